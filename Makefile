@@ -1,0 +1,40 @@
+# The only ways people and CI start anything.
+PYTHON ?= python3
+BIN := .venv/bin
+SYSTEM := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: run test check bench soak browser
+
+run: .installed-app
+	$(BIN)/python app.py
+
+test: .installed-dev browser
+	$(BIN)/python -m pytest -m "not soak"
+
+check: .installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+bench: .installed-dev
+	$(BIN)/python -m perf.vote_path
+
+soak: .installed-dev browser
+	$(BIN)/python -m pytest -m soak
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+.installed-app: requirements.txt | $(BIN)/python
+	$(BIN)/pip install -q -r requirements.txt
+	touch $@
+
+.installed-dev: requirements.txt requirements-dev.txt | $(BIN)/python
+	$(BIN)/pip install -q -r requirements-dev.txt
+	touch .installed-app $@
+
+# Debian's chromium with an emoji and a CJK font, where there is none and it may be installed; elsewhere CHROMIUM names one.
+browser:
+	@[ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || { \
+	  command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
+	  $(SYSTEM) apt-get install -y -qq --no-install-recommends chromium fonts-noto-color-emoji fonts-noto-cjk >/dev/null; } || \
+	  echo "No chromium: install one and set CHROMIUM=/path/to/it"

@@ -1,0 +1,128 @@
+"""Stereoscope: settings to database to tabs to FastAPI with Gradio mounted."""
+
+import sys
+from pathlib import Path
+
+from arena.settings import SettingError, Settings  # before gradio, which reads its switches when it is imported
+
+# isort: split
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from gradio.themes import Default
+
+from arena.battle_page import HEAD, TOP, Terms
+from arena.battle_tab import BattleTab
+from arena.campaigns import Campaigns
+from arena.database import Database, DatabaseError
+from arena.guard import Guard
+from arena.importers import Importer
+from arena.intake import Intake
+from arena.items import ItemBank
+from arena.leaderboard import Leaderboard
+from arena.leaderboard_tab import LeaderboardTab
+from arena.matchmaking import Matchmaker
+from arena.pictures import PictureStore
+from arena.store import Store
+
+ROOT = Path(__file__).parent
+YEAR = 365 * 24 * 3600
+
+
+class Page(gr.Blocks):
+    """Blocks whose events take plain values only: nothing here is a file, whatever a value calls itself."""
+
+    def validate_inputs(self, block_fn, inputs) -> None:
+        """Refuse lists and objects before Gradio looks into them: it would copy or fetch the files that they name."""
+        if not isinstance(inputs, list) or any(isinstance(value, dict | list) for value in inputs):
+            raise gr.Error("This page takes plain text only.", print_exception=False)
+        super().validate_inputs(block_fn, inputs)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Build the app on its database; raises DatabaseError if that cannot be opened or has a server already."""
+    database = Database(settings.database_url)
+    database.become_server()
+    items = ItemBank(database, settings.image_hosts)
+    pictures = PictureStore(settings.pictures_dir)
+    if settings.demo_bank != "off":
+        Importer(Intake(database), items, pictures).demo()
+    terms = Terms.read()
+    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None)
+    add_routes(app, pictures, terms)
+    gr.mount_gradio_app(
+        app,
+        build_page(settings, database, items, terms),
+        path="/",
+        theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
+        css_paths=ROOT / "arena" / "page.css",
+        head=HEAD,
+        show_error=False,
+        run_history=False,
+        enable_monitoring=False,
+        ssr_mode=False,
+        pwa=False,
+        mcp_server=False,
+        footer_links=[],
+        blocked_paths=[str(settings.data_dir), str(ROOT)],
+    )
+    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space)
+    return app
+
+
+def build_page(settings: Settings, database: Database, items: ItemBank, terms: Terms) -> gr.Blocks:
+    """Build the tabs."""
+    store = Store(database)
+    campaigns = Campaigns(database, settings.voters_per_pair)
+    matchmaker = Matchmaker(store, items, campaigns, settings.demo_bank)
+    with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
+        gr.HTML(TOP, padding=False)
+        with gr.Tabs():
+            with gr.Tab("Battle"):
+                battle = BattleTab(store, items, matchmaker, campaigns, terms.version)
+            with gr.Tab("Leaderboard") as board_tab:
+                board = LeaderboardTab(Leaderboard(database), items)
+        battle.listen(page)
+        board.listen(board_tab)
+    page.queue(api_open=False, max_size=64)
+    page.max_threads = 80
+    page.state_session_capacity = 2000
+    page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
+    return page
+
+
+def add_routes(app: FastAPI, pictures: PictureStore, terms: Terms) -> None:
+    """Serve the pictures by their hash, the terms, and a health check."""
+
+    @app.get("/pictures/{name}")
+    def picture(name: str) -> Response:
+        path = pictures.path(name)
+        if path is None:
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        return FileResponse(path, headers={"cache-control": f"public, max-age={YEAR}, immutable"})
+
+    @app.get("/terms")
+    def terms_page() -> HTMLResponse:
+        return HTMLResponse(terms.page)
+
+    @app.get("/healthz")
+    def health() -> PlainTextResponse:
+        return PlainTextResponse("ok")
+
+
+def main() -> int:
+    """Start the server; return 2 with one clear line if a setting or the database is wrong."""
+    try:
+        settings = Settings.from_env()
+        app = create_app(settings)
+    except (SettingError, DatabaseError) as error:
+        sys.stderr.write(f"Stereoscope did not start: {error}\n")
+        return 2
+    sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")
+    uvicorn.run(app, host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

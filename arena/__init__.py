@@ -1,0 +1,1 @@
+"""The arena: people compare two unnamed answers about an image and choose one; their votes become ratings."""

@@ -1,0 +1,231 @@
+"""The database: engine, transactions and schema version; the one door to SQLAlchemy's engines.
+
+SQLite runs in WAL mode with synchronous=FULL and one writing connection behind a lock: with a connection a thread,
+writers starve for seconds. PostgreSQL runs with a pool; its rows are locked where a transaction decides.
+"""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Lock
+
+from filelock import FileLock, Timeout
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import TypeDecorator
+
+SCHEMA_VERSION = 1
+METADATA = MetaData()
+BUSY_SECONDS = 10
+"""How long a transaction waits while another program writes to the SQLite file."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
+
+log = logging.getLogger(__name__)
+
+
+class DatabaseError(RuntimeError):
+    """Say that the database could not be opened, or that a transaction was not stored, and what to do."""
+
+
+class Moment(TypeDecorator):
+    """Keep an aware UTC time as whole microseconds since 1970: the same number on every database."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect) -> int | None:
+        """Turn an aware time into microseconds."""
+        return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
+
+    def process_result_value(self, value: int | None, dialect) -> datetime | None:
+        """Turn microseconds into an aware time."""
+        return None if value is None else EPOCH + timedelta(microseconds=value)
+
+
+def now() -> datetime:
+    """Return the present as an aware UTC time."""
+    return datetime.now(UTC)
+
+
+class Database:
+    """Hold the engines of one database and hand out transactions.
+
+    Opening creates the tables of every room that was imported before, and refuses a schema newer than this code's.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._turn = Lock()
+        self._server_lock: FileLock | None = None
+        try:
+            self.url = make_url(url)
+        except (SQLAlchemyError, ValueError) as error:
+            raise DatabaseError("The database cannot be opened: DATABASE_URL is no address of one") from error
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite and self.url.database in (None, "", ":memory:"):
+            raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
+        try:
+            if self.is_sqlite:
+                Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
+            try:
+                with self._writer.begin() as connection:
+                    _prepare_schema(connection)
+            except (SQLAlchemyError, DatabaseError):
+                self.close()
+                raise
+        except (SQLAlchemyError, OSError, ImportError) as error:
+            raise DatabaseError(f"The database {self.shown} cannot be opened: {_reason(error)}") from error
+
+    @property
+    def shown(self) -> str:
+        """Name the database without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Run one transaction that may write; it is committed when the block ends and undone when the block raises.
+
+        Raises DatabaseError if the database refuses (locked, full, read-only, gone): nothing of the block is stored.
+        """
+        try:
+            if not self.is_sqlite:
+                with self._writer.begin() as connection:
+                    yield connection
+                return
+            with self._turn, self._writer.begin() as connection:
+                yield connection
+        except (DBAPIError, PoolTimeoutError) as error:
+            log.warning("write refused: %s", _reason(error))
+            raise DatabaseError(f"Not stored: {_reason(error)}. Please try again in a moment.") from error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Run one transaction that only reads; raises DatabaseError if the database cannot be read."""
+        try:
+            with self._reader.begin() as connection:
+                yield connection
+        except (DBAPIError, PoolTimeoutError) as error:
+            log.warning("read refused: %s", _reason(error))
+            raise DatabaseError(f"The database cannot be read: {_reason(error)}") from error
+
+    def insert(self, table: Table):
+        """Return an INSERT of this database's dialect, which has on_conflict_do_nothing and on_conflict_do_update."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def become_server(self) -> None:
+        """Take the SQLite file's server lock for the life of this process; raise DatabaseError if it is taken.
+
+        Commands do not take it and may run beside the server.
+        """
+        if not self.is_sqlite:
+            return
+        self._server_lock = FileLock(f"{self.url.database}.server-lock")
+        try:
+            self._server_lock.acquire(timeout=0)
+        except Timeout as error:
+            raise DatabaseError(
+                f"Another server already runs on {self.url.database}. Stop it, choose another DATA_DIR, "
+                "or use PostgreSQL (DATABASE_URL) for several servers."
+            ) from error
+
+    def close(self) -> None:
+        """Close every connection and give the server lock back."""
+        self._writer.dispose()
+        self._reader.dispose()
+        if self._server_lock is not None:
+            self._server_lock.release()
+
+
+def counter(connection: Connection, name: str) -> int:
+    """Return the number kept under a name in the meta table, 0 if there is none."""
+    return connection.scalar(select(META.c.value).where(META.c.name == name)) or 0
+
+
+def bump_counter(connection: Connection, name: str) -> None:
+    """Add one to the number kept under a name in the meta table."""
+    changed = connection.execute(update(META).where(META.c.name == name).values(value=META.c.value + 1))
+    if changed.rowcount == 0:
+        connection.execute(insert(META).values(name=name, value=1))
+
+
+def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
+    def on_connect(connection, _record) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        for pragma in ("synchronous=FULL", f"busy_timeout={BUSY_SECONDS}000", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        _turn_wal_on(connection)
+
+    writer = create_engine(
+        url, poolclass=StaticPool, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
+    )
+    reader = create_engine(
+        url, pool_size=8, max_overflow=32, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
+    )
+    for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
+        event.listen(engine, "connect", on_connect)
+        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
+    return writer, reader
+
+
+def _turn_wal_on(connection: sqlite3.Connection) -> None:
+    """Turn WAL on, waiting while another program writes: SQLite itself does not wait for this."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
+    # Two pools: who reads inside a writing transaction never waits for a connection that another writer holds.
+    writer, reader = (create_engine(url, pool_size=8, max_overflow=8, pool_pre_ping=True) for _ in range(2))
+    return writer, reader
+
+
+def _prepare_schema(connection: Connection) -> None:
+    """Create what is missing and check the version, under one lock so that two starting servers take turns."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7378697629483820646)")
+    found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
+    if found > SCHEMA_VERSION:
+        raise DatabaseError(
+            f"The database has schema version {found}, newer than this program's {SCHEMA_VERSION}. Update the program."
+        )
+    METADATA.create_all(connection)
+    if found == 0:
+        connection.execute(insert(META).values(name="schema", value=SCHEMA_VERSION))
+
+
+def _reason(error: BaseException) -> str:
+    """Return the driver's own one-line reason, without the statement and its parameters."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -1,0 +1,203 @@
+"""Fetching: remote pictures for an operator's import, from public addresses only, each bounded in size and time."""
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+import httpx
+
+_IPV6_WORLD = ipaddress.ip_network("2000::/3")
+# Inside it, what carries or stands for other addresses: Teredo and other protocols, 6to4, documentation.
+_IPV6_OTHER = tuple(ipaddress.ip_network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+_IPV4_RELAY = ipaddress.ip_network("192.88.99.0/24")
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_ADDRESSES = 3
+
+
+class FetchError(ValueError):
+    """Say which address was not fetched, why, and what mends it."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far one fetch may go."""
+
+    quiet_seconds: float = 10
+    """For connecting, and between two pieces of the body."""
+    seconds: float = 30
+    """For everything, redirects too."""
+    size: int = 25_000_000
+    """Of the body, in bytes."""
+    redirects: int = 3
+    """Followed on the same host."""
+
+
+def is_public(address: str) -> bool:
+    """Say whether an IP address is a public unicast one by the IANA special-purpose registries (RFC 6890).
+
+    IPv6 that maps, embeds or tunnels an IPv4 address is not. Raise ValueError for what is no address.
+    """
+    ip = ipaddress.ip_address(address)
+    if isinstance(ip, ipaddress.IPv6Address):
+        return ip in _IPV6_WORLD and ip.is_global and not any(ip in network for network in _IPV6_OTHER)
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip not in _IPV4_RELAY
+
+
+async def addresses(host: str) -> list[str]:
+    """Return the addresses of a host, best first; raise FetchError where it has none."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError(f"the host {host} was not found; check its spelling and the network") from error
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+def _certificates() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)
+
+
+@dataclass(frozen=True)
+class Fetcher:
+    """Download pictures by https: a host is resolved once, checked, and connected to at the address that was checked.
+
+    safehttpx 0.1.7 is not used: one public address among private ones is enough for it, 100.64.0.0/10, fec0::/10 and
+    2002::/16 are public to it, and it turns to a resolver on the web by the proxies of the environment.
+    """
+
+    resolve: Callable[[str], Awaitable[list[str]]] = addresses
+    """Host name to addresses."""
+    allowed: Callable[[str], bool] = is_public
+    """Which addresses may be connected to."""
+    tls: ssl.SSLContext = field(default_factory=_certificates)
+    """Whose certificates are believed."""
+    port: int = 443
+    """Where hosts are connected to; an address never chooses it."""
+    bounds: Bounds = field(default_factory=Bounds)
+
+    async def fetch(self, url: str) -> bytes:
+        """Return the body at an https address; raise FetchError with the one cause."""
+        name = url[:200]
+        try:
+            async with asyncio.timeout(self.bounds.seconds):
+                return await self._follow(url)
+        except FetchError as error:
+            raise FetchError(f"{name}: {error}") from error
+        except TimeoutError as error:
+            raise FetchError(f"{name}: not done after {self.bounds.seconds:g} seconds; try again later") from error
+        except httpx.TimeoutException as error:
+            raise FetchError(f"{name}: silent for {self.bounds.quiet_seconds:g} seconds; try again later") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise FetchError(f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser") from error
+
+    async def _follow(self, address: str) -> bytes:
+        url = _checked(httpx.URL(address))
+        transport = httpx.AsyncHTTPTransport(verify=self.tls, trust_env=False)
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=self.bounds.quiet_seconds) as client:
+            for _ in range(self.bounds.redirects + 1):
+                response = await self._answer(client, url)
+                try:
+                    if response.status_code not in _REDIRECTS:
+                        return await self._body(response)
+                    url = _next(url, response.headers.get("location", ""))
+                finally:
+                    await response.aclose()
+        raise FetchError(f"redirected more than {self.bounds.redirects} times; give the last address itself")
+
+    async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
+        host = url.raw_host.decode()
+        for number, address in enumerate(pinned := await self._addresses(host), start=1):
+            request = client.build_request(
+                "GET",
+                url.copy_with(host=address, port=self.port),
+                headers={"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"},
+                extensions={"sni_hostname": host},
+            )
+            try:
+                return await client.send(request, stream=True)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if number == len(pinned):
+                    raise
+        raise FetchError(f"the host {host} has no address; check its spelling")
+
+    async def _addresses(self, host: str) -> list[str]:
+        found = await self.resolve(host)
+        if not all(self.allowed(address) for address in found):
+            raise FetchError(f"the host {host} is not on the public internet; only public hosts are asked")
+        return found[:_MOST_ADDRESSES]
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        if response.status_code != 200:
+            raise FetchError(f"answered {response.status_code}; check it in a browser")
+        kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
+        if not kind.startswith("image/") and kind not in ("application/octet-stream", "binary/octet-stream"):
+            raise FetchError(f"sent {kind[:60] or 'no content type'}, not a picture; give the picture's own address")
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise FetchError("sent a compressed body though none was asked for; download it by hand")
+        body = bytearray()
+        async for piece in response.aiter_raw():
+            body += piece
+            if len(body) > self.bounds.size:
+                raise FetchError(f"has more than {self.bounds.size:,} bytes; make the picture smaller")
+        return bytes(body)
+
+
+def _checked(url: httpx.URL) -> httpx.URL:
+    if url.scheme != "https":
+        raise FetchError(f"begins with {url.scheme[:20] or 'nothing'}:, not https:; only https addresses are fetched")
+    if not url.host:
+        raise FetchError("names no host; write https://host/path")
+    if url.userinfo:
+        raise FetchError("holds a user or password before an @; take it out")
+    if url.port not in (None, 443):
+        raise FetchError(f"names port {url.port}; only the default port 443 is asked")
+    return url
+
+
+def _next(url: httpx.URL, location: str) -> httpx.URL:
+    target = url.join(location)
+    if not location or target.host != url.host:
+        raise FetchError(f"redirects to {target.host[:100] if location else 'nowhere'}; give the last address itself")
+    return _checked(target)
+
+
+def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
+    """Return the bytes of one remote picture, unchecked but bounded; raise FetchError. Not for a running event loop."""
+    return asyncio.run((fetcher or Fetcher()).fetch(url))
+
+
+def fetch_all(
+    urls: Iterable[str],
+    workers: int = 8,
+    on_done: Callable[[str], None] | None = None,
+    fetcher: Fetcher | None = None,
+) -> dict[str, bytes | FetchError]:
+    """Fetch many, a few at a time; each address, in the order given, with its bytes or its error.
+
+    `on_done(url)` is called as each one ends, for a progress bar. An address given twice is fetched once.
+    Not for a running event loop.
+    """
+    return asyncio.run(_fetched(list(dict.fromkeys(urls)), workers, on_done, fetcher or Fetcher()))
+
+
+async def _fetched(
+    urls: list[str], workers: int, on_done: Callable[[str], None] | None, fetcher: Fetcher
+) -> dict[str, bytes | FetchError]:
+    results: dict[str, bytes | FetchError] = {}
+    waiting = iter(urls)
+
+    async def work() -> None:
+        for url in waiting:
+            try:
+                results[url] = await fetcher.fetch(url)
+            except FetchError as error:
+                results[url] = error
+            if on_done:
+                on_done(url)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(max(1, workers)):
+            group.create_task(work())
+    return {url: results[url] for url in urls}

@@ -1,0 +1,147 @@
+"""The guard: an ASGI layer around the whole app.
+
+It gives each visitor the voter cookie, refuses posts from foreign origins and oversized bodies, closes Gradio's routes
+that we do not use, and sets the security headers. Gradio's own settings are no protection: anyone can call any event.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
+
+MOST_BODY = 1_000_000
+"""Bytes that a request may send; nothing here takes an upload."""
+
+_CLOSED = re.compile(
+    r"/(gradio_api/)?(upload|upload_progress|process_recording|component_server|deep_link|runs|run-history|pwa_icon"
+    r"|monitoring|(undo-)?vibe-[\w-]+|dev/reload|manifest\.json)\b.*|/(gradio_api/)?(file=https?:|proxy=).*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Guard:
+    """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us."""
+
+    def __init__(self, app: ASGIApp, image_hosts: Sequence[str] = (), https: bool = False) -> None:
+        self._app = app
+        self._https = https
+        self._headers = _security_headers(image_hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        send = self._guarded(send, self._fresh_cookie(scope, headers))
+        refusal = _refusal(scope, headers)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        counted = _Counted(receive)
+        begun = False
+
+        async def send_unless_too_large(message: Message) -> None:
+            nonlocal begun
+            if begun or not counted.over:
+                begun = True
+                await send(message)
+
+        await self._app(scope, counted, send_unless_too_large)
+        if counted.over and not begun:
+            await _too_large()(scope, receive, send)
+
+    def _guarded(self, send: Send, cookie: str | None) -> Send:
+        """Return a send that sets our headers, and leaves out those that would let other sites read."""
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                out = MutableHeaders(scope=message)
+                for name in [name for name in out if name.startswith("access-control-")]:
+                    del out[name]
+                for name, value in self._headers.items():
+                    out[name] = value
+                if cookie is not None:
+                    out.append("set-cookie", cookie)
+            await send(message)
+
+        return send_guarded
+
+    def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
+        """Return the Set-Cookie line for a visitor of the page who has none of our cookies."""
+        if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
+            return None
+        https = self._https or scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
+        return cookie_header(new_cookie(), https)
+
+
+class _Counted:
+    """Receive a request's body and stop reading when it passes MOST_BODY, announced or not."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._bytes = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self.over else message
+
+    @property
+    def over(self) -> bool:
+        """Tell whether more came than is taken."""
+        return self._bytes > MOST_BODY
+
+
+def sent_cookie(headers: Headers) -> str | None:
+    """Return the voter cookie that a request carries; anything else of that name is none."""
+    sent = re.findall(rf"(?:^|;)\s*{COOKIE}=([^;\s]*)", headers.get("cookie", ""))
+    return next((value for value in sent if is_cookie(value)), None)
+
+
+def _too_large() -> PlainTextResponse:
+    return PlainTextResponse(f"At most {MOST_BODY} bytes are taken.", status_code=413)
+
+
+def _refusal(scope: Scope, headers: Headers) -> PlainTextResponse | None:
+    if _CLOSED.fullmatch(scope["path"]):
+        return PlainTextResponse("This route is closed.", status_code=403)
+    if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not _same_origin(headers):
+        return PlainTextResponse("Requests from other sites are refused.", status_code=403)
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > MOST_BODY:
+        return _too_large()
+    return None
+
+
+def _same_origin(headers: Headers) -> bool:
+    """Tell whether a request comes from our own page, or from no page at all (a program sends no Origin)."""
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")
+
+
+def _security_headers(image_hosts: Sequence[str]) -> dict[str, str]:
+    images = " ".join(f"https://{host}" for host in image_hosts)
+    policy = (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        f"img-src 'self' data: blob: {images}".rstrip(),
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self' https://huggingface.co",
+    )
+    return {
+        "content-security-policy": "; ".join(policy),
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+    }

@@ -1,0 +1,129 @@
+// Keys, the enlarged picture, the page's two switches, and where the focus goes. Loaded in the page's head.
+const stereoscope = (() => {
+  const byId = (id) => document.getElementById(id);
+  const shown = (element) => element && !element.disabled && element.offsetParent !== null;
+  const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* a browser may refuse storage */ } };
+  const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+
+  // Focus
+  const focus = (id) => requestAnimationFrame(() => {
+    const element = byId(id);
+    if (element) { if (element.tabIndex < 0) element.tabIndex = -1; element.focus({ preventScroll: true }); }
+  });
+  const focusNew = () => requestAnimationFrame(() => {
+    const heading = byId("instruction-heading");
+    const address = new URL(location.href);
+    if (address.searchParams.has("item")) {
+      address.searchParams.delete("item");
+      history.replaceState(null, "", address);
+    }
+    document.querySelectorAll(".answer .text").forEach((side) => { side.scrollTop = 0; });
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (byId("choose-a")) scrollTo({ top: 0, behavior: still ? "auto" : "smooth" });
+    if (heading) heading.focus({ preventScroll: true });
+  });
+
+  // The enlarged picture
+  const pictures = () => [...document.querySelectorAll("#item .enlarge img")];
+  let place = 0;
+  const lightbox = () => {
+    let dialog = byId("lightbox");
+    if (dialog) return dialog;
+    dialog = document.createElement("dialog");
+    dialog.id = "lightbox";
+    dialog.setAttribute("aria-label", "Enlarged image");
+    dialog.innerHTML = '<img alt=""><p></p><button type="button" data-step="-1">Previous</button>'
+      + '<button type="button" data-step="1">Next image</button><button type="button" data-close autofocus>Close (Esc)</button>';
+    dialog.addEventListener("click", (event) => {
+      const step = event.target.dataset?.step;
+      if (step) enlarge(place + Number(step));
+      else if (event.target.tagName === "IMG") event.target.classList.toggle("full");
+      else dialog.close();
+    });
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowLeft") enlarge(place - 1);
+      if (event.key === "ArrowRight") enlarge(place + 1);
+    });
+    document.body.append(dialog);
+    return dialog;
+  };
+  const enlarge = (which) => {
+    const all = pictures();
+    if (!all.length) return;
+    place = (which + all.length) % all.length;
+    const dialog = lightbox();
+    const image = dialog.querySelector("img");
+    image.src = all[place].src;
+    image.alt = all[place].alt;
+    image.classList.remove("full");
+    dialog.querySelector("p").textContent = all.length > 1 ? `Image ${place + 1} of ${all.length}` : "";
+    dialog.querySelectorAll("[data-step]").forEach((button) => { button.hidden = all.length < 2; });
+    if (!dialog.open) dialog.showModal();
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("#item .enlarge");
+    if (button) enlarge(pictures().indexOf(button.querySelector("img")));
+  });
+
+  // Keys
+  const buttons = { a: "choose-a", b: "choose-b", n: "next", s: "skip", z: "undo" };
+  const resting = () => document.querySelector("dialog[open]")
+    || document.activeElement?.closest("input, textarea, select, [contenteditable=true], [role=listbox], [role=dialog]");
+  document.addEventListener("keydown", (event) => {
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (kept("keys") === "off" || resting()) return;
+    const key = event.key.toLowerCase();
+    if (key === "i" && shown(byId("answers"))) { event.preventDefault(); enlarge(0); }
+    const button = key === "n" && shown(byId("reveal")) ? byId("reveal") : byId(buttons[key]);
+    if (shown(button)) { event.preventDefault(); button.click(); }
+  });
+
+  // The names appear when the choice can no longer be taken back; if the server is away, ask again.
+  let waiting = null;
+  const ask = () => {
+    const voted = document.querySelector('#status [data-phase="voted"]');
+    if (voted === waiting) return;
+    waiting = voted;
+    if (!voted) return;
+    const reveal = () => {
+      if (!voted.isConnected) return;
+      byId("reveal").click();
+      setTimeout(reveal, 3000);
+    };
+    setTimeout(reveal, 1000 * voted.dataset.seconds);
+  };
+
+  // Switches, kept in the browser
+  const apply = () => {
+    document.documentElement.classList.toggle("plain-text", kept("plain") === "on");
+    document.documentElement.classList.toggle("no-keys", kept("keys") === "off");
+    const plain = byId("plain-switch"), keys = byId("keys-switch");
+    if (plain) plain.checked = kept("plain") === "on";
+    if (keys) keys.checked = kept("keys") !== "off";
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.id === "plain-switch") keep("plain", event.target.checked ? "on" : "off");
+    if (event.target.id === "keys-switch") keep("keys", event.target.checked ? "on" : "off");
+    if (event.target.id.endsWith("-switch")) { event.target.blur(); apply(); }
+  });
+
+  // What the server says is read out, and long answers can be scrolled by keyboard.
+  const label = () => {
+    const status = byId("status");
+    if (!status || status.getAttribute("role") === "status") return;
+    status.setAttribute("role", "status");
+    status.setAttribute("aria-live", "polite");
+    status.tabIndex = -1;
+    byId("problem").setAttribute("role", "alert");
+    for (const side of ["a", "b"]) {
+      const text = byId(`answer-${side}`);
+      text?.setAttribute("role", "region");
+      text?.setAttribute("aria-label", `Answer ${side.toUpperCase()}`);
+      if (text) text.tabIndex = 0;
+    }
+    apply();
+  };
+  new MutationObserver(ask).observe(document, { childList: true, subtree: true });
+  new MutationObserver(label).observe(document, { childList: true, subtree: true });
+  return { focus, focusNew };
+})();

@@ -1,0 +1,308 @@
+"""Pictures: an upload becomes fresh, upright, nameless pixels of a bounded size, or an error that says why."""
+
+import hashlib
+import io
+import os
+import re
+import struct
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageCms, ImageFile
+from PIL.GifImagePlugin import GifImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.WebPImagePlugin import WebPImageFile
+
+MAX_BYTES = 25_000_000
+"""Largest file read."""
+KEPT_SIDE = 1600
+"""Longest side of a kept picture, in pixels."""
+THUMBNAIL_SIDE = 320
+"""Longest side of a thumbnail, in pixels."""
+
+_MEGA = 1_000_000
+_MOST_STREAMED = 60 * _MEGA  # a JPEG in one scan is read line by line at a reduced scale
+_MOST_BUFFERED = 60 * _MEGA  # a JPEG in several scans is held whole by libjpeg, up to 6 bytes a pixel
+_MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
+_MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
+_MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
+_MOST_GIF_BLOCKS = 100_000  # 25 MB of metadata in full blocks
+_MOST_PNG_BYTES = 1_500_000
+_QUALITY = 88
+
+# Pillow's plugins are called directly: Image.open would judge the size by a limit that the whole process shares.
+_READERS = {"PNG": PngImageFile, "JPEG": JpegImageFile, "WEBP": WebPImageFile, "GIF": GifImageFile}
+_ACCEPTED = "Save it as PNG, JPEG, WEBP or GIF and try again."
+
+_OTHERS = (
+    (rb"\A\s*\Z", "empty"),
+    (rb"(?i)\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?xml|!--|!DOCTYPE svg)[\s\S]{0,2000}?)?<svg", "an SVG drawing"),
+    (rb"\A(?:\xef\xbb\xbf)?\s*<", "a web page or XML file"),
+    (rb"\A[\s\S]{4}ftyp(?:hei|hev|mif1|msf1)", "a HEIC photo"),
+    (rb"\A[\s\S]{4}ftypavi", "an AVIF picture"),
+    (rb"\A[\s\S]{4}ftyp", "a video"),
+    (rb"\A(?:II[\x2a\x2b]\0|MM\0[\x2a\x2b])", "a TIFF picture"),
+    (rb"\ABM[\s\S]{4}\0{4}", "a BMP picture"),
+    (rb"\A\0\0[\1\2]\0", "a Windows icon"),
+    (rb"\A(?:\xff\x0a|\0\0\0\x0cJXL )", "a JPEG XL picture"),
+    (rb"\A(?:\0\0\0\x0cjP  |\xff\x4f\xff\x51)", "a JPEG 2000 picture"),
+    (rb"\A8BPS", "a Photoshop file"),
+    (rb"\A%(?:PDF|!PS)", "a PDF or PostScript document"),
+    (rb"\APK[\3\5]", "a ZIP archive or Office document"),
+)
+_HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
+
+# What Pillow and its codecs raise for broken files; a warning is raised where warnings are errors.
+_BROKEN = (
+    OSError, SyntaxError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, EOFError,
+    MemoryError, RuntimeError, struct.error, zlib.error, Warning,
+)  # fmt: skip
+
+
+class PictureError(ValueError):
+    """Say why a file is no picture we take, and what the owner can do."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A clean picture: pixels of its own making, no metadata."""
+
+    sha256: str
+    """Hash of `data`, 64 hexadecimal digits: its name."""
+    data: bytes
+    """The kept file, PNG or JPEG."""
+    thumbnail: bytes
+    """A small JPEG."""
+    width: int
+    """Of the kept picture, in pixels."""
+    height: int
+    """Of the kept picture, in pixels."""
+    suffix: str
+    """jpg or png."""
+
+
+def read_picture(data: bytes) -> Picture:
+    """Check, decode, turn upright, strip, shrink and encode a picture; equal bytes in, equal bytes out.
+
+    Only the first frame of an animation is kept. Transparency becomes white.
+    Raise PictureError for any other format, for over 25 MB, too many pixels (by the header), or broken data.
+    """
+    kind = _kind(data)
+    try:
+        image = _pixels(_opened(data, kind))
+        kept, suffix = _encoded(image, kind)
+        width, height = image.size
+        image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+        thumbnail = _jpeg(image)
+    except PictureError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise PictureError(f"This {kind} picture has too many pixels. Make it smaller.") from error
+    except _BROKEN as error:
+        raise PictureError(f"This {kind} picture is broken or cut short. Open it, save it again and retry.") from error
+    return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
+
+
+def _kind(data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise PictureError(f"The picture has over {MAX_BYTES // _MEGA} MB, the most that is read. Make it smaller.")
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        kind = "PNG"
+    elif data.startswith(b"\xff\xd8\xff"):
+        kind = "JPEG"
+    elif data.startswith((b"GIF87a", b"GIF89a")):
+        kind = "GIF"
+    elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        kind = "WEBP"
+    else:
+        name = next((name for pattern, name in _OTHERS if re.match(pattern, data)), "no picture that we know")
+        raise PictureError(f"This file is {name}. {_ACCEPTED}")
+    if _HIDDEN_PAGE.search(data):
+        raise PictureError(f"A web page is hidden in this {kind} picture. {_ACCEPTED}")
+    return kind
+
+
+def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
+    """Read the header and bound the pixels; nothing is decoded yet."""
+    if kind == "WEBP":  # libwebp takes memory for the whole canvas as soon as it is opened
+        _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
+    elif kind == "GIF":
+        data = _without_comments(data)
+    scans = _scans(data) if kind == "JPEG" else []
+    image = _READERS[kind](io.BytesIO(data))
+    if isinstance(image, JpegImageFile):
+        buffered = "progressive" in image.info or min(scans, default=0) < image.layers
+        _check_pixels(image.size, _MOST_BUFFERED if buffered else _MOST_STREAMED, kind)
+        share = min(1.0, KEPT_SIDE / max(image.size))
+        image.draft(None, (max(1, round(image.width * share)), max(1, round(image.height * share))))
+    else:
+        _check_pixels(image.size, _MOST_PIXELS, kind)
+    return image
+
+
+def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
+    if size[0] * size[1] > most:
+        shape = f"{size[0]} x {size[1]}"
+        raise PictureError(f"This {kind} picture has {shape} pixels; over {most // _MEGA} million. Make it smaller.")
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    """Width and height by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
+    if data[12:16] == b"VP8X":
+        low, high, low_2, high_2 = struct.unpack("<HBHB", data[24:30])
+        return low + (high << 16) + 1, low_2 + (high_2 << 16) + 1
+    if data[12:16] == b"VP8L":
+        (bits,) = struct.unpack("<I", data[21:25])
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    width, height = struct.unpack("<HH", data[26:30])
+    return width & 0x3FFF, height & 0x3FFF
+
+
+def _without_comments(data: bytes) -> bytes:
+    """Leave out what stands before a GIF's first frame but its graphic control (GIF89a, 23 to 26).
+
+    Pillow's time for a comment grows with its square: hours for 25 MB.
+    """
+    start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
+    blocks, control = 0, b""
+    while data[position] != 0x2C:
+        begin, position = position, position + 1
+        if data[begin] == 0x21:
+            position += 1
+            while size := data[position]:
+                position += 1 + size
+                blocks += 1
+            position += 1
+        blocks += 1
+        if blocks > _MOST_GIF_BLOCKS:
+            raise PictureError(f"This GIF picture has over {_MOST_GIF_BLOCKS} parts before a frame. {_ACCEPTED}")
+        if data[begin : begin + 2] == b"\x21\xf9":
+            control = data[begin:position]
+    return data[:start] + control + data[position:]
+
+
+def _scans(data: bytes) -> list[int]:
+    """Return the number of components in each scan (ITU-T T.81, B.2.3); refuse what keeps a decoder busy for long."""
+    position, segments, scans = 2, 0, []
+    while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
+        after = marker.end()
+        if marker[1] == b"\xda":
+            scans.append(int.from_bytes(data[after + 2 : after + 3], "big"))
+        position = after + int.from_bytes(data[after : after + 2], "big")
+        segments += 1
+        if len(scans) > _MOST_SCANS or segments > _MOST_SEGMENTS:
+            raise PictureError(f"This JPEG picture has over {_MOST_SCANS} scans or {_MOST_SEGMENTS} parts. {_ACCEPTED}")
+    return scans
+
+
+def _pixels(image: ImageFile.ImageFile) -> Image.Image:
+    """Return upright RGB pixels on white, in sRGB, with nothing else in them."""
+    profile = image.info.get("icc_profile")
+    orientation = _orientation(image)
+    shown = _plain(image)
+    shown.thumbnail((KEPT_SIDE, KEPT_SIDE), Image.Resampling.LANCZOS)
+    shown = _in_srgb(shown, profile)
+    fresh = Image.new("RGB", shown.size, "white")
+    fresh.paste(shown, mask=shown.getchannel("A") if shown.mode == "RGBA" else None)
+    return _turned(fresh, orientation)
+
+
+def _plain(image: Image.Image) -> Image.Image:
+    """Decode; return mode L, RGB, RGBA or CMYK."""
+    image.load()
+    if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
+        return image.point(lambda value: value / 256).convert("L")
+    mode = "RGBA" if image.has_transparency_data else image.mode if image.mode in ("L", "CMYK") else "RGB"
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Convert by the embedded profile; one that is broken or does not fit is passed over."""
+    target = image.mode if image.mode in ("RGB", "RGBA") else "RGB"
+    if profile and image.mode in ("RGB", "RGBA", "CMYK"):
+        try:
+            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+            return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=target) or image
+        except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+            return image.convert(target)
+    return image.convert(target)
+
+
+def _orientation(image: Image.Image) -> int:
+    """Return 1 to 8 as in EXIF 2.3, 4.6.4; 1 where the metadata is absent or broken, as browsers do."""
+    try:
+        value = image.getexif().get(0x0112, 1)
+    except _BROKEN:
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def _turned(image: Image.Image, orientation: int) -> Image.Image:
+    turns = Image.Transpose
+    turn = {
+        2: turns.FLIP_LEFT_RIGHT, 3: turns.ROTATE_180, 4: turns.FLIP_TOP_BOTTOM, 5: turns.TRANSPOSE,
+        6: turns.ROTATE_270, 7: turns.TRANSVERSE, 8: turns.ROTATE_90,
+    }.get(orientation)  # fmt: skip
+    return image if turn is None else image.transpose(turn)
+
+
+def _encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
+    if kind in ("PNG", "GIF"):
+        stream = io.BytesIO()
+        image.save(stream, "PNG", optimize=True)
+        if stream.tell() <= _MOST_PNG_BYTES:
+            return stream.getvalue(), "png"
+    return _jpeg(image, subsampling=0), "jpg"
+
+
+def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=_QUALITY, subsampling=subsampling)  # Pillow cannot optimize noise
+    return stream.getvalue()
+
+
+class PictureStore:
+    """A folder of pictures named by their content; the only names it knows are its own."""
+
+    _NAME = re.compile(r"[0-9a-f]{64}\.(?:jpg|png|thumb\.jpg)")
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder if it is not there; raise OSError where that cannot be done."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(self, picture: Picture) -> None:
+        """Write a picture and its thumbnail; nothing changes where they are already kept.
+
+        A reader sees a whole file or none, after a crash too. Raise OSError where the disk is full or closed.
+        """
+        if not self.has(picture.sha256):
+            self._write(f"{picture.sha256}.thumb.jpg", picture.thumbnail)
+            self._write(f"{picture.sha256}.{picture.suffix}", picture.data)
+
+    def has(self, sha256: str) -> bool:
+        """Say whether a picture of this hash is kept, with its thumbnail."""
+        kept = [self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")]
+        return kept[0] is not None and any(kept[1:])
+
+    def path(self, name: str) -> Path | None:
+        """Return where a kept file lies; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
+        if not self._NAME.fullmatch(name):
+            return None
+        path = self._folder / name
+        return path if path.is_file() else None
+
+    def _write(self, name: str, data: bytes) -> None:
+        handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(part).replace(self._folder / name)
+        finally:
+            Path(part).unlink(missing_ok=True)

@@ -1,0 +1,138 @@
+"""Model text to safe HTML: one Markdown subset for both sides, and nothing that runs, loads, hides or marks a model."""
+
+import html
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+MOST_TEXT = 20_000
+"""Characters of an answer that is read as Markdown; a longer one is shown as it is."""
+MOST_HTML = 200_000
+"""Characters of HTML that an answer may grow to; else it is shown as it is."""
+NO_ANSWER = '<p class="empty">(no answer)</p>'
+"""What stands where a model said nothing."""
+
+TAGS = frozenset(
+    ("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li")
+    + ("table", "thead", "tbody", "tr", "th", "td", "h4", "h5", "h6", "a")
+)
+"""Elements that can come out of `answer_html`, besides the one `div class="plain"` around plain text."""
+
+_LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+_JOINERS = re.compile("[\u200c\u200d]+")
+_LINE_END = re.compile("[ \t\u3000\u200c\u200d]+(?=\n|\\Z)")
+_MOST_MARKS = 8
+_MOST_CELLS = 20_000  # more would be over MOST_HTML
+
+# Cc but \n and \t; soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, format controls, variation
+# selectors but the two of emoji, byte order mark, interlinear notes, shorthand and musical controls, tags.
+_UNSEEN = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
+_NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def answer_html(text: str) -> str:
+    """Return an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
+
+    An answer of more than 20,000 characters, or whose HTML has more than 200,000, or that would show nothing, is shown
+    as plain text: the work on Markdown is unbounded. Equal text gives equal HTML, on either side.
+    """
+    shown = visible_text(text)
+    if not shown.strip():
+        return NO_ANSWER
+    if len(shown) > MOST_TEXT or _most_cells(shown) > _MOST_CELLS:
+        return plain_html(shown)
+    rendered = visible_text(_rendered(shown))  # once more: Markdown has turned &#x200b; into the character
+    if len(rendered) > MOST_HTML:
+        return plain_html(shown)
+    clean = nh3.clean(
+        rendered,
+        tags=set(TAGS),
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        url_schemes={"http", "https"},
+        link_rel="nofollow noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+    ).strip()
+    return clean if _TAG.sub("", clean).strip() else plain_html(shown)
+
+
+def plain_html(text: str) -> str:
+    """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
+    shown = visible_text(text)
+    return f'<div class="plain">{html.escape(shown)}</div>' if shown.strip() else NO_ANSWER
+
+
+def instruction_html(text: str) -> str:
+    """Return an instruction escaped, its line breaks kept; it is never read as Markdown."""
+    return html.escape(visible_text(text)).replace("\n", "<br>")
+
+
+def visible_text(text: str) -> str:
+    """Take out what a reader cannot see and a model could be known by; doing so twice changes nothing more.
+
+    Gone are controls, bidi controls, zero widths, fillers, tag characters, spaces at line ends, and combining marks
+    after the eighth. ZWJ and ZWNJ stay between characters that are not ASCII (emoji, Persian). Odd spaces become a
+    space, lone surrogates U+FFFD.
+    """
+    text = _NEWLINES.sub("\n", text)
+    if not text.isascii():
+        text = _SURROGATES.sub("\ufffd", text)
+        text = _SPACES.sub(" ", text)
+    text = _UNSEEN.sub("", text)
+    if not text.isascii():
+        text = _JOINERS.sub(_joined, _few_marks(text))
+    return _LINE_END.sub("", text).strip("\n")
+
+
+def _few_marks(text: str) -> str:
+    kept, run = [], 0
+    for character in text:
+        run = run + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
+        if run <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _joined(joiners: re.Match[str]) -> str:
+    text, start, end = joiners.string, joiners.start(), joiners.end()
+    around = text[max(0, start - 1) : start], text[end : end + 1]
+    return joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
+
+
+def _most_cells(text: str) -> int:
+    """Bound the cells of all tables: short rows are filled up to the width of the line of dashes under the head."""
+    lines = text.split("\n")
+    return len(lines) * max((line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0)
+
+
+def _rendered(text: str) -> str:
+    env: dict = {}
+    tokens = _MARKDOWN.parse(text, env)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
+    return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
+
+
+def _image_text(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options, _env) -> str:
+    return html.escape(tokens[index].content)
+
+
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    markdown.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
+    markdown.add_render_rule("image", _image_text)
+    return markdown
+
+
+_MARKDOWN = _markdown()

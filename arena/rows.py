@@ -1,0 +1,400 @@
+"""The one door through which a person's file comes in: strict JSON, JSONL, CSV, TSV and XLSX, each record with its row.
+
+Nothing is guessed, repaired or coerced: a cell arrives as the text that was written, and what cannot be read exactly is
+refused with its file, row and column, what was expected and how to mend it.
+"""
+
+import codecs
+import contextlib
+import csv
+import itertools
+import json
+import math
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bound what one file may hold; `None` is no bound."""
+
+    bytes: int | None
+    rows: int | None
+    cell: int = 1_000_000
+    """Characters in one cell or JSON string; columns that the caller skips may be longer."""
+    line: int = 64_000_000
+    """Bytes in one line, and characters in one skipped cell."""
+    columns: int = 1_000
+    depth: int = 64
+    """Brackets of JSON inside one another."""
+    members: int = 50
+    """Files inside an .xlsx, which is a zip; `unpacked` and `ratio` bound what they unpack to, in bytes and times."""
+    unpacked: int = 200_000_000
+    ratio: int = 100
+    memory: int = 512_000_000
+    """Address space of the process that reads an .xlsx; it and `seconds` of computing hold where the system can."""
+    seconds: int = 60
+
+
+PAGE = Limits(bytes=100_000_000, rows=60_000)
+"""What a browser may upload."""
+COMMAND_LINE = Limits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
+"""A file of any length: JSONL, CSV and TSV are streamed, and memory does not grow with them."""
+
+
+class RowsError(ValueError):
+    """Say what in a person's file cannot be read: where, what was expected, and how to mend it."""
+
+    def __init__(self, problem: str, file: str | None = None, row: int | None = None, column: str | None = None):
+        super().__init__(problem)
+        self.problem, self.file, self.row, self.column = problem, file, row, column
+
+    def __str__(self) -> str:
+        row = f"row {self.row}" if self.row else ""
+        column = f"column {self.column[:80]!r}" if self.column else ""
+        place = ", ".join(part for part in (self.file, row, column) if part)
+        return f"{place}: {self.problem}" if place else self.problem
+
+    def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
+        """Return the same error at this place; a part that is not given stays as it was."""
+        return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Hold one record and the row (1-based, as an editor counts) on which it starts."""
+
+    row: int
+    values: Mapping[str, JSON]
+
+
+def read_records(
+    path: Path, limits: Limits = PAGE, skip: Collection[str] = (), name: str | None = None
+) -> Iterator[Record]:
+    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv or .xlsx file.
+
+    Cells of tables are `str` exactly as written, "" where empty. Columns in `skip` are left out unread, whatever their
+    length. `name` is what the person calls the file. Raises RowsError, maybe after some records: take `list()` of them
+    where nothing may come in by halves.
+    """
+    label = name or path.name
+    with _opened(path, limits, label) as file:
+        suffix = (Path(label).suffix or path.suffix).lower()
+        if suffix not in SUFFIXES:
+            raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
+        for count, record in enumerate(_records(file, suffix, limits, frozenset(skip)), start=1):
+            if limits.rows is not None and count > limits.rows:
+                raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
+            yield record
+
+
+def read_json(path: Path, limits: Limits = PAGE, name: str | None = None) -> JSON:
+    """Return the one value that a .json file holds. Raises RowsError."""
+    with _opened(path, limits, name or path.name) as file:
+        return parse_json(_decoded(file.read()), limits)
+
+
+def parse_json(text: str, limits: Limits = PAGE) -> JSON:
+    """Return the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
+
+    Strict where RFC 8259 leaves a choice: keys are unique, numbers finite, integers 64 bits, strings without NUL and
+    half surrogates, brackets `limits.depth` deep.
+    """
+    value = _decode(text, limits)
+    _check_strings(value, limits)
+    return value
+
+
+def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
+    """Raise RowsError for the first column that the record lacks, with those that were found."""
+    for name in names:
+        if name not in record.values:
+            found = ", ".join(map(repr, record.values)) or "none"
+            raise RowsError(f"expected this column, found {found}; rename or add it", file, record.row, column=name)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
+    """Open the file, check its size, and name it in what is raised inside."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            if size == 0:
+                raise RowsError("expected data, found an empty file; choose the one that holds it")
+            if limits.bytes is not None and size > limits.bytes:
+                raise RowsError(f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file")
+            yield file
+    except RowsError as error:
+        raise error.at(file=label) from error
+    except OSError as error:
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=label) from error
+
+
+def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    if suffix == ".json":
+        return _list_records(_decoded(file.read()), limits, skip)
+    if suffix in (".jsonl", ".ndjson"):
+        return _line_records(_lines(file, limits), limits, skip)
+    if suffix == ".xlsx":
+        return _table_records(_workbook_rows(file, limits, skip), limits, skip)
+    delimiter = "\t" if suffix == ".tsv" else ","
+    return _table_records(_delimited_rows(_lines(file, limits), limits, delimiter), limits, skip)
+
+
+# Text: UTF-8, and what a database stores.
+def _decoded(raw: bytes, row: int = 1, offset: int = 0) -> str:
+    """Decode what starts at this row and offset of a file; a byte order mark of UTF-8 is dropped, another refused."""
+    if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise RowsError("expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RowsError(
+            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset {offset + error.start} "
+            "(Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
+            row=row + raw.count(b"\n", 0, error.start),
+        ) from error
+    return text.removeprefix("\ufeff") if offset == 0 else text
+
+
+def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
+    """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
+    for row, raw in enumerate(iter(lambda: file.readline(limits.line + 1), b""), start=1):
+        if len(raw) > limits.line:
+            raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
+        yield _decoded(raw, row, file.tell() - len(raw))
+
+
+def _check_strings(value: JSON, limits: Limits) -> None:
+    """Refuse strings that are too long or that a database or UTF-8 cannot hold, however deep they lie."""
+    if isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_strings(inner, limits)
+    elif isinstance(value, str):
+        if len(value) > limits.cell:
+            raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
+        _check_storable(value)
+
+
+def _check_storable(text: str) -> None:
+    if "\0" in text:
+        raise RowsError("expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowsError("expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it") from error
+
+
+def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozenset[str] = frozenset()) -> Record:
+    """Return what is kept of one record when each part of it may be kept."""
+    if len(values) > limits.columns:
+        raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
+    kept = {column: value for column, value in values.items() if column not in skip}
+    for column, value in kept.items():
+        try:
+            _check_strings(value, limits)
+        except RowsError as error:
+            raise error.at(row=row, column=column) from error
+    return Record(row, kept)
+
+
+def _check_no_gap(blank: int) -> None:
+    if blank:
+        raise RowsError("expected data, found an empty line with data below it; delete it", row=blank)
+
+
+# JSON: what RFC 8259 allows, less what two readers would read differently.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])', re.DOTALL)
+_TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
+
+
+def _integer(literal: str) -> int:
+    if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
+        return int(literal)
+    raise RowsError(f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string")
+
+
+def _real(literal: str) -> float:
+    if math.isfinite(float(literal)):
+        return float(literal)
+    raise RowsError(f"expected a finite number, found {literal[:24]}; write null or a string")
+
+
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    members: dict[str, JSON] = {}
+    for key, value in pairs:
+        _add(members, key, value)
+    return members
+
+
+def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
+    _check_storable(key)
+    if key in members:
+        raise RowsError("expected each key once in an object, found this one twice; delete one", column=key)
+    members[key] = value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real)
+
+
+def _decode(text: str, limits: Limits) -> JSON:
+    for place, depth in _opening_brackets(text):
+        if depth > limits.depth:
+            raise RowsError(f"expected brackets {limits.depth} deep at most; flatten it", row=_row_of(text, place))
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        problem = f"expected JSON (one value a line: .jsonl), found at character {error.colno}: {error.msg}; mend it"
+        raise RowsError(problem, row=error.lineno) from error
+    except RowsError:
+        _name_fault(text)
+        raise
+
+
+def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the place and depth of each bracket that opens outside of strings."""
+    depth, bracket = 0, _BRACKET.match(text)
+    while bracket:
+        depth += 1 if bracket[1] in "[{" else -1
+        if bracket[1] in "[{":
+            yield bracket.start(1), depth
+        bracket = _BRACKET.match(text, bracket.end())
+
+
+def _name_fault(text: str) -> None:
+    """Raise the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
+    keys: list[dict[str, JSON]] = []
+    for token in _TOKEN.finditer(text):
+        try:
+            if token[1] in "[{":
+                keys.append({})
+            elif token[1] in "]}":
+                keys.pop()
+            elif token[2]:
+                _add(keys[-1], json.loads(token[1]))
+            else:
+                _DECODER.decode(token[1])
+        except RowsError as error:
+            raise error.at(row=_row_of(text, token.start())) from error
+
+
+def _row_of(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def _list_records(text: str, limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    """Yield the objects of a JSON list, each with the line on which it starts."""
+    items = _decode(text, limits)
+    if not isinstance(items, list):
+        raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
+    starts = (place for place, depth in _opening_brackets(text) if depth == 2)
+    row, counted = 1, 0
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict):
+            raise RowsError(f"expected objects in the list, found another value as item {number}; make it an object")
+        place = next(starts)
+        row, counted = row + text.count("\n", counted, place), place
+        yield _record(row, item, limits, skip)
+
+
+def _line_records(lines: Iterator[str], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    blank = 0
+    for row, line in enumerate(lines, start=1):
+        if not line.strip(" \t\r\n"):
+            blank = blank or row
+            continue
+        _check_no_gap(blank)
+        try:
+            value = _decode(line, limits)
+        except RowsError as error:
+            raise error.at(row=row) from error
+        if not isinstance(value, dict):
+            raise RowsError("expected one object, {...}, a line; wrap the value in one with a key", row=row)
+        yield _record(row, value, limits, skip)
+
+
+# Tables: the first row names the columns, and every row is as wide.
+_CSV_MENDS = {
+    "unexpected end": "expected the quote that closes a cell of this row; add it, or write a quote in the text as two",
+    "expected after": "expected a delimiter behind a closing quote; write each quote inside a quoted cell as two",
+    "new-line character": "expected lines that end in LF or CRLF, found CR alone; save the file anew with LF",
+    "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
+}
+_CHILD = Path(__file__).with_name("spreadsheet.py")
+# Keeps out what openpyxl would load and not use here: numpy's threads alone can fill the address space.
+_START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run_path(sys.argv.pop(1), {}, '__main__')"
+
+
+def _table_records(rows: Iterator[tuple[int, list[str]]], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    """Yield the rows below the header, the first row, as records."""
+    row, header = next(rows, (1, []))
+    _check_header(header, limits, row)
+    for row, cells in rows:
+        yield _record(row, dict(zip(header, cells, strict=True)), limits, skip)
+
+
+def _check_header(header: list[str], limits: Limits, row: int) -> None:
+    if not header:
+        raise RowsError("expected a header that names the columns; write one above the data", row=row)
+    _record(row, {name: name for name in header}, limits)
+    for place, name in enumerate(header):
+        if not name:
+            raise RowsError(f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row)
+        if name in header[:place]:
+            raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
+
+
+def _delimited_rows(lines: Iterator[str], limits: Limits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row, constant in width, with the line on which it starts; empty lines may stand at the end only."""
+    first = next(lines, "")
+    if delimiter == "," and "," not in first:
+        delimiter = max(",;\t", key=first.count)
+    # One bound for the whole process: it is only ever raised, so that nobody's reading breaks under them.
+    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+    reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    width = blank = 0
+    while True:
+        row = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            problem = next((mend for part, mend in _CSV_MENDS.items() if part in str(error)), f"is not CSV ({error})")
+            raise RowsError(problem, row=row) from error
+        if cells is None:
+            return
+        if not cells:
+            blank = blank or row
+            continue
+        _check_no_gap(blank)
+        width = width or len(cells)
+        if len(cells) != width:
+            problem = f"expected {width} cells between {delimiter!r}, found {len(cells)}; put text with it in quotes"
+            raise RowsError(problem, row=row)
+        yield row, cells
+
+
+def _workbook_rows(book: BinaryIO, limits: Limits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that `spreadsheet.py`, in a bounded process of its own, finds in the workbook."""
+    order = json.dumps({**asdict(limits), "skip": sorted(skip)})
+    command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]
+    with tempfile.TemporaryFile() as answer:
+        try:
+            quiet = subprocess.DEVNULL
+            subprocess.run(command, stdin=book, stdout=answer, stderr=quiet, timeout=2 * limits.seconds, check=True)
+        except subprocess.SubprocessError as error:
+            raise RowsError("is no readable .xlsx, or too large to read; save it anew, or as .csv") from error
+        answer.seek(0)
+        for message in map(json.loads, answer):
+            if isinstance(message, dict):
+                raise RowsError(**message)
+            yield message[0], message[1]

@@ -1,0 +1,211 @@
+"""Read the .xlsx workbook on standard input; `rows.py` runs this file in a bounded process, and nobody imports it.
+
+Each line out is JSON: `[row, [cells]]`, or at the end `{"problem", "row", "column"}`. What no rule below foresees may
+end the process with a traceback that nobody sees: the parent says what a person needs to know (security.md, 1.3).
+"""
+
+import contextlib
+import datetime
+import json
+import math
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import openpyxl
+from openpyxl.cell.text import Text
+from openpyxl.reader.excel import ExcelReader
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
+from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
+from openpyxl.xml.functions import iterparse
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+CELL_LIMIT = 32_767
+"""Characters that Excel keeps of a cell; writers cut longer text there without a word."""
+SMALL_PART = 1_000_000
+"""Bytes to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
+
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_REFERS = re.compile(r"\$?[A-Z]{1,3}\$?[0-9]+|[A-Za-z_.][A-Za-z0-9_.]*\(")
+_STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
+
+
+class SpreadsheetError(ValueError):
+    """Say what in a workbook is refused: the fields of `rows.RowsError`."""
+
+    def __init__(self, problem: str, row: int | None = None, column: str | None = None):
+        super().__init__(problem)
+        self.message = {"problem": problem, "row": row, "column": column}
+
+
+class Workbook(ExcelReader):
+    """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed."""
+
+    def read_strings(self) -> None:
+        """Read the table of shared strings as it is written."""
+        part = self.package.find(SHARED_STRINGS)
+        if part is None:
+            return
+        with self.archive.open(part.PartName[1:]) as source:
+            for _, node in iterparse(source):
+                if node.tag == _STRING_TAG:
+                    text: Any = Text.from_tree(node)
+                    self.shared_strings.append(text.content)
+                    node.clear()
+
+    def sheets(self) -> dict[str, Callable[[], "Sheet"]]:
+        """Return, by name, a way to open each sheet of cells."""
+        book: Any = self.wb
+        formats = {
+            "epoch": book.epoch,
+            "date_formats": book._date_formats,
+            "timedelta_formats": book._timedelta_formats,
+        }
+        return {
+            sheet.title: lambda sheet=sheet: Sheet(sheet._get_source(), self.shared_strings, **formats)
+            for sheet in book.worksheets
+        }
+
+
+class Sheet(WorkSheetParser):
+    """openpyxl's parser of one sheet, but it tells computed formulas from text that merely begins with "="."""
+
+    def parse_formula(self, element: Any) -> str | None:
+        """Return the text that a writer mistook for a formula, or None for a real one.
+
+        pandas with xlsxwriter stores an answer "= a + b" as a formula with the value 0 (vila_8b_MMT-Bench_VAL.xlsx has
+        four). Text is what nobody has computed and what neither names a cell nor calls a function.
+        """
+        formula = element.find(FORMULA_TAG)
+        computed = element.get("t") is not None or element.findtext(VALUE_TAG) not in (None, "", "0")
+        if computed or formula.attrib or not formula.text or _REFERS.search(formula.text):
+            return None
+        return f"={formula.text}"
+
+
+def check_archive(order: dict[str, Any]) -> None:
+    """Refuse a zip that is no workbook or would unpack to too much. Raises SpreadsheetError."""
+    if not zipfile.is_zipfile(sys.stdin.buffer):
+        raise SpreadsheetError(
+            "expected an .xlsx workbook, found another kind of file (an old .xls, or one locked with a password?); "
+            "save it as .xlsx without a password, or as .csv"
+        )
+    with zipfile.ZipFile(sys.stdin.buffer) as archive:
+        parts = archive.infolist()
+    if any(part.flag_bits & 1 for part in parts):
+        raise SpreadsheetError("expected a workbook without a password, found it encrypted; save it without one")
+    if len(parts) > order["members"]:
+        raise SpreadsheetError(f"expected at most {order['members']} parts in the workbook; keep one sheet only")
+    unpacked = sum(part.file_size for part in parts)
+    swollen = any(part.file_size > max(SMALL_PART, order["ratio"] * part.compress_size) for part in parts)
+    if swollen or unpacked > order["unpacked"]:
+        raise SpreadsheetError(f"unpacks to {unpacked:,} bytes, which is too much; save it as .csv or .jsonl")
+
+
+def filled_rows(sheet: Sheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
+    """Yield each row that holds something, with its cells by column number. Raises SpreadsheetError."""
+    for row, cells in sheet.parse():
+        columns = [cell["column"] for cell in cells]
+        if columns != sorted(set(columns)):
+            raise SpreadsheetError("expected the cells of a row from left to right; save the workbook anew", row=row)
+        filled = {c["column"]: c for c in cells if c["value"] not in (None, "") or c["data_type"] == "f"}
+        if filled:
+            yield row, filled
+
+
+def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
+    """Return the filled rows of the one sheet that holds anything. Raises SpreadsheetError."""
+    sheets = workbook.sheets()
+    filled = [name for name, opened in sheets.items() if next(filled_rows(opened()), None)]
+    if len(filled) != 1:
+        found = ", ".join(map(repr, filled)) or "none"
+        raise SpreadsheetError(f"expected one sheet with data, found {found}; delete the other sheets")
+    return filled_rows(sheets[filled[0]]())
+
+
+def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows as text, each as wide as the header; skipped columns stay unread. Raises SpreadsheetError."""
+    header: list[str] = []
+    for expected, (row, cells) in enumerate(data_sheet(workbook), start=1):
+        if row != expected:
+            raise SpreadsheetError(f"expected data, found row {row} next; delete the empty rows above it", row=expected)
+        width = len(header) or max(cells)
+        if max(cells) > width:
+            column = get_column_letter(max(cells))
+            raise SpreadsheetError(f"expected {width} cells, as in the header; clear this cell or name it", row, column)
+        texts = [""] * width
+        for column, cell in cells.items():
+            name = header[column - 1] if header else get_column_letter(column)
+            if not header or name not in skip:
+                texts[column - 1] = shown(cell, row, name)
+        header = header or texts
+        yield row, texts
+
+
+def shown(cell: dict[str, Any], row: int, column: str) -> str:
+    """Return a cell as a person sees the stored value. Raises SpreadsheetError."""
+    value, kind = cell["value"], cell["data_type"]
+    if value is None:
+        raise SpreadsheetError("expected a value, found a formula; copy the column and paste it as values", row, column)
+    if kind == "e":
+        raise SpreadsheetError(f"expected a value, found the error {value}; correct or clear the cell", row, column)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpreadsheetError("expected a finite number; correct or clear the cell", row, column)
+    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value) if isinstance(value, str) else _written(value)
+    if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
+        raise SpreadsheetError(
+            f"expected a whole text, found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl",
+            row,
+            column,
+        )
+    return text
+
+
+def _written(value: Any) -> str:
+    """Write a whole number without a point, another number shortest, a date as ISO 8601."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+
+
+def bound_process(memory: int, seconds: int) -> None:
+    """Bound the address space and computing time of this process, where the system can."""
+    if resource is None:
+        return
+    for kind, bound in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # macOS does not bound address space
+            resource.setrlimit(kind, (bound, bound))
+
+
+def main(order: dict[str, Any]) -> None:
+    """Write the rows, then the problem if there is one; the sum of the text is bounded like the unpacked file."""
+    bound_process(order["memory"], order["seconds"])
+    left = order["unpacked"]
+    try:
+        if not openpyxl.DEFUSEDXML:
+            raise SpreadsheetError("cannot be read safely on this server: defusedxml is not installed; save it as .csv")
+        check_archive(order)
+        workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)
+        workbook.read()
+        for row, texts in table(workbook, set(order["skip"])):
+            left -= sum(map(len, texts))
+            if left < 0:
+                raise SpreadsheetError("holds more text than may be read at once; split it, or save it as .csv", row)
+            sys.stdout.write(json.dumps([row, texts]) + "\n")
+    except SpreadsheetError as error:
+        sys.stdout.write(json.dumps(error.message) + "\n")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

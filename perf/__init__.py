@@ -1,0 +1,1 @@
+"""Benchmarks: each prints ratios taken in one run on one machine."""

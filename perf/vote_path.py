@@ -1,0 +1,244 @@
+"""What a vote costs over HTTP, beside an empty event of the same app: `python -m perf.vote_path`.
+
+A vote is `on_choose_a` for a battle that was opened before the clock ran: the cookie's voter, the battle and its state
+are read, the vote and its tally are committed (SQLite, WAL, synchronous=FULL), and the page's controls go back. The
+empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows and hides two parts of the page. Both
+go through the same guard, routes and JSON. At each number of voters, rounds of the one and of the other take turns; a
+voter sends the next call when the last is answered. The ratio is time per call; the target is at most 1.5.
+"""
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from arena.database import Database
+from arena.identity import COOKIE, cookie_hash, new_cookie
+from arena.intake import ImageDraft, Intake, ItemDraft
+from arena.items import ItemBank
+from arena.matchmaking import draw
+from arena.store import Store
+
+ROOT = Path(__file__).parent.parent
+VOTERS = (1, 10, 50)
+ROUNDS = 4
+CALLS = 300
+"""Calls of each kind in a round, spread over the voters."""
+WARM_UP = 50
+TARGET = 1.5
+MEMORY_TARGET = 260
+
+
+class Call(NamedTuple):
+    """One request as it goes over the wire, and the event it calls."""
+
+    event: str
+    wire: bytes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One round of one event."""
+
+    seconds: float
+    times: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """Return calls per second."""
+        return len(self.times) / self.seconds
+
+    def percentile(self, share: float) -> float:
+        """Return the time in milliseconds within which a share of the calls was answered."""
+        return sorted(self.times)[min(len(self.times) - 1, int(share * len(self.times)))] * 1000
+
+
+class Ballot(NamedTuple):
+    """A voter's cookie and the tokens of the battles that are open for it."""
+
+    cookie: str
+    tokens: list[str]
+
+
+def prepare(url: str, ballots: Sequence[int]) -> list[Ballot]:
+    """Make a bank and voters, and open for each voter as many battles as asked; returns them in that order."""
+    database = Database(url)
+    drafts = [
+        ItemDraft(
+            instruction=f"What is in picture {number}?",
+            family=f"family {number % 10}",
+            images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
+            answers={f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)},
+        )
+        for number in range(max(60, *ballots))
+    ]
+    Intake(database).add_items("bench", "folder", drafts)
+    items = tuple(ItemBank(database).bank().items.values())
+    store = Store(database)
+    coin = secrets.SystemRandom()
+    opened = []
+    for wanted in ballots:
+        cookie = new_cookie()
+        voter = store.voter(cookie_hash(cookie))
+        tokens = []
+        for item in coin.sample(items, wanted):  # a voter may hold an open battle on each item, as by links
+            battle = store.serve(voter, lambda seen, item=item: draw([item], {}, seen, coin), item=item.id)
+            tokens.append(battle.token if battle else "")
+        opened.append(Ballot(cookie, tokens))
+    database.close()
+    return opened
+
+
+class Server:
+    """The app as a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(folder), "DEMO_BANK": "off"}
+        self._log = (folder / "server.log").open("wb")
+        started = time.perf_counter()
+        self._process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environ, stderr=self._log)
+        while not self._answers():
+            if self._process.poll() is not None:
+                raise RuntimeError((folder / "server.log").read_text("utf-8"))
+            time.sleep(0.02)
+        self.start_seconds = time.perf_counter() - started
+
+    def _answers(self) -> bool:
+        try:
+            self.get("/healthz")
+        except OSError:
+            return False
+        return True
+
+    def get(self, path: str) -> bytes:
+        """Return the body of a page."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+            return answer.read()
+
+    def memory(self) -> float:
+        """Return the resident memory of the process in MB (10^6 bytes)."""
+        return psutil.Process(self._process.pid).memory_info().rss / 1e6
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.wait(timeout=30)
+        self._log.close()
+
+
+def call(port: int, events: dict[str, int], event: str, cookie: str, data: list[str]) -> Call:
+    """Return an event's request as bytes."""
+    body = json.dumps({"data": data, "fn_index": events[event], "session_hash": cookie[:10]}).encode()
+    head = (
+        f"POST /gradio_api/run/predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        f"Cookie: {COOKIE}={cookie}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return Call(event, head.encode() + body)
+
+
+async def voter(port: int, calls: Sequence[Call]) -> list[float]:
+    """Send calls one after the other over one connection; return the seconds that each took."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    times = []
+    for one in calls:
+        began = time.perf_counter()
+        writer.write(one.wire)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        body = await reader.readexactly(length)
+        times.append(time.perf_counter() - began)
+        if not head.startswith(b"HTTP/1.1 200") or (one.event == "on_choose_a" and b"You chose A" not in body):
+            raise RuntimeError(f"{one.event} was refused: {body[:500]!r}")
+    writer.close()
+    return times
+
+
+async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
+    """Let voters send their calls side by side."""
+    began = time.perf_counter()
+    times = await asyncio.gather(*(voter(port, calls) for calls in hands))
+    return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
+
+
+def measure(port: int, events: dict[str, int], voters: int, ballots: list[Ballot]) -> dict[str, list[Measured]]:
+    """Take turns with rounds of empty events and rounds of votes, the first of each round alternating."""
+    measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
+    for number in range(ROUNDS):
+        mine = ballots[number * voters : (number + 1) * voters]
+        hands = {
+            "on_keep": [[call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine],
+            "on_choose_a": [
+                [call(port, events, "on_choose_a", one.cookie, [token]) for token in one.tokens] for one in mine
+            ],
+        }
+        # Whoever votes has opened the page before: the session and the voter are known when the clock starts.
+        asyncio.run(round_of(port, [[call(port, events, "on_undo", one.cookie, [one.tokens[0]])] for one in mine]))
+        for event in sorted(hands, reverse=bool(number % 2)):
+            measured[event].append(asyncio.run(round_of(port, hands[event])))
+    return measured
+
+
+def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
+    """Return the medians over rounds of calls per second, p50 and p99 in milliseconds."""
+    return (
+        statistics.median(one.rate for one in rounds),
+        statistics.median(one.percentile(0.5) for one in rounds),
+        statistics.median(one.percentile(0.99) for one in rounds),
+    )
+
+
+def main() -> None:
+    """Prepare, measure, print."""
+    wanted = [WARM_UP] + [CALLS // voters for voters in VOTERS for _ in range(ROUNDS * voters)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print(f"opening {sum(wanted)} battles ...", flush=True)
+        ballots = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
+        server = Server(folder)
+        try:
+            memory = server.memory()
+            config = json.loads(server.get("/config"))
+            events = {event["api_name"]: event["id"] for event in config["dependencies"]}
+            first = [
+                call(server.port, events, "on_choose_a", ballots[0].cookie, [token]) for token in ballots[0].tokens
+            ]
+            empty = call(server.port, events, "on_keep", ballots[0].cookie, [])
+            asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
+            ballots = ballots[1:]
+            print(f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)")
+            for voters in VOTERS:
+                measured = measure(server.port, events, voters, ballots[: ROUNDS * voters])
+                ballots = ballots[ROUNDS * voters :]
+                empty_rate, vote_rate = (middle(measured[event])[0] for event in ("on_keep", "on_choose_a"))
+                for event, rounds in measured.items():
+                    rate, p50, p99 = middle(rounds)
+                    ratio = empty_rate / vote_rate
+                    shown = f"{ratio:.2f} (target {TARGET})" if event == "on_choose_a" else ""
+                    print(f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}", flush=True)
+            print(
+                f"ready after {server.start_seconds:.1f} s with {memory:.0f} MB resident (target {MEMORY_TARGET}), ",
+                end="",
+            )
+            print(f"now {server.memory():.0f} MB; medians of {ROUNDS} rounds of {CALLS} calls")
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What the tests share: real databases, a real server process, a real browser, and the shared data."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pgserver
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from sqlalchemy import create_engine, text
+
+from arena.database import Database
+from arena.intake import ImageDraft, Intake, ItemDraft
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM_ARGS = (
+    "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
+    "--disable-component-update --disable-sync --no-first-run"
+).split()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The shared test data; skips where it is absent, fails where CI says it must be there."""
+    folder = os.environ.get("STEREOSCOPE_DATA")
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    if os.environ.get("CI") == "true":
+        pytest.fail("STEREOSCOPE_DATA names no folder, and CI=true needs it")
+    pytest.skip("STEREOSCOPE_DATA names no folder of shared test data")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a real PostgreSQL server for this run, in a folder that other runs leave alone."""
+    folder = tempfile.mkdtemp(prefix="stereoscope-postgresql-")
+    server = pgserver.get_server(folder, cleanup_mode="delete")
+    engine = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:  # the tests end processes, not the power
+        connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path) -> str:
+    """The address of an empty database, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'arena.db'}"
+    return new_postgresql_database(request.getfixturevalue("postgresql"))
+
+
+def new_postgresql_database(server: str) -> str:
+    """Make an empty database on a server and return its address."""
+    name = f"t{time.monotonic_ns()}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture
+def database(database_url) -> Iterator[Database]:
+    """An open, empty database, once on SQLite and once on PostgreSQL."""
+    opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+def drafts(items: int = 6, models: tuple[str, ...] = ("m1", "m2", "m3"), images: int = 1) -> list[ItemDraft]:
+    """Return items of three families that models answered; their pictures count as kept."""
+    return [
+        ItemDraft(
+            instruction=f"What is in picture {number}?",
+            family=("Counting", "Color", "Directions")[number % 3],
+            images=tuple(
+                ImageDraft(f"key-{number}-{place}", f"{number}-{place}.png", sha256=f"{number:064x}", suffix="png")
+                for place in range(images)
+            ),
+            answers={model: f"{model} says {number}" for model in models},
+        )
+        for number in range(items)
+    ]
+
+
+@pytest.fixture
+def bank(database) -> Database:
+    """A database with a source "test" of six items and three models."""
+    Intake(database).add_items("test", "folder", drafts())
+    return database
+
+
+class AppServer:
+    """The app as a process of its own, started as the README says."""
+
+    def __init__(self, data_dir: Path, **environ: str) -> None:
+        self.port = _free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.data_dir = data_dir
+        self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
+        self.log = data_dir / "server.log"
+        self.start()
+
+    def start(self) -> None:
+        """Start the process and wait until it answers."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(ROOT / "app.py")], env=self._environ, cwd=ROOT, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+            try:
+                if httpx.get(f"{self.address}/healthz", timeout=1).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        raise RuntimeError("the server did not answer within 60 s")
+
+    def kill(self) -> None:
+        """End the process as a power cut would: SIGKILL."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the process in order."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def start_server(tmp_path) -> Iterator:
+    """A function that starts an app server with settings; all are stopped at the end."""
+    servers: list[AppServer] = []
+
+    def start(**environ: str) -> AppServer:
+        servers.append(AppServer(tmp_path / f"data-{len(servers)}", **environ))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[AppServer]:
+    """One app server with the demo bank, shared by tests that leave it as usable as they found it."""
+    running = AppServer(tmp_path_factory.mktemp("app") / "data")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, or the one that CHROMIUM names; closed with the file, since it keeps an event loop running."""
+    with sync_playwright() as playwright:
+        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        opened = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser, server) -> Iterator[Page]:
+    """A fresh visitor's page on the shared server, at 1280 and at 390 px; any script error fails the test."""
+    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    assert errors == []

@@ -1,0 +1,129 @@
+"""The app as a process: how it starts, what it refuses, and what it takes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import httpx
+import psutil
+import pytest
+
+from arena.database import Database
+from tests.conftest import ROOT
+from tests.voter import Voter
+
+
+def start(tmp_path, **environ: str) -> subprocess.CompletedProcess:
+    """Run the app that is expected not to start."""
+    settings = {**os.environ, "DATA_DIR": str(tmp_path / "data"), **environ}
+    command = [sys.executable, str(ROOT / "app.py")]
+    return subprocess.run(command, env=settings, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "http"), ("DEMO_BANK", "perhaps"), ("DATABASE_URL", "mysql://x"), ("IMAGE_HOSTS", "http://x.org/y")],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path, name, value):
+    done = start(tmp_path, **{name: value})
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert name in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(tmp_path):
+    done = start(tmp_path, DATABASE_URL="postgresql://me:hush@127.0.0.1:1/none")
+    assert done.returncode == 2
+    assert "hush" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_second_server_on_the_file_is_refused_and_a_command_is_not(server):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "app.py")],
+        env={**os.environ, "DATA_DIR": str(server.data_dir), "PORT": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "Another server" in done.stderr
+    listed = subprocess.run(
+        [sys.executable, "-m", "arena", "items", "list"],
+        env={**os.environ, "DATA_DIR": str(server.data_dir)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert listed.returncode == 0
+    assert "demo bank" in listed.stdout
+
+
+def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(start_server, tmp_path):
+    server = start_server()
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    picture = next((ROOT / "arena" / "demo" / "pictures").iterdir())
+    (folder / picture.name).write_bytes(picture.read_bytes())
+    item = {"instruction": "What is new here?", "family": "Counting", "images": [picture.name]}
+    (folder / "items.jsonl").write_text(json.dumps({**item, "answers": {"x": "1", "y": "2"}}) + "\n")
+    with Voter(server.address) as voter:
+        voter.load()
+        environ = {**os.environ, "DATA_DIR": str(server.data_dir)}
+        command = [sys.executable, "-m", "arena", "items", "folder", str(folder)]
+        subprocess.run(command, env=environ, cwd=ROOT, check=True, capture_output=True)
+        voter.choose("a")
+        voter.next()
+        deadline = time.monotonic() + 5
+        while "What is new here?" not in str(voter.values["item"]) and time.monotonic() < deadline:
+            voter.next()
+            if voter.values["answers"].get("visible") is False:
+                time.sleep(0.2)
+            elif "What is new here?" not in str(voter.values["item"]):
+                voter.choose("a")
+        assert "What is new here?" in str(voter.values["item"]), "the demo bank leaves the draw for another source"
+        assert voter.values["bank"] == ""
+
+
+def test_memory_after_start_stays_under_260_megabytes(server):
+    httpx.get(server.address).raise_for_status()
+    used = psutil.Process(server.process.pid).memory_info().rss
+    assert used < 260_000_000, f"{used / 1e6:.0f} MB"
+
+
+def test_an_empty_bank_gives_a_clear_page(start_server):
+    server = start_server(DEMO_BANK="off")
+    with Voter(server.address) as voter:
+        shown = voter.load()
+        assert "There are no items yet" in shown["item"]
+        assert shown["answers"] == {"visible": False, "__type__": "update"}
+
+
+def test_the_same_app_runs_on_postgresql(start_server, postgresql):
+    server = start_server(DATABASE_URL=postgresql)
+    with Voter(server.address) as voter:
+        voter.load()
+        voter.choose("a")
+        revealed = voter.wait_out_undo()
+        assert "You chose A" in revealed["status"]
+    database = Database(postgresql)
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM vote").scalar() == 1
+    database.close()
+
+
+def test_readme_lists_every_setting():
+    names = re.findall(r'"([A-Z][A-Z_]+)"', (ROOT / "arena" / "settings.py").read_text("utf-8"))
+    ours = {name for name in names if not name.startswith(("GRADIO_", "HF_")) and name != "SPACE_ID"}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert ours and all(f"`{name}`" in readme for name in ours)
+
+
+def test_requirements_are_bounded():
+    for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            assert re.search(r">=[\d.]+,<\d", line), line

@@ -1,0 +1,167 @@
+"""The laws of the house: which room may import which, who may touch what, and how long things may be."""
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
+ROOMS = [path for path in FILES if "demo" not in path.parts]
+
+# Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
+FLOORS = (
+    ("records", "ratings", "settings", "identity"),
+    ("database", "pictures", "rows", "spreadsheet", "render", "fetching"),
+    ("items",),
+    ("intake", "ballots"),
+    ("store", "importers"),
+    ("campaigns",),
+    ("leaderboard", "matchmaking"),
+    ("guard", "battle_page"),
+    ("battle_tab", "leaderboard_tab"),
+    ("__main__", "app"),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+DOORS = {
+    "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
+    "sqlalchemy": r"arena/(database|items|intake|ballots|store|campaigns|leaderboard)\.py",
+    "huggingface_hub": r"nowhere yet",
+    "torch": r"nowhere yet",
+    "transformers": r"nowhere yet",
+    "openai": r"nowhere yet",
+    "pandas": r"nowhere yet",
+    "openpyxl": r"arena/spreadsheet\.py",
+    "PIL": r"arena/(pictures|demo/\w+)\.py",
+    "nh3": r"arena/render\.py",
+    "markdown_it": r"arena/render\.py",
+    "tqdm": r"arena/__main__\.py",
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def rooms_of(path: Path) -> set[str]:
+    """Return the rooms of the arena that a file imports."""
+    return {module.split(".")[1] for module in imports(path) if re.match(r"arena\.\w+$", module)}
+
+
+@pytest.mark.parametrize("path", [path for path in ROOMS if path.name != "__init__.py"], ids=name_of)
+def test_arrows_run_down(path):
+    here = FLOOR[path.stem]
+    upward = {room for room in rooms_of(path) if FLOOR[room] > here}
+    assert not upward, f"{name_of(path)} imports {upward}, which stand above it"
+
+
+def test_no_import_circle():
+    arrows = {path.stem: rooms_of(path) for path in ROOMS if path.parent.name == "arena"}
+
+    def walk(room: str, way: tuple[str, ...]) -> None:
+        assert room not in way, f"a circle: {' -> '.join([*way, room])}"
+        for below in arrows.get(room, ()):
+            walk(below, (*way, room))
+
+    for room in arrows:
+        walk(room, ())
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_arena_never_imports_scoring(path):
+    if path.parent.name != "scoring" and path.name != "app.py":
+        assert not any(module.split(".")[0] == "scoring" for module in imports(path))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_one_outside_package_has_one_door(path):
+    for package, door in DOORS.items():
+        if any(module.split(".")[0] == package for module in imports(path)):
+            assert re.fullmatch(door, name_of(path)), f"{package} is imported outside its door ({door})"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_environment_and_stdout_have_one_door(path):
+    text = path.read_text("utf-8")
+    if path.name != "settings.py":
+        assert not re.search(r"os\.(environ|getenv)", text), "the environment is read in settings.py only"
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            assert path.name == "__main__.py", "only __main__.py prints"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_import_inside_a_function(path):
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = [part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom)]
+            assert not inside, f"{node.name} imports inside"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_and_functions_are_short_and_documented(path):
+    lines = path.read_text("utf-8").splitlines()
+    assert len(lines) <= 400, f"{len(lines)} lines"
+    assert ast.get_docstring(tree(path)), "a file begins with its docstring"
+    if path.name == "__init__.py":
+        assert len(tree(path).body) == 1, "an __init__.py holds a docstring and nothing else"
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} is {node.end_lineno - node.lineno + 1} lines long"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_public_things_have_docstrings(path):
+    for node in [
+        *tree(path).body,
+        *(part for kind in tree(path).body if isinstance(kind, ast.ClassDef) for part in kind.body),
+    ]:
+        public = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith(
+            "_"
+        )
+        if public:
+            assert ast.get_docstring(node), f"{node.name} (line {node.lineno}) has no docstring"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_names_have_no_suffixes(path):
+    assert not re.search(r"_(new|old|v\d+|utils|helpers?|manager)$|^(common|utils|helpers|misc)$", path.stem)
+
+
+def test_heavy_packages_stay_out_of_the_start():
+    """Torch, transformers, openai and plotly are not loaded by the page's process."""
+    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg")
+    program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_ruff_finds_nothing():
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_is_left_undone():
+    for path in FILES:
+        assert not re.search(r"TODO|FIXME|XXX|NotImplementedError", path.read_text("utf-8")), name_of(path)

@@ -1,0 +1,400 @@
+"""Every file comes in through one strict door: what it accepts arrives unchanged, what it refuses has a place."""
+
+import csv
+import io
+import json
+import os
+import pickle
+import random
+import tracemalloc
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.rows import COMMAND_LINE, PAGE, Record, RowsError, parse_json, read_json, read_records, require_columns
+
+SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3)
+
+
+def read(folder: Path, name: str, content: str | bytes, limits=PAGE, **options) -> list[Record]:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(read_records(path, limits, **options))
+
+
+def values(records: Iterable[Record]) -> list[dict]:
+    return [dict(record.values) for record in records]
+
+
+def refusal(folder: Path, name: str, content: str | bytes, limits=PAGE, **options) -> RowsError:
+    with pytest.raises(RowsError) as caught:
+        read(folder, name, content, limits, **options)
+    assert caught.value.file == name
+    assert str(caught.value).startswith(name)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+# What is refused, and the place that the refusal names: suffix, content, row, column, a word of the sentence.
+TEXT_FAULTS = [
+    ("csv", "", None, None, "empty file"),
+    ("csv", "\n\n", 1, None, "header"),
+    ("csv", b"\xff\xfea\x00,\x00b\x00", 1, None, "UTF-16"),
+    ("csv", b"\xfe\xff\x00a\x00,\x00b", 1, None, "UTF-16"),
+    ("csv", "a,b\n1,2\n3,é\n".encode("latin-1"), 3, None, "0xE9 at offset 10"),
+    ("csv", b"\xef\xbb\xbfa,b\n1,\xe9\n", 2, None, "0xE9 at offset 9"),
+    ("csv", "a,b\n1,\0\n", 2, "b", "NUL"),
+    ("csv", "a\0,b\n1,2\n", 1, "a\0", "NUL"),
+    ("csv", "a,b\n1,2,3\n", 2, None, "found 3"),
+    ("csv", "a,b\n1\n", 2, None, "found 1"),
+    ("csv", 'a,b\n"x\ny",1\n1,2,3\n', 4, None, "found 3"),
+    ("csv", "a;b\n1;2;3\n", 2, None, "';'"),
+    ("csv", "a\tb\n1\t2\t3\n", 2, None, r"'\t'"),
+    ("csv", "a,b\n1,2\n\n3,4\n", 3, None, "empty line"),
+    ("csv", "\na,b\n1,2\n", 1, None, "empty line"),
+    ("csv", "a,a\n1,2\n", 1, "a", "twice"),
+    ("csv", "a,,b\n1,2,3\n", 1, None, "column 2"),
+    ("csv", ",pred\n0,x\n", 1, None, "index=False"),
+    ("csv", "a,b,c,d,e\n", 1, None, "at most 4 columns"),
+    ("csv", 'a,b\n"a"b,2\n', 2, None, "closing quote"),
+    ("csv", 'a,b\n1,2\n"x,2\n3,4\n', 3, None, "closes a cell"),
+    ("csv", 'a,b\n1,"x"y"\n', 2, None, "closing quote"),
+    ("csv", '"a,b\n1,2\n', 1, None, "closes a cell"),
+    ("csv", "a,b\r1,2\r", 1, None, "CR alone"),
+    ("csv", "a,b\n1,2\r3,4\n", 2, None, "CR alone"),
+    ("csv", "a,b\n1," + "x" * 41 + "\n", 2, "b", "at most 40"),
+    ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "lines of at most 400"),
+    ("csv", "a\n" + "1\n" * 6, 7, None, "at most 5 records"),
+    ("tsv", "a\tb\n1,2\n", 2, None, r"'\t'"),
+    ("tsv", 'a\tb\n1\t"Yes" he said\n', 2, None, "closing quote"),
+    ("jsonl", "", None, None, "empty file"),
+    ("jsonl", '{"a":1}\n{"a":1\n', 2, None, "delimiter"),
+    ("jsonl", '{"a":1}\n{"a":1} {"a":2}\n', 2, None, "Extra data"),
+    ("jsonl", '{"a":1}\r{"a":2}', 1, None, "Extra data"),
+    ("jsonl", '{"a":1}\n[1]\n', 2, None, "object"),
+    ("jsonl", '{"a":1}\n\n{"a":2}\n', 2, None, "empty line"),
+    ("jsonl", '{"a":1}\n{"a":1,"a":2}\n', 2, "a", "twice"),
+    ("jsonl", '{"a":1}\n{"a":NaN}\n', 2, None, "NaN"),
+    ("jsonl", '{"a":1e999}\n', 1, None, "1e999"),
+    ("jsonl", '{"a":9223372036854775808}\n', 1, None, "64 bits"),
+    ("jsonl", '{"a":"\\ud800"}\n', 1, "a", "surrogate"),
+    ("jsonl", '{"a":["\\u0000"]}\n', 1, "a", "NUL"),
+    ("jsonl", '{"\\u0000":1}\n', 1, None, "NUL"),
+    ("jsonl", '{"a":"' + "x" * 41 + '"}\n', 1, "a", "at most 40"),
+    ("jsonl", '{"a":{"b":["' + "x" * 41 + '"]}}\n', 1, "a", "at most 40"),
+    ("jsonl", '{"a":1}\n{"a":[[[1]]]}\n', 2, None, "3 deep"),
+    ("jsonl", '{"a":1,"b":2,"c":3,"d":4,"e":5}\n', 1, None, "at most 4 columns"),
+    ("jsonl", '{"a":"é"}\n'.encode("latin-1"), 1, None, "offset 6"),
+    ("jsonl", '{"a":1}\n' * 6, 6, None, "at most 5 records"),
+    ("json", "{}", 1, None, "list of objects"),
+    ("json", '{"a":1}\n{"a":2}\n', 2, None, ".jsonl"),
+    ("json", '[\n{"a":1},\n3]', None, None, "item 2"),
+    ("json", '[\n{"a":1},\n{"b":2,\n"b":3}]', 4, "b", "twice"),
+    ("json", '[\n{"a":1},\n{"b":-Infinity}]', 3, None, "-Infinity"),
+    ("json", '[\n{"a":1},\n{"b":"\\udc00"}]', 3, "b", "surrogate"),
+    ("json", '[\n{"a":1},\n{"b":1,}]', 3, None, "property name"),
+    ("json", '[\n{"a":1}\n{"b":1}]', 3, None, "delimiter"),
+    ("json", '[{"a":1}]\n]', 2, None, "Extra data"),
+    ("json", '[{"a":\n[[[1]]]}]', 2, None, "3 deep"),
+    ("json", '[{"a":"é"}]'.encode("utf-16"), 1, None, "UTF-16"),
+    ("json", '[\n{"a":"é"}]'.encode("latin-1"), 2, None, "offset 8"),
+    ("json", '[{"a":1},\n' + "{},\n" * 4 + "{}]", 6, None, "at most 5 records"),
+    ("txt", "a,b\n", None, None, ".jsonl"),
+    ("json.gz", "a,b\n", None, None, ".jsonl"),
+    ("xls", "a,b\n", None, None, ".xlsx"),
+]
+
+
+@pytest.mark.parametrize(("suffix", "content", "row", "column", "word"), TEXT_FAULTS)
+def test_a_bad_text_file_is_refused_with_its_exact_place(tmp_path, suffix, content, row, column, word):
+    error = refusal(tmp_path, f"answers.{suffix}", content, SMALL)
+    assert (error.row, error.column) == (row, column)
+    assert word in error.problem
+
+
+def test_an_error_is_one_sentence_with_file_row_column_and_mend(tmp_path):
+    error = refusal(tmp_path, "pred.csv", "id,answer\n1," + "x" * 41, SMALL)
+    assert str(error) == (
+        "pred.csv, row 2, column 'answer': expected at most 40 characters in a cell, found 41; shorten it"
+    )
+
+
+def test_an_error_can_be_placed_again_and_pickled():
+    error = RowsError("wrong", row=1).at(file="a.csv", row=7, column="images")
+    assert (error.file, error.row, error.column, error.problem) == ("a.csv", 7, "images", "wrong")
+    assert error.at().row == 7
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
+    with pytest.raises(RowsError, match="gone.csv: cannot be opened"):
+        list(read_records(tmp_path / "gone.csv"))
+    assert "at most 3 bytes, found 4" in refusal(tmp_path, "a.csv", "a,b\n", replace(PAGE, bytes=3)).problem
+
+
+def test_the_name_that_the_person_gave_decides_the_format_and_stands_in_the_error(tmp_path):
+    stored = tmp_path / "0f3a"
+    stored.write_text("a\n1\n")
+    assert values(read_records(stored, name="mine.CSV")) == [{"a": "1"}]
+    with pytest.raises(RowsError, match="^mine.json, row 1: "):
+        list(read_records(stored, name="mine.json"))
+
+
+def test_a_missing_column_is_named_with_the_columns_found(tmp_path):
+    (record,) = read(tmp_path, "a.csv", "index,Prediction\n1,x\n")
+    require_columns(record, ["index"])
+    with pytest.raises(RowsError, match=r"a.csv, row 2, column 'prediction': .*found 'index', 'Prediction'"):
+        require_columns(record, ["index", "prediction"], file="a.csv")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["NA", "nan", "null", "None", "001", "1/2", "1e5", "1.0", "=1+1", "TRUE", " x ", "", "'", "\ufeff", "\x85"],
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_table_cell_arrives_exactly_as_written(tmp_path, suffix, cell):
+    delimiter = {"csv": ",", "tsv": "\t"}[suffix]
+    assert values(read(tmp_path, f"a.{suffix}", f"a{delimiter}b\n{cell}{delimiter}1\n")) == [{"a": cell, "b": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a,b\n1,2", [(2, {"a": "1", "b": "2"})]),
+        ("\ufeffa,b\r\n1,2\r\n\r\n\r\n", [(2, {"a": "1", "b": "2"})]),
+        ('"a","b"\n"x\n""y""","2"\n"3","4"\n', [(2, {"a": 'x\n"y"', "b": "2"}), (4, {"a": "3", "b": "4"})]),
+        ("a;b\n1;2,5\n", [(2, {"a": "1", "b": "2,5"})]),
+        ("a\tb\n1\t2\n", [(2, {"a": "1", "b": "2"})]),
+        ('a\n""\n1\n', [(2, {"a": ""}), (3, {"a": "1"})]),
+        ('a,b\n1,say "hi"\n', [(2, {"a": "1", "b": 'say "hi"'})]),
+        ("a,b\n", []),
+    ],
+)
+def test_honest_csv_of_every_kind_is_read_with_the_line_of_each_record(tmp_path, content, expected):
+    assert [(record.row, dict(record.values)) for record in read(tmp_path, "a.csv", content)] == expected
+
+
+def test_records_of_a_json_list_carry_the_line_on_which_they_start(tmp_path):
+    content = '\ufeff[\n  {"a": "]{",\n   "b": [{}]},\n  {"a": null}, {"a": 1.5}\n]\n\n'
+    records = read(tmp_path, "a.json", content)
+    assert [record.row for record in records] == [2, 4, 4]
+    assert values(records) == [{"a": "]{", "b": [{}]}, {"a": None}, {"a": 1.5}]
+
+
+def test_jsonl_may_end_in_blank_lines_and_crlf(tmp_path):
+    assert values(read(tmp_path, "a.ndjson", '{"a":1}\r\n{"a":2}\r\n \n\n')) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json"])
+def test_a_skipped_column_is_left_out_whatever_it_holds(tmp_path, suffix):
+    image = "x" * 300_000 + ("\0" if suffix.endswith("sv") else "")
+    content = {
+        "csv": f"image,a\n{image},1\n",
+        "tsv": f"image\ta\n{image}\t1\n",
+        "jsonl": json.dumps({"image": image, "a": "1"}),
+        "json": json.dumps([{"image": image, "a": "1"}]),
+    }[suffix]
+    small = replace(PAGE, cell=10)
+    assert values(read(tmp_path, f"a.{suffix}", content, small, skip=["image"])) == [{"a": "1"}]
+    assert refusal(tmp_path, f"a.{suffix}", content, small).column == "image"
+
+
+def test_the_field_limit_of_the_csv_module_is_never_lowered(tmp_path):
+    before = csv.field_size_limit(10**9)
+    try:
+        read(tmp_path, "a.csv", "a\n1\n")
+        assert csv.field_size_limit() == 10**9
+    finally:
+        csv.field_size_limit(before)
+
+
+# JSON: what JSONTestSuite calls y_ and n_, in our own words.
+
+WELL_FORMED = (
+    """
+[]¦{}¦""¦0¦-0¦1E+2¦1e-2¦0.1¦-1.5e3¦true¦false¦null¦ [ 1 ] ¦[[]   ]¦{"a":[]}¦{"":0}¦"\\u0061\\u30af"¦"\\ud83d\\ude39"
+¦"\\"\\\\\\/\\b\\f\\n\\r\\t"¦"\u007f"¦"\u2028"¦"\U0010ffff"¦"\\u0022"¦"\\uFFFF"¦[1,null,"x",{"y":2.50}]
+¦9223372036854775807¦-9223372036854775808¦[123e-10000000]¦"π"¦"\\\\u0000"¦"\\\\ud800"
+""".strip()
+    .replace("\n¦", "¦")
+    .split("¦")
+)
+
+MALFORMED = (
+    """
+[1 true]¦["": 1]¦[""],¦[,1]¦[1,,2]¦["x"]]¦["",]¦["x"¦[x¦[3[4]]¦[1:2]¦[,]¦[-]¦[   , ""]¦[1,]¦["a"¦[*]¦[fals]¦[nul]¦[tru]
+¦[++1]¦[+1]¦[-01]¦[-1.0.]¦[-2.]¦[-NaN]¦[.-1]¦[.2e-3]¦[0.1.2]¦[0.3e+]¦[0.3e]¦[0.e1]¦[0E+]¦[0e]¦[1.0e+]¦[1 000.0]¦[1eE2]
+¦[2.e3]¦[9.e+]¦[Inf]¦[NaN]¦[Infinity]¦[-Infinity]¦[0x1]¦[1+2]¦[- 1]¦[-012]¦[.123]¦[1.]¦[012]¦[１]¦{"x", null}¦{"x"::"b"}
+¦{[: "x"}¦{"a":"a" 123}¦{key: 'v'}¦{"a" "b"}¦{"a":¦{"a"¦{1:1}¦{,}¦{"id":0,}¦{'a':0}¦{"a":"b"}/**/¦{"a":"b"}#¦{"a":"b",,}
+¦{"a":"a¦{a: "b"}¦{"a":"b"}{}¦["\\uD800\\"]¦["\\u00A"]¦["\\x00"]¦["\\\\\\"]¦["\\a"]¦["\\uqqqq"]¦['x']¦"¦"\\u¦"a\tb"
+¦["\u00a0"\u00a0]¦¦[1]x¦abc¦[\u2060]¦<null>¦{"":¦TRUE¦[¦]¦{}}¦1]¦//\n1¦[\f1]¦{"a":1e}¦"\\ud800"¦"\\udc00\\ud800"¦"\\u0000"¦{"a":1,"a":1}
+¦[1e999]¦[-1e999]¦[9223372036854775808]¦[-9223372036854775809]
+""".strip()
+    .replace("\n¦", "¦")
+    .split("¦")
+)
+
+
+@pytest.mark.parametrize("text", WELL_FORMED)
+def test_well_formed_json_is_accepted_with_the_value_of_the_standard_library(text):
+    assert parse_json(text) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", [*MALFORMED, "[" * 100_000, '{"a":' * 100_000, "[" + "9" * 5_000 + "]", "1" * 5_000])
+def test_malformed_or_unstorable_json_is_refused(text):
+    with pytest.raises(RowsError):
+        parse_json(text)
+
+
+def test_brackets_inside_strings_do_not_count_as_depth():
+    assert parse_json(json.dumps("[" * 500)) == "[" * 500
+    assert parse_json("[" * 64 + "]" * 64) is not None
+    with pytest.raises(RowsError, match="64 deep"):
+        parse_json("[" * 65 + "]" * 65)
+
+
+def test_read_json_names_file_and_line(tmp_path):
+    path = tmp_path / "mm-vet.json"
+    path.write_text('{\n"v1_0": "x",\n"v1_1": {"v1_0": 1},\n"v1_0": "y"\n}')
+    with pytest.raises(RowsError, match="^mm-vet.json, row 4, column 'v1_0': .*twice"):
+        read_json(path)
+    path.write_text('\ufeff{"v1_0": "x"}\n')
+    assert read_json(path) == {"v1_0": "x"}
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+NAMES = st.lists(TEXT.filter(bool), min_size=2, max_size=4, unique=True)
+
+
+def table_of(names: list[str], cells: st.SearchStrategy) -> st.SearchStrategy:
+    row = st.lists(cells, min_size=len(names), max_size=len(names))
+    return st.tuples(st.just(names), st.lists(row, max_size=5))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@given(table=NAMES.flatmap(lambda names: table_of(names, TEXT)))
+@settings(max_examples=150, deadline=None)
+def test_what_the_csv_module_writes_comes_back_identical(tmp_path_factory, suffix, quoting, table):
+    names, rows = table
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter={"csv": ",", "tsv": "\t"}[suffix], quoting=quoting).writerows([names, *rows])
+    text = written.getvalue()
+    if text.startswith("\ufeff"):
+        text = "\ufeff" + text
+    got = read(tmp_path_factory.getbasetemp(), f"round.{suffix}", text)
+    assert values(got) == [dict(zip(names, row, strict=True)) for row in rows]
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+JSON_VALUES = st.recursive(
+    st.sampled_from([None, True, False]) | st.integers(-(2**63), 2**63 - 1) | FINITE | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@given(records=st.lists(st.dictionaries(TEXT, JSON_VALUES, max_size=4), max_size=5), ascii_only=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_what_the_json_module_writes_comes_back_identical(tmp_path_factory, suffix, records, ascii_only):
+    lines = [json.dumps(record, ensure_ascii=ascii_only) for record in records]
+    content = "[" + ",\n".join(lines) + "]" if suffix == "json" else "".join(line + "\n" for line in lines) or "\n"
+    assert values(read(tmp_path_factory.getbasetemp(), f"round.{suffix}", content)) == records
+
+
+HONEST = {
+    "csv": 'id,answer\n1,"a, ""b""\nc"\n2,é中\n3,=1\n',
+    "tsv": 'id\tanswer\n1\t"a\t""b"""\n2\té中\n',
+    "jsonl": '{"id": 1, "answer": "a\\nb\\u00e9"}\n{"id": 2, "answer": [1.5e3, null, {"x": "\\ud83d\\ude39"}]}\n',
+    "json": '[{"id": 1, "answer": "a\\nb"},\n {"id": 2, "answer": [1.5, null, true, {"x": -3}]}]\n',
+}
+SPICE = [*(bytes([code]) for code in b'",\t\n\r\0\\{[}]\xff'), b"\xef\xbb\xbf", b"1e999", b"NaN"]
+
+
+def mutated(honest: bytes, dice: random.Random) -> bytes:
+    raw = bytearray(honest)
+    for _ in range(dice.randint(1, 4)):
+        place, length = dice.randrange(len(raw) + 1), dice.randrange(4)
+        raw[place : place + length] = dice.choice([b"", dice.choice(SPICE), dice.randbytes(2), bytes(raw[:length])])
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("suffix", HONEST)
+def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix):
+    dice, refused = random.Random(f"rows {suffix}"), 0
+    for _ in range(500):
+        try:
+            records = read(tmp_path, f"a.{suffix}", mutated(HONEST[suffix].encode(), dice))
+        except RowsError as error:
+            refused += 1
+            assert error.file == f"a.{suffix}"
+            str(error).encode()
+        else:
+            json.dumps(values(records), allow_nan=False, ensure_ascii=False).encode()
+    assert 50 < refused < 500
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
+    path = tmp_path / f"long.{suffix}"
+    line = "7," + "x" * 100 + "\n" if suffix == "csv" else json.dumps({"id": 7, "answer": "x" * 100}) + "\n"
+    with path.open("w") as file:
+        file.write("id,answer\n" if suffix == "csv" else "")
+        file.writelines([line] * 80_000)
+    assert path.stat().st_size > 8_000_000
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in read_records(path, COMMAND_LINE))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 80_000
+    assert peak < 1_000_000
+    with pytest.raises(RowsError, match="at most 60,000 records"):
+        list(read_records(path, PAGE))
+
+
+def test_a_row_of_a_million_cells_is_refused(tmp_path):
+    assert "at most 1,000 columns" in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
+
+
+def data(path: str) -> Path:
+    folder = os.environ.get("STEREOSCOPE_DATA")
+    if folder is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("STEREOSCOPE_DATA must name the folder of real files in CI")
+        pytest.skip("STEREOSCOPE_DATA names no folder of real files")
+    return Path(folder) / path
+
+
+@pytest.mark.parametrize(
+    ("path", "count", "columns"),
+    [
+        ("visit-bench/visit_bench_multi_images.csv", 100, ["images", "instruction", "gpt4_prediction"]),
+        ("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx", 3_127, ["index", "question", "prediction"]),
+        ("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
+        ("vlmevalkit/vila_8b_TextVQA_VAL.csv", 1_000, ["index", "question", "prediction"]),
+    ],
+)
+def test_real_files_are_read_whole(path, count, columns):
+    records = list(read_records(data(path)))
+    assert len(records) == count
+    for record in records:
+        require_columns(record, columns)
+
+
+def test_the_image_lists_of_visit_bench_are_strict_json():
+    for record in read_records(data("visit-bench/visit_bench_multi_images.csv")):
+        urls = parse_json(str(record.values["images"]))
+        assert isinstance(urls, list) and len(urls) >= 2
+
+
+def test_text_that_pandas_stored_as_a_formula_arrives_as_it_was_written():
+    record = list(read_records(data("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx")))[2739]
+    assert record.row == 2741
+    assert record.values["A"] == r"= \angle D F N + \angle N F E = \angle D O F - \angle F O E"

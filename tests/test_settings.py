@@ -1,0 +1,141 @@
+"""Settings: defaults, what each variable may hold, and one clear line for anything else."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from arena.database import Database
+from arena.settings import SettingError, Settings
+
+SECRET = "hunter2-secret"
+
+
+def test_defaults_need_no_variable():
+    settings = Settings.from_env({})
+    assert (settings.host, settings.port) == ("127.0.0.1", 7860)
+    assert settings.data_dir == Path.home() / ".stereoscope"
+    assert settings.database_url == f"sqlite:///{settings.data_dir / 'arena.db'}"
+    assert settings.pictures_dir == settings.data_dir / "pictures"
+    assert (settings.demo_bank, settings.image_hosts, settings.voters_per_pair) == ("auto", (), 5)
+    assert not settings.space
+
+
+def test_blank_variables_are_as_if_absent():
+    names = ("HOST", "PORT", "DATA_DIR", "DATABASE_URL", "DEMO_BANK", "IMAGE_HOSTS", "VOTERS_PER_PAIR", "SPACE_ID")
+    assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
+
+
+def test_every_variable_is_read(tmp_path):
+    settings = Settings.from_env(
+        {
+            "HOST": "0.0.0.0",
+            "PORT": " 8080 ",
+            "DATA_DIR": str(tmp_path),
+            "DATABASE_URL": "postgresql://u:p@host/arena",
+            "DEMO_BANK": "off",
+            "IMAGE_HOSTS": "images.example.org, CDN.Example.com ,",
+            "VOTERS_PER_PAIR": "7",
+            "SPACE_ID": "someone/space",
+        }
+    )
+    assert settings == Settings(
+        host="0.0.0.0",
+        port=8080,
+        data_dir=tmp_path,
+        database_url="postgresql://u:p@host/arena",
+        demo_bank="off",
+        image_hosts=("images.example.org", "cdn.example.com"),
+        voters_per_pair=7,
+        space=True,
+    )
+
+
+def test_a_space_listens_on_all_addresses_unless_told_otherwise():
+    assert Settings.from_env({"SPACE_ID": "a/b"}).host == "0.0.0.0"
+    assert Settings.from_env({"SPACE_ID": "a/b", "HOST": "127.0.0.1"}).host == "127.0.0.1"
+
+
+def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert Settings.from_env({"DATA_DIR": "votes"}).data_dir == tmp_path / "votes"
+    assert Settings.from_env({"DATA_DIR": "~/votes"}).data_dir == Path.home() / "votes"
+
+
+def test_settings_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Settings.from_env({}).port = 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("PORT", value)
+            for value in ("0", "65536", "-1", "+80", "80.0", "1e3", "http", "²", "٣", "80 80", "9" * 5000)
+        ),
+        *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
+        *(("DEMO_BANK", value) for value in ("yes", "ON", "Auto", "off,on", "0")),
+        *(
+            ("IMAGE_HOSTS", value)
+            for value in (
+                "https://a.example",
+                "a.example/pictures",
+                "a.example:443",
+                "*.example.org",
+                "localhost",
+                "a.example,,b",
+                "a example.org",
+                "a.example\nb.example",
+                "a.example; script-src b.example",
+                "someone@a.example",
+                "'unsafe.inline'",
+            )
+        ),
+        *(
+            ("DATABASE_URL", value)
+            for value in ("arena.db", "mysql://u:p@host/db", "sqlite://", "postgres://host/db", "file:arena.db")
+        ),
+        ("DATABASE_URL", "sqlite:///:memory:"),
+        ("DATABASE_URL", "sqlite:///"),
+        ("DATABASE_URL", "postgresql://host:port/db"),
+        ("DATA_DIR", "~no-such-person-here/votes"),
+    ],
+)
+def test_a_wrong_value_gives_one_clear_line_that_names_its_variable(name, value):
+    with pytest.raises(SettingError) as caught:
+        Settings.from_env({name: value})
+    line = str(caught.value)
+    assert name in line
+    assert "\n" not in line
+    assert 20 < len(line) < 300, "long enough to say what is expected, short enough to read"
+
+
+@pytest.mark.parametrize("name", ["PORT", "DEMO_BANK", "IMAGE_HOSTS", "VOTERS_PER_PAIR"])
+def test_the_line_quotes_the_wrong_value(name):
+    with pytest.raises(SettingError, match="'wrong'"):
+        Settings.from_env({name: "wrong"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"mysql://someone:{SECRET}@host/db",
+        f"postgres://someone:{SECRET}@host/db",
+        f" POSTGRESQL://someone:{SECRET}@host/db",
+        f"postgresql://someone:{SECRET}@host:port/db",
+        SECRET,
+    ],
+)
+def test_the_line_never_holds_a_secret_of_the_database_url(url):
+    with pytest.raises(SettingError) as caught:
+        Settings.from_env({"DATABASE_URL": url})
+    assert SECRET not in str(caught.value)
+    assert "someone" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "50%", "a%20b", "a#b", "what?", "ä, 日本", "a&b=c", "it's"])
+def test_the_database_lies_in_the_data_folder_whatever_its_name(tmp_path, name):
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path / name)})
+    Database(settings.database_url).close()
+    assert (tmp_path / name / "arena.db").is_file()
