@@ -224,7 +224,7 @@ def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
     """All models say the same to one item: every voter's page is the same, byte for byte and in the same order."""
     with closing(sqlite3.connect(planted.data_dir / "arena.db")) as database:
         (key,) = database.execute("SELECT key FROM item WHERE instruction = 'Describe picture 0.'").fetchone()
-    pages, acknowledgements, pictures, reveals = set(), set(), set(), set()
+    pages, acknowledgements, pictures, shown_as_a = set(), set(), set(), set()
     for number in range(20):
         with Voter(planted.address) as voter:
             voter.load(f"?item={key}")
@@ -233,8 +233,8 @@ def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
             acknowledgements.add(anonymous(voter.received[-1], voter.token).replace("You chose B", "You chose A"))
             pictures |= set(voter.pictures())
             voter.wait_out_undo()
-            reveals.add(voter.values["status"])
-    assert len(reveals) > 4, "different models stood behind the answers"
+            shown_as_a |= set(re.findall(r"A(?::| is) <b>(.*?)</b>", voter.values["status"]))
+    assert len(shown_as_a) > 1, "different models stood behind the answers"
     assert len(pages) == len(acknowledgements) == len(pictures) == 1
     assert re.fullmatch(r"pictures/[0-9a-f]{64}\.(jpg|png)", pictures.pop())
 
