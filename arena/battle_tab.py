@@ -3,6 +3,7 @@
 Every handler takes what the database will check (the battle's token, a choice) and reads the voter from the cookie.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -11,6 +12,7 @@ from urllib.parse import parse_qs
 
 import gradio as gr
 
+from arena.ballot_box import BallotBox
 from arena.battle_page import (
     FOOT,
     item_html,
@@ -28,7 +30,7 @@ from arena.identity import cookie_hash
 from arena.items import ItemBank
 from arena.matchmaking import Matchmaker, NoBattle, Wish
 from arena.records import SIDES, Battle, Phase, Side, SkipReason
-from arena.store import ChoiceError, Store, UnknownBattleError
+from arena.store import Ballot, ChoiceError, Store, UnknownBattleError
 
 ANY_FAMILY = "Any family"
 NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
@@ -62,6 +64,10 @@ class NoCookieError(LookupError):
         super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
 
 
+TOLD = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
+"""The rooms' errors that a voter reads."""
+
+
 def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     """Make a handler tell a room's error below the status; the page stays as it is and can try again.
 
@@ -72,7 +78,7 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     def tried(tab: "BattleTab", *values: object) -> Updates:
         try:
             return {tab.problem: "", **handler(tab, *values)}
-        except (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError) as error:
+        except TOLD as error:
             return {tab.problem: problem_html(str(error))}
 
     return tried
@@ -83,6 +89,7 @@ class BattleTab:
 
     def __init__(self, store: Store, items: ItemBank, matchmaker: Matchmaker, campaigns: Campaigns, terms: str) -> None:
         self._store = store
+        self._box = BallotBox(store)
         self._items = items
         self._matchmaker = matchmaker
         self._campaigns = campaigns
@@ -173,15 +180,13 @@ class BattleTab:
         """Show the next battle; a choice whose names were not shown yet comes first."""
         return self._next(Link.parse(query), self._wish(family), request)
 
-    @told
-    def on_choose_a(self, token: object, request: gr.Request) -> Updates:
+    async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
         """Store the choice of A."""
-        return self._choose("a", token, request)
+        return await self._choose("a", token, request)
 
-    @told
-    def on_choose_b(self, token: object, request: gr.Request) -> Updates:
+    async def on_choose_b(self, token: object, request: gr.Request) -> Updates:
         """Store the choice of B."""
-        return self._choose("b", token, request)
+        return await self._choose("b", token, request)
 
     @told
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
@@ -198,9 +203,14 @@ class BattleTab:
         """Skip: something is offensive."""
         return self._skip("offensive", query, family, token, request)
 
-    def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
+    async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
         """Store the choice; the page asks for the names when it can no longer be taken back."""
-        return {self.status: status_html(self._store.vote(self._voter(request), str(token), side, self._terms))}
+        try:
+            voter = await asyncio.to_thread(self._voter, request)  # may ask the database
+            battle = await self._box.vote(Ballot(voter, str(token), side, self._terms))
+        except TOLD as error:
+            return {self.problem: problem_html(str(error))}
+        return {self.status: status_html(battle), self.problem: ""}
 
     @told
     def on_undo(self, token: object, request: gr.Request) -> Updates:

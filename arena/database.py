@@ -4,6 +4,7 @@ SQLite runs in WAL mode with synchronous=FULL and one writing connection behind 
 writers starve for seconds. PostgreSQL runs with a pool; its rows are locked where a transaction decides.
 """
 
+import hashlib
 import logging
 import sqlite3
 import time
@@ -25,6 +26,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    func,
     insert,
     inspect,
     select,
@@ -173,6 +175,16 @@ def bump_counter(connection: Connection, name: str) -> None:
         connection.execute(insert(META).values(name=name, value=1))
 
 
+def take_turn(connection: Connection, table: Table) -> None:
+    """Wait until no other transaction of any server has this table's turn, and keep it to the end of this one.
+
+    SQLite has one writing transaction at a time anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        number = int.from_bytes(hashlib.sha256(table.name.encode()).digest()[:8], signed=True)
+        connection.execute(select(func.pg_advisory_xact_lock(number)))
+
+
 def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
@@ -213,8 +225,7 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
 
 def _prepare_schema(connection: Connection) -> None:
     """Create what is missing and check the version, under one lock so that two starting servers take turns."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7378697629483820646)")
+    take_turn(connection, META)
     found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
     if found > SCHEMA_VERSION:
         raise DatabaseError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, insert, select, update
 
-from arena.database import Database, bump_counter, now
+from arena.database import Database, bump_counter, now, take_turn
 from arena.items import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE, item_key
 from arena.records import SourceKind
 
@@ -74,6 +74,7 @@ class Intake:
         """
         changes = Changes()
         with self._database.write() as connection:
+            take_turn(connection, SOURCE)
             source_id = _source(connection, source, kind)
             models = _codes(connection, MODEL, sorted({name for draft in drafts for name in draft.answers}))
             families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
@@ -91,6 +92,7 @@ class Intake:
         """
         changes = Changes()
         with self._database.write() as connection:
+            take_turn(connection, SOURCE)
             model_id = _codes(connection, MODEL, [model])[model]
             predictions = connection.scalar(
                 insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now()).returning(PREDICTIONS.c.id)

@@ -24,8 +24,7 @@ THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
 _MEGA = 1_000_000
-_MOST_STREAMED = 60 * _MEGA  # a JPEG in one scan is read line by line at a reduced scale
-_MOST_BUFFERED = 60 * _MEGA  # a JPEG in several scans is held whole by libjpeg, up to 6 bytes a pixel
+_MOST_JPEG = 60 * _MEGA  # decoded at a reduced scale; in several scans libjpeg holds it whole, up to 6 bytes a pixel
 _MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
@@ -132,11 +131,11 @@ def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
         _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
     elif kind == "GIF":
         data = _without_comments(data)
-    scans = _scans(data) if kind == "JPEG" else []
+    elif kind == "JPEG":
+        _check_scans(data)
     image = _READERS[kind](io.BytesIO(data))
     if isinstance(image, JpegImageFile):
-        buffered = "progressive" in image.info or min(scans, default=0) < image.layers
-        _check_pixels(image.size, _MOST_BUFFERED if buffered else _MOST_STREAMED, kind)
+        _check_pixels(image.size, _MOST_JPEG, kind)
         share = min(1.0, KEPT_SIDE / max(image.size))
         image.draft(None, (max(1, round(image.width * share)), max(1, round(image.height * share))))
     else:
@@ -185,18 +184,15 @@ def _without_comments(data: bytes) -> bytes:
     return data[:start] + control + data[position:]
 
 
-def _scans(data: bytes) -> list[int]:
-    """Return the number of components in each scan (ITU-T T.81, B.2.3); refuse what keeps a decoder busy for long."""
-    position, segments, scans = 2, 0, []
+def _check_scans(data: bytes) -> None:
+    """Refuse a JPEG that keeps a decoder busy for long (its parts: ITU-T T.81, B.2.3)."""
+    position, segments, scans = 2, 0, 0
     while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
-        after = marker.end()
-        if marker[1] == b"\xda":
-            scans.append(int.from_bytes(data[after + 2 : after + 3], "big"))
-        position = after + int.from_bytes(data[after : after + 2], "big")
+        scans += marker[1] == b"\xda"
         segments += 1
-        if len(scans) > _MOST_SCANS or segments > _MOST_SEGMENTS:
+        position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
+        if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
             raise PictureError(f"This JPEG picture has over {_MOST_SCANS} scans or {_MOST_SEGMENTS} parts. {_ACCEPTED}")
-    return scans
 
 
 def _pixels(image: ImageFile.ImageFile) -> Image.Image:

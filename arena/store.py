@@ -6,7 +6,7 @@ names are told, after the commit. Every method may be called again with the same
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -42,6 +42,9 @@ class ChoiceError(ValueError):
     """Say why a choice, an undo, a reveal or a skip does not fit where the battle stands."""
 
 
+VoteError = ChoiceError | UnknownBattleError
+
+
 class Draw(NamedTuple):
     """Which answers of which models to which item, and which side each stands on."""
 
@@ -64,6 +67,17 @@ _IS_MINE = (BATTLE.c.token == bindparam("name")) & (BATTLE.c.voter_id == bindpar
 _MINE = standings().where(_IS_MINE)
 _LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
 _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
+
+
+
+class Ballot(NamedTuple):
+    """A choice as a voter sends it; `terms` is the version of the terms that the page showed."""
+
+    voter: int
+    token: str
+    choice: Side
+    terms: str
+
 
 Choose = Callable[[frozenset[Seen]], Draw | None]
 """Given what a voter has had, choose the next battle, or None if there is none left."""
@@ -141,21 +155,21 @@ class Store:
         Raises UnknownBattleError for a token that is not the voter's, ChoiceError for another choice than the stored
         one, for a choice that was taken back, and for a skipped battle.
         """
-        _check(choice, get_args(Side), "choice")
         with self._database.write() as connection:
-            row = self._find(connection, voter, token, lock=True)
-            attempt = _parts(token)[1]
-            if row.skipped:
-                raise ChoiceError("You skipped this battle; press Next for another.")
-            if attempt == 1 and row.undone:
-                raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
-            voted_at = now()
-            if self._insert_vote(connection, row, attempt, choice, voted_at, terms):
-                return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
-            stored = connection.execute(_of_id(row.id)).one()
-            if stored.choice != choice:
-                raise ChoiceError(f"You already chose {stored.choice.upper()} in this battle; that choice stands.")
-            return _battle(stored)
+            return self._cast(connection, Ballot(voter, token, choice, terms))
+
+    def vote_all(self, ballots: Sequence[Ballot]) -> list[Battle | VoteError]:
+        """Store choices in one transaction, each as `vote` does; return for each the battle or what `vote` would raise.
+
+        For SQLite, where one transaction at a time writes; raises DatabaseError if nothing of it was stored.
+        """
+        with self._database.write() as connection:
+            return [self._outcome(connection, ballot) for ballot in ballots]
+
+    @property
+    def gathers_votes(self) -> bool:
+        """Tell whether votes that come together should share a transaction."""
+        return self._database.is_sqlite
 
     def undo(self, voter: int, token: str) -> Battle:
         """Take the first choice back, once, within UNDO_SECONDS and before the reveal; return the open battle.
@@ -236,6 +250,30 @@ class Store:
         if row is None or (attempt == 2 and not row.undone):
             raise UnknownBattleError
         return row
+
+    def _outcome(self, connection: Connection, ballot: Ballot) -> Battle | VoteError:
+        try:
+            return self._cast(connection, ballot)
+        except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this ballot is written
+            return error
+
+    def _cast(self, connection: Connection, ballot: Ballot) -> Battle:
+        """Check a choice against its battle and store it."""
+        choice = ballot.choice
+        _check(choice, get_args(Side), "choice")
+        row = self._find(connection, ballot.voter, ballot.token, lock=True)
+        attempt = _parts(ballot.token)[1]
+        if row.skipped:
+            raise ChoiceError("You skipped this battle; press Next for another.")
+        if attempt == 1 and row.undone:
+            raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
+        voted_at = now()
+        if self._insert_vote(connection, row, attempt, choice, voted_at, ballot.terms):
+            return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
+        stored = connection.execute(_of_id(row.id)).one()
+        if stored.choice != choice:
+            raise ChoiceError(f"You already chose {stored.choice.upper()} in this battle; that choice stands.")
+        return _battle(stored)
 
     def _insert_vote(
         self, connection: Connection, row: Row, attempt: int, choice: Side, voted_at: datetime, terms: str

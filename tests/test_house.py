@@ -20,7 +20,7 @@ FLOORS = (
     ("items",),
     ("intake", "ballots"),
     ("store", "importers"),
-    ("campaigns",),
+    ("campaigns", "ballot_box"),
     ("leaderboard", "matchmaking"),
     ("guard", "battle_page"),
     ("battle_tab", "leaderboard_tab"),

@@ -2,8 +2,10 @@
 
 import hashlib
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
+from threading import Barrier
 
 import pytest
 from hypothesis import given
@@ -48,6 +50,20 @@ def texts(database: Database, instruction: str) -> list[str]:
     bank = ItemBank(database)
     (item,) = (item for item in bank.bank().items.values() if item.instruction == instruction)
     return list(bank.answer_texts([contestant.answer for contestant in item.contestants]))
+
+
+def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
+    start = Barrier(4)
+
+    def bring_in(_) -> Changes:
+        mine = Database(database_url)
+        start.wait()
+        changes = Intake(mine).add_items("demo", "demo", drafts(60))
+        mine.close()
+        return changes
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(changes.items_new for changes in pool.map(bring_in, range(4))) == [0, 0, 0, 60]
 
 
 # Keys
