@@ -100,7 +100,7 @@ def read_records(
 def read_json(path: Path, limits: Limits = PAGE, name: str | None = None) -> JSON:
     """Return the one value that a .json file holds. Raises RowsError."""
     with _opened(path, limits, name or path.name) as file:
-        return parse_json(_decoded(file.read()), limits)
+        return parse_json(_decoded(file.read(), file), limits)
 
 
 def parse_json(text: str, limits: Limits = PAGE) -> JSON:
@@ -141,7 +141,7 @@ def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
 
 def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
     if suffix == ".json":
-        return _list_records(_decoded(file.read()), limits, skip)
+        return _list_records(_decoded(file.read(), file), limits, skip)
     if suffix in (".jsonl", ".ndjson"):
         return _line_records(_lines(file, limits), limits, skip)
     if suffix == ".xlsx":
@@ -151,19 +151,19 @@ def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str]) 
 
 
 # Text: UTF-8, and what a database stores.
-def _decoded(raw: bytes, row: int = 1, offset: int = 0) -> str:
-    """Decode what starts at this row and offset of a file; a byte order mark of UTF-8 is dropped, another refused."""
-    if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
+    """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
+    if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise RowsError("expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RowsError(
-            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset {offset + error.start} "
-            "(Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
+            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset "
+            f"{file.tell() - len(raw) + error.start} (Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
             row=row + raw.count(b"\n", 0, error.start),
         ) from error
-    return text.removeprefix("\ufeff") if offset == 0 else text
+    return text.removeprefix("\ufeff") if row == 1 else text
 
 
 def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
@@ -171,18 +171,18 @@ def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
     for row, raw in enumerate(iter(lambda: file.readline(limits.line + 1), b""), start=1):
         if len(raw) > limits.line:
             raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
-        yield _decoded(raw, row, file.tell() - len(raw))
+        yield _decoded(raw, file, row)
 
 
 def _check_strings(value: JSON, limits: Limits) -> None:
     """Refuse strings that are too long or that a database or UTF-8 cannot hold, however deep they lie."""
-    if isinstance(value, list | dict):
-        for inner in value.values() if isinstance(value, dict) else value:
-            _check_strings(inner, limits)
-    elif isinstance(value, str):
+    if isinstance(value, str):
         if len(value) > limits.cell:
             raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
         _check_storable(value)
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_strings(inner, limits)
 
 
 def _check_storable(text: str) -> None:
@@ -198,7 +198,7 @@ def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozense
     """Return what is kept of one record when each part of it may be kept."""
     if len(values) > limits.columns:
         raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
-    kept = {column: value for column, value in values.items() if column not in skip}
+    kept = {column: value for column, value in values.items() if column not in skip} if skip else values
     for column, value in kept.items():
         try:
             _check_strings(value, limits)

@@ -89,7 +89,8 @@ def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(sta
         assert voter.values["bank"] == ""
 
 
-def test_memory_after_start_stays_under_260_megabytes(server):
+def test_memory_after_start_stays_under_260_megabytes(start_server):
+    server = start_server()
     httpx.get(server.address).raise_for_status()
     used = psutil.Process(server.process.pid).memory_info().rss
     assert used < 260_000_000, f"{used / 1e6:.0f} MB"
