@@ -5,7 +5,8 @@ that we do not use, and sets the security headers. Gradio's own settings are no 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
 
 MOST_BODY = 1_000_000
-"""Bytes that a request may send; nothing here takes an upload."""
+"""Bytes that a request may send, where no route takes more."""
 
 _CLOSED = re.compile(
     r"/(gradio_api/)?(upload|upload_progress|process_recording|component_server|deep_link|runs|run-history|pwa_icon"
@@ -25,11 +26,21 @@ _CLOSED = re.compile(
 
 
 class Guard:
-    """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us."""
+    """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
 
-    def __init__(self, app: ASGIApp, image_hosts: Sequence[str] = (), https: bool = False) -> None:
+    `uploads` are paths that take larger bodies, in bytes.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        image_hosts: Sequence[str] = (),
+        https: bool = False,
+        uploads: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._app = app
         self._https = https
+        self._uploads = uploads
         self._headers = _security_headers(image_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -39,11 +50,12 @@ class Guard:
             return
         headers = Headers(scope=scope)
         send = self._guarded(send, self._fresh_cookie(scope, headers))
-        refusal = _refusal(scope, headers)
+        most = self._uploads.get(scope["path"], MOST_BODY)
+        refusal = _refusal(scope, headers, most)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        counted = _Counted(receive)
+        counted = _Counted(receive, most)
         begun = False
 
         async def send_unless_too_large(message: Message) -> None:
@@ -54,7 +66,7 @@ class Guard:
 
         await self._app(scope, counted, send_unless_too_large)
         if counted.over and not begun:
-            await _too_large()(scope, receive, send)
+            await _too_large(most)(scope, receive, send)
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
         """Return a send that sets our headers, and leaves out those that would let other sites read."""
@@ -81,10 +93,11 @@ class Guard:
 
 
 class _Counted:
-    """Receive a request's body and stop reading when it passes MOST_BODY, announced or not."""
+    """Receive a request's body and stop reading when it passes the most that is taken, announced or not."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
+        self._most = most
         self._bytes = 0
 
     async def __call__(self) -> Message:
@@ -95,7 +108,7 @@ class _Counted:
     @property
     def over(self) -> bool:
         """Tell whether more came than is taken."""
-        return self._bytes > MOST_BODY
+        return self._bytes > self._most
 
 
 def sent_cookie(headers: Headers) -> str | None:
@@ -104,18 +117,18 @@ def sent_cookie(headers: Headers) -> str | None:
     return next((value for value in sent if is_cookie(value)), None)
 
 
-def _too_large() -> PlainTextResponse:
-    return PlainTextResponse(f"At most {MOST_BODY} bytes are taken.", status_code=413)
+def _too_large(most: int) -> PlainTextResponse:
+    return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
 
 
-def _refusal(scope: Scope, headers: Headers) -> PlainTextResponse | None:
+def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
     if _CLOSED.fullmatch(scope["path"]):
         return PlainTextResponse("This route is closed.", status_code=403)
     if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not _same_origin(headers):
         return PlainTextResponse("Requests from other sites are refused.", status_code=403)
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MOST_BODY:
-        return _too_large()
+    if not length.isdigit() or int(length) > most:
+        return _too_large(most)
     return None
 
 

@@ -1,5 +1,6 @@
 """The nouns of the arena: frozen records that the rooms hand to each other."""
 
+import hmac
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -98,3 +99,36 @@ class Names(NamedTuple):
 
     a: str
     b: str
+
+
+class Secret:
+    """Hold a key so that only `reveal` gives it out: no log, error, page, file or pickle can show it by accident."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the key, for the one request that needs it."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret(...)" if self._value else "Secret(none)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __reduce__(self):
+        raise TypeError("a Secret stays in its process")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from arena.records import Secret
+
 # No version check, no telemetry, and no rebuilt analytics frame at each event.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
@@ -18,11 +20,34 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
 
+_ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
+
 DemoBank = Literal["auto", "on", "off"]
 
 
 class SettingError(ValueError):
     """Say which setting is wrong, what it holds and what it may hold."""
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """The operator's judge, how fast it may be asked, and what it may cost; amounts are millionths of a US dollar."""
+
+    model: str = ""
+    """Empty: the operator lends no judge, and uploads are scored with their owner's own key."""
+    base_url: str = "https://api.openai.com/v1"
+    """Address of an OpenAI-compatible server."""
+    key: Secret = Secret("")
+    prices: Path | None = None
+    """CSV of prices (model, prompt, completion: US dollars for a million tokens)."""
+    concurrency: int = 16
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    job_budget: int = 5_000_000
+    day_budget: int = 10_000_000
+    """For one person and day."""
+    total_budget: int = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +68,10 @@ class Settings:
     """Hosts whose pictures a voter's browser may load by itself."""
     voters_per_pair: int
     """Distinct voters that a campaign collects for one item and pair."""
+    judge: JudgeSettings
+    """The judge that the operator lends."""
+    mm_vet: Path | None
+    """Folder with MM-Vet's `mm-vet.json`; none: only our own sample can be scored."""
     space: bool
     """Whether this is a Hugging Face Space."""
 
@@ -59,8 +88,15 @@ class Settings:
             demo_bank=_demo_bank(environ),
             image_hosts=_hosts(environ),
             voters_per_pair=_whole(environ, "VOTERS_PER_PAIR", 5, 1, 1000),
+            judge=_judge(environ),
+            mm_vet=_path(environ, "MM_VET_PATH"),
             space=space,
         )
+
+    @property
+    def uploads_dir(self) -> Path:
+        """Folder of files that wait to be checked."""
+        return self.data_dir / "uploads"
 
     @property
     def pictures_dir(self) -> Path:
@@ -75,6 +111,48 @@ def _whole(environ: Mapping[str, str], name: str, default: int, least: int, most
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= most):
         raise SettingError(f"{name} is {text[:40]!r}; it must be a whole number from {least} to {most}")
     return int(text)
+
+
+def _judge(environ: Mapping[str, str]) -> JudgeSettings:
+    default = JudgeSettings()
+    model = environ.get("JUDGE_MODEL", "").strip()
+    base_url = environ.get("JUDGE_URL", "").strip() or default.base_url
+    if not _ADDRESS.fullmatch(base_url):
+        raise SettingError(
+            "JUDGE_URL must be an address as in https://api.example.org/v1, without user, password or query "
+            "(its value is not shown: it may hold a key)"
+        )
+    return JudgeSettings(
+        model=model,
+        base_url=base_url,
+        key=Secret(environ.get("OPENAI_API_KEY", "").strip()),
+        prices=_path(environ, "JUDGE_PRICES"),
+        concurrency=_whole(environ, "JUDGE_CONCURRENCY", default.concurrency, 1, 256),
+        requests_per_minute=_whole(environ, "JUDGE_REQUESTS_PER_MINUTE", 0, 1, 10**8) or None,
+        tokens_per_minute=_whole(environ, "JUDGE_TOKENS_PER_MINUTE", 0, 1, 10**8) or None,
+        job_budget=_dollars(environ, "JUDGE_JOB_BUDGET", default.job_budget),
+        day_budget=_dollars(environ, "JUDGE_DAY_BUDGET", default.day_budget),
+        total_budget=_dollars(environ, "JUDGE_TOTAL_BUDGET", default.total_budget),
+    )
+
+
+def _dollars(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not _DOLLARS.fullmatch(text):
+        raise SettingError(f"{name} is {text[:40]!r}; it must be US dollars, as in 5 or 2.50")
+    return round(float(text) * 1_000_000)
+
+
+def _path(environ: Mapping[str, str], name: str) -> Path | None:
+    text = environ.get(name, "").strip()
+    if not text:
+        return None
+    path = Path(text).absolute()
+    if not path.exists():
+        raise SettingError(f"{name} is {text!r}; there is no such file or folder")
+    return path
 
 
 def _demo_bank(environ: Mapping[str, str]) -> DemoBank:

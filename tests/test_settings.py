@@ -1,12 +1,14 @@
 """Settings: defaults, what each variable may hold, and one clear line for anything else."""
 
+import pickle
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 
 from arena.database import Database
-from arena.settings import SettingError, Settings
+from arena.records import Secret
+from arena.settings import JudgeSettings, SettingError, Settings
 
 SECRET = "hunter2-secret"
 
@@ -18,11 +20,17 @@ def test_defaults_need_no_variable():
     assert settings.database_url == f"sqlite:///{settings.data_dir / 'arena.db'}"
     assert settings.pictures_dir == settings.data_dir / "pictures"
     assert (settings.demo_bank, settings.image_hosts, settings.voters_per_pair) == ("auto", (), 5)
+    assert settings.judge == JudgeSettings() and not settings.judge.key
+    assert settings.mm_vet is None
     assert not settings.space
 
 
 def test_blank_variables_are_as_if_absent():
-    names = ("HOST", "PORT", "DATA_DIR", "DATABASE_URL", "DEMO_BANK", "IMAGE_HOSTS", "VOTERS_PER_PAIR", "SPACE_ID")
+    names = (
+        "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY JUDGE_MODEL "
+        "JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET "
+        "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH"
+    ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
 
@@ -37,6 +45,17 @@ def test_every_variable_is_read(tmp_path):
             "IMAGE_HOSTS": "images.example.org, CDN.Example.com ,",
             "VOTERS_PER_PAIR": "7",
             "SPACE_ID": "someone/space",
+            "OPENAI_API_KEY": " sk-1 ",
+            "JUDGE_MODEL": "gpt-4.1",
+            "JUDGE_URL": "http://localhost:8000/v1",
+            "JUDGE_PRICES": str(tmp_path),
+            "JUDGE_CONCURRENCY": "4",
+            "JUDGE_REQUESTS_PER_MINUTE": "500",
+            "JUDGE_TOKENS_PER_MINUTE": "30000",
+            "JUDGE_JOB_BUDGET": "2.50",
+            "JUDGE_DAY_BUDGET": "3",
+            "JUDGE_TOTAL_BUDGET": "0.000001",
+            "MM_VET_PATH": str(tmp_path),
         }
     )
     assert settings == Settings(
@@ -47,6 +66,19 @@ def test_every_variable_is_read(tmp_path):
         demo_bank="off",
         image_hosts=("images.example.org", "cdn.example.com"),
         voters_per_pair=7,
+        judge=JudgeSettings(
+            model="gpt-4.1",
+            base_url="http://localhost:8000/v1",
+            key=Secret("sk-1"),
+            prices=tmp_path,
+            concurrency=4,
+            requests_per_minute=500,
+            tokens_per_minute=30000,
+            job_budget=2_500_000,
+            day_budget=3_000_000,
+            total_budget=1,
+        ),
+        mm_vet=tmp_path,
         space=True,
     )
 
@@ -75,6 +107,11 @@ def test_settings_are_frozen():
             for value in ("0", "65536", "-1", "+80", "80.0", "1e3", "http", "²", "٣", "80 80", "9" * 5000)
         ),
         *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
+        *(("JUDGE_CONCURRENCY", value) for value in ("0", "257", "many")),
+        *(("JUDGE_REQUESTS_PER_MINUTE", value) for value in ("0", "-1", "1.5")),
+        *(("JUDGE_JOB_BUDGET", value) for value in ("-1", "five", "$5", "1e3", "0.0000001", "nan", "1,50")),
+        ("JUDGE_PRICES", "/no/such/file.csv"),
+        ("MM_VET_PATH", "/no/such/folder"),
         *(("DEMO_BANK", value) for value in ("yes", "ON", "Auto", "off,on", "0")),
         *(
             ("IMAGE_HOSTS", value)
@@ -132,6 +169,22 @@ def test_the_line_never_holds_a_secret_of_the_database_url(url):
         Settings.from_env({"DATABASE_URL": url})
     assert SECRET not in str(caught.value)
     assert "someone" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", [f"https://{SECRET}@h/v1", f"https://h/v1?key={SECRET}", f"ftp://h/{SECRET}", SECRET])
+def test_the_line_never_holds_a_secret_of_the_judges_address(url):
+    with pytest.raises(SettingError) as caught:
+        Settings.from_env({"JUDGE_URL": url})
+    assert SECRET not in str(caught.value)
+
+
+def test_a_key_is_never_shown():
+    settings = Settings.from_env({"OPENAI_API_KEY": SECRET})
+    assert settings.judge.key.reveal() == SECRET
+    for shown in (repr(settings), str(settings.judge.key), f"{settings.judge.key:>40}"):
+        assert SECRET not in shown
+    with pytest.raises(TypeError, match="stays in its process"):
+        pickle.dumps(settings)
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "50%", "a%20b", "a#b", "what?", "ä, 日本", "a&b=c", "it's"])
