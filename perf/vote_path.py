@@ -1,10 +1,11 @@
 """What a vote costs over HTTP, beside an empty event of the same app: `python -m perf.vote_path`.
 
 A vote is `on_choose_a` for a battle that was opened before the clock ran: the cookie's voter, the battle and its state
-are read, the vote and its tally are committed (SQLite, WAL, synchronous=FULL), and the page's controls go back. The
-empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows and hides two parts of the page. Both
-go through the same guard, routes and JSON. At each number of voters, rounds of the one and of the other take turns; a
-voter sends the next call when the last is answered. The ratio is time per call; the target is at most 1.5.
+are read, the vote and its tally are committed (SQLite, WAL, synchronous=FULL; votes that wait together share a commit),
+and the page's controls go back. The empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows
+and hides two parts of the page. Both go through the same guard, routes and JSON. At each number of voters, rounds of
+the one and of the other take turns; a voter sends the next call when the last is answered. The ratio is time per call;
+the target is at most 1.5.
 """
 
 import asyncio
