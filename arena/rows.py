@@ -9,64 +9,22 @@ import contextlib
 import csv
 import itertools
 import json
-import math
-import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
-JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
+from arena.strict_json import JSON, PAGE, Limits, RowsError, check_strings, decode, parse_json, places
 
-
-@dataclass(frozen=True)
-class Limits:
-    """Bound what one file may hold; `None` is no bound."""
-
-    bytes: int | None
-    rows: int | None
-    cell: int = 1_000_000
-    """Characters in one cell or JSON string; columns that the caller skips may be longer."""
-    line: int = 64_000_000
-    """Bytes in one line, and characters in one skipped cell."""
-    columns: int = 1_000
-    depth: int = 64
-    """Brackets of JSON inside one another."""
-    members: int = 50
-    """Files inside an .xlsx, which is a zip; `unpacked` and `ratio` bound what they unpack to, in bytes and times."""
-    unpacked: int = 200_000_000
-    ratio: int = 100
-    memory: int = 512_000_000
-    """Address space of the process that reads an .xlsx; it and `seconds` of computing hold where the system can."""
-    seconds: int = 60
-
-
-PAGE = Limits(bytes=100_000_000, rows=60_000)
-"""What a browser may upload."""
 COMMAND_LINE = Limits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
 """A file of any length: JSONL, CSV and TSV are streamed, and memory does not grow with them."""
 
-
-class RowsError(ValueError):
-    """Say what in a person's file cannot be read: where, what was expected, and how to mend it."""
-
-    def __init__(self, problem: str, file: str | None = None, row: int | None = None, column: str | None = None):
-        super().__init__(problem)
-        self.problem, self.file, self.row, self.column = problem, file, row, column
-
-    def __str__(self) -> str:
-        row = f"row {self.row}" if self.row else ""
-        column = f"column {self.column[:80]!r}" if self.column else ""
-        place = ", ".join(part for part in (self.file, row, column) if part)
-        return f"{place}: {self.problem}" if place else self.problem
-
-    def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
-        """Return the same error at this place; a part that is not given stays as it was."""
-        return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
+KEY, VALUE = "(key)", "(value)"
+"""The columns of a JSON object's members; a value that is an object itself brings its own columns beside the key."""
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
 
 
 @dataclass(frozen=True)
@@ -78,12 +36,17 @@ class Record:
 
 
 def read_records(
-    path: Path, limits: Limits = PAGE, skip: Collection[str] = (), name: str | None = None
+    path: Path,
+    limits: Limits = PAGE,
+    skip: Collection[str] = (),
+    name: str | None = None,
+    members: bool = False,
 ) -> Iterator[Record]:
     """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv or .xlsx file.
 
     Cells of tables are `str` exactly as written, "" where empty. Columns in `skip` are left out unread, whatever their
-    length. `name` is what the person calls the file. Raises RowsError, maybe after some records: take `list()` of them
+    length. `name` is what the person calls the file. With `members` a .json may also be one object: its members are the
+    records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
     where nothing may come in by halves.
     """
     label = name or path.name
@@ -91,7 +54,7 @@ def read_records(
         suffix = (Path(label).suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
-        for count, record in enumerate(_records(file, suffix, limits, frozenset(skip)), start=1):
+        for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
             yield record
@@ -103,15 +66,12 @@ def read_json(path: Path, limits: Limits = PAGE, name: str | None = None) -> JSO
         return parse_json(_decoded(file.read(), file), limits)
 
 
-def parse_json(text: str, limits: Limits = PAGE) -> JSON:
-    """Return the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
-
-    Strict where RFC 8259 leaves a choice: keys are unique, numbers finite, integers 64 bits, strings without NUL and
-    half surrogates, brackets `limits.depth` deep.
-    """
-    value = _decode(text, limits)
-    _check_strings(value, limits)
-    return value
+def read_lines(path: Path, limits: Limits = PAGE, name: str | None = None) -> list[str]:
+    """Return the lines of a text file without their ends. Raises RowsError."""
+    with _opened(path, limits, name or path.name) as file:
+        lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
+        check_strings([*lines], limits)
+        return lines
 
 
 def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
@@ -139,9 +99,9 @@ def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=label) from error
 
 
-def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     if suffix == ".json":
-        return _list_records(_decoded(file.read(), file), limits, skip)
+        return _json_records(_decoded(file.read(), file), limits, skip, members)
     if suffix in (".jsonl", ".ndjson"):
         return _line_records(_lines(file, limits), limits, skip)
     if suffix == ".xlsx":
@@ -174,26 +134,6 @@ def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
         yield _decoded(raw, file, row)
 
 
-def _check_strings(value: JSON, limits: Limits) -> None:
-    """Refuse strings that are too long or that a database or UTF-8 cannot hold, however deep they lie."""
-    if isinstance(value, str):
-        if len(value) > limits.cell:
-            raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
-        _check_storable(value)
-    elif isinstance(value, list | dict):
-        for inner in value.values() if isinstance(value, dict) else value:
-            _check_strings(inner, limits)
-
-
-def _check_storable(text: str) -> None:
-    if "\0" in text:
-        raise RowsError("expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RowsError("expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it") from error
-
-
 def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozenset[str] = frozenset()) -> Record:
     """Return what is kept of one record when each part of it may be kept."""
     if len(values) > limits.columns:
@@ -201,7 +141,7 @@ def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozense
     kept = {column: value for column, value in values.items() if column not in skip} if skip else values
     for column, value in kept.items():
         try:
-            _check_strings(value, limits)
+            check_strings(value, limits)
         except RowsError as error:
             raise error.at(row=row, column=column) from error
     return Record(row, kept)
@@ -212,99 +152,30 @@ def _check_no_gap(blank: int) -> None:
         raise RowsError("expected data, found an empty line with data below it; delete it", row=blank)
 
 
-# JSON: what RFC 8259 allows, less what two readers would read differently.
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])', re.DOTALL)
-_TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
-
-
-def _integer(literal: str) -> int:
-    if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
-        return int(literal)
-    raise RowsError(f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string")
-
-
-def _real(literal: str) -> float:
-    if math.isfinite(float(literal)):
-        return float(literal)
-    raise RowsError(f"expected a finite number, found {literal[:24]}; write null or a string")
-
-
-def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    members: dict[str, JSON] = {}
-    for key, value in pairs:
-        _add(members, key, value)
-    return members
-
-
-def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
-    _check_storable(key)
-    if key in members:
-        raise RowsError("expected each key once in an object, found this one twice; delete one", column=key)
-    members[key] = value
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real)
-
-
-def _decode(text: str, limits: Limits) -> JSON:
-    for place, depth in _opening_brackets(text):
-        if depth > limits.depth:
-            raise RowsError(f"expected brackets {limits.depth} deep at most; flatten it", row=_row_of(text, place))
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        problem = f"expected JSON (one value a line: .jsonl), found at character {error.colno}: {error.msg}; mend it"
-        raise RowsError(problem, row=error.lineno) from error
-    except RowsError:
-        _name_fault(text)
-        raise
-
-
-def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the place and depth of each bracket that opens outside of strings."""
-    depth, bracket = 0, _BRACKET.match(text)
-    while bracket:
-        depth += 1 if bracket[1] in "[{" else -1
-        if bracket[1] in "[{":
-            yield bracket.start(1), depth
-        bracket = _BRACKET.match(text, bracket.end())
-
-
-def _name_fault(text: str) -> None:
-    """Raise the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
-    keys: list[dict[str, JSON]] = []
-    for token in _TOKEN.finditer(text):
-        try:
-            if token[1] in "[{":
-                keys.append({})
-            elif token[1] in "]}":
-                keys.pop()
-            elif token[2]:
-                _add(keys[-1], json.loads(token[1]))
-            else:
-                _DECODER.decode(token[1])
-        except RowsError as error:
-            raise error.at(row=_row_of(text, token.start())) from error
-
-
-def _row_of(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
-
-
-def _list_records(text: str, limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
-    """Yield the objects of a JSON list, each with the line on which it starts."""
-    items = _decode(text, limits)
-    if not isinstance(items, list):
+def _json_records(text: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+    """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
+    value = decode(text, limits)
+    if isinstance(value, dict) and members:
+        items: list[JSON] = [_member(key, inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        items = value
+    else:
         raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
-    starts = (place for place, depth in _opening_brackets(text) if depth == 2)
-    row, counted = 1, 0
+    starts, row, counted = places(value, text), 1, 0
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise RowsError(f"expected objects in the list, found another value as item {number}; make it an object")
         place = next(starts)
         row, counted = row + text.count("\n", counted, place), place
         yield _record(row, item, limits, skip)
+
+
+def _member(key: str, value: JSON) -> dict[str, JSON]:
+    if not isinstance(value, dict):
+        return {KEY: key, VALUE: value}
+    if KEY in value:
+        raise RowsError(f"expected no {KEY!r} inside the record of {key[:80]!r}, whose key it would hide; rename it")
+    return {KEY: key, **value}
 
 
 def _line_records(lines: Iterator[str], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
@@ -315,7 +186,7 @@ def _line_records(lines: Iterator[str], limits: Limits, skip: frozenset[str]) ->
             continue
         _check_no_gap(blank)
         try:
-            value = _decode(line, limits)
+            value = decode(line, limits)
         except RowsError as error:
             raise error.at(row=row) from error
         if not isinstance(value, dict):
@@ -340,7 +211,9 @@ def _table_records(rows: Iterator[tuple[int, list[str]]], limits: Limits, skip: 
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
     for row, cells in rows:
-        yield _record(row, dict(zip(header, cells, strict=True)), limits, skip)
+        values, text = dict(zip(header, cells, strict=True)), "".join(cells)
+        plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
+        yield Record(row, values) if plain else _record(row, values, limits, skip)
 
 
 def _check_header(header: list[str], limits: Limits, row: int) -> None:

@@ -15,7 +15,7 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
-    ("records", "ratings", "settings", "identity"),
+    ("records", "ratings", "settings", "identity", "strict_json"),
     ("database", "pictures", "rows", "spreadsheet", "render", "fetching"),
     ("items",),
     ("intake", "ballots"),

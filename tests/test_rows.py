@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rows import COMMAND_LINE, PAGE, Record, RowsError, parse_json, read_json, read_records, require_columns
+from arena.rows import (
+    COMMAND_LINE,
+    PAGE,
+    Record,
+    RowsError,
+    parse_json,
+    read_json,
+    read_lines,
+    read_records,
+    require_columns,
+)
 
 SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3)
 
@@ -183,6 +193,29 @@ def test_records_of_a_json_list_carry_the_line_on_which_they_start(tmp_path):
     records = read(tmp_path, "a.json", content)
     assert [record.row for record in records] == [2, 4, 4]
     assert values(records) == [{"a": "]{", "b": [{}]}, {"a": None}, {"a": 1.5}]
+
+
+def test_members_of_a_json_object_are_records_only_where_they_are_wanted(tmp_path):
+    content = '{"a": "]{",\n "b": {"x": {"y": 1}, "image": "skipped"}, "c": null,\n\n "d": [{"e": 1}]}'
+    records = read(tmp_path, "a.json", content, members=True, skip=["image"])
+    assert [(record.row, dict(record.values)) for record in records] == [
+        (1, {"(key)": "a", "(value)": "]{"}),
+        (2, {"(key)": "b", "x": {"y": 1}}),
+        (2, {"(key)": "c", "(value)": None}),
+        (4, {"(key)": "d", "(value)": [{"e": 1}]}),
+    ]
+    assert "list of objects" in refusal(tmp_path, "a.json", content).problem
+    assert "rename it" in refusal(tmp_path, "a.json", '{"a": {"(key)": 1}}', members=True).problem
+    assert values(read(tmp_path, "a.json", '[{"a": 1}]', members=True)) == [{"a": 1}]
+
+
+def test_lines_are_read_without_their_ends(tmp_path):
+    path = tmp_path / "ids.txt"
+    path.write_bytes("\ufeffa \r\n\né".encode())
+    assert read_lines(path) == ["a ", "", "é"]
+    path.write_bytes(b"a\nb\0")
+    with pytest.raises(RowsError, match="^ids.txt: .*NUL"):
+        read_lines(path)
 
 
 def test_jsonl_may_end_in_blank_lines_and_crlf(tmp_path):

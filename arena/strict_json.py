@@ -1,0 +1,183 @@
+"""Strict JSON: what RFC 8259 allows, less what two readers would read differently or a database would not store.
+
+The ground of `rows.py`, through which every file comes in; what is refused is named with its line.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bound what one file may hold; `None` is no bound."""
+
+    bytes: int | None
+    rows: int | None
+    cell: int = 1_000_000
+    """Characters in one cell or JSON string; columns that the caller skips may be longer."""
+    line: int = 64_000_000
+    """Bytes in one line, and characters in one skipped cell."""
+    columns: int = 1_000
+    depth: int = 64
+    """Brackets of JSON inside one another."""
+    members: int = 50
+    """Files inside an .xlsx, which is a zip; `unpacked` and `ratio` bound what they unpack to, in bytes and times."""
+    unpacked: int = 200_000_000
+    ratio: int = 100
+    memory: int = 512_000_000
+    """Address space of the process that reads an .xlsx; it and `seconds` of computing hold where the system can."""
+    seconds: int = 60
+
+
+PAGE = Limits(bytes=100_000_000, rows=60_000)
+"""What a browser may upload."""
+
+
+class RowsError(ValueError):
+    """Say what in a person's file cannot be read: where, what was expected, and how to mend it."""
+
+    def __init__(self, problem: str, file: str | None = None, row: int | None = None, column: str | None = None):
+        super().__init__(problem)
+        self.problem, self.file, self.row, self.column = problem, file, row, column
+
+    def __str__(self) -> str:
+        row = f"row {self.row}" if self.row else ""
+        column = f"column {self.column[:80]!r}" if self.column else ""
+        place = ", ".join(part for part in (self.file, row, column) if part)
+        return f"{place}: {self.problem}" if place else self.problem
+
+    def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
+        """Return the same error at this place; a part that is not given stays as it was."""
+        return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
+
+
+def parse_json(text: str, limits: Limits = PAGE) -> JSON:
+    """Return the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
+
+    Strict where RFC 8259 leaves a choice: keys are unique, numbers finite, integers 64 bits, strings without NUL and
+    half surrogates, brackets `limits.depth` deep.
+    """
+    value = decode(text, limits)
+    check_strings(value, limits)
+    return value
+
+
+def check_strings(value: JSON, limits: Limits) -> None:
+    """Refuse strings, however deep, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
+    if isinstance(value, str):
+        if len(value) > limits.cell:
+            raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
+        _check_storable(value)
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_strings(inner, limits)
+
+
+def _check_storable(text: str) -> None:
+    if "\0" in text:
+        raise RowsError("expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowsError("expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it") from error
+
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])', re.DOTALL)
+_TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
+
+
+def _integer(literal: str) -> int:
+    if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
+        return int(literal)
+    raise RowsError(f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string")
+
+
+def _real(literal: str) -> float:
+    if math.isfinite(float(literal)):
+        return float(literal)
+    raise RowsError(f"expected a finite number, found {literal[:24]}; write null or a string")
+
+
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    members: dict[str, JSON] = {}
+    for key, value in pairs:
+        _add(members, key, value)
+    return members
+
+
+def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
+    _check_storable(key)
+    if key in members:
+        raise RowsError("expected each key once in an object, found this one twice; delete one", column=key)
+    members[key] = value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real)
+
+
+def decode(text: str, limits: Limits) -> JSON:
+    """Return the value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
+    for place, depth in _opening_brackets(text):
+        if depth > limits.depth:
+            raise RowsError(f"expected brackets {limits.depth} deep at most; flatten it", row=_row_of(text, place))
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        problem = f"expected JSON (one value a line: .jsonl), found at character {error.colno}: {error.msg}; mend it"
+        raise RowsError(problem, row=error.lineno) from error
+    except RowsError:
+        _name_fault(text)
+        raise
+
+
+def places(value: JSON, text: str) -> Iterator[int]:
+    """Yield where the members of a JSON object, or the objects in a JSON list, start in its text."""
+    if isinstance(value, dict):
+        return _member_places(text)
+    return (place for place, depth in _opening_brackets(text) if depth == 2)
+
+
+def _member_places(text: str) -> Iterator[int]:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[1] in "[{") - (token[1] in "]}")
+        if depth == 1 and token[2]:
+            yield token.start()
+
+
+def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the place and depth of each bracket that opens outside of strings."""
+    depth, bracket = 0, _BRACKET.match(text)
+    while bracket:
+        depth += 1 if bracket[1] in "[{" else -1
+        if bracket[1] in "[{":
+            yield bracket.start(1), depth
+        bracket = _BRACKET.match(text, bracket.end())
+
+
+def _name_fault(text: str) -> None:
+    """Raise the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
+    keys: list[dict[str, JSON]] = []
+    for token in _TOKEN.finditer(text):
+        try:
+            if token[1] in "[{":
+                keys.append({})
+            elif token[1] in "]}":
+                keys.pop()
+            elif token[2]:
+                _add(keys[-1], json.loads(token[1]))
+            else:
+                _DECODER.decode(token[1])
+        except RowsError as error:
+            raise error.at(row=_row_of(text, token.start())) from error
+
+
+def _row_of(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1

@@ -1,0 +1,1 @@
+"""Scoring: uploaded model outputs go in, a judge reads them, and a report comes out."""

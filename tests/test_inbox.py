@@ -1,0 +1,78 @@
+"""The inbox: one file a person, whole or not at all, and not for long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from scoring.inbox import Arrived, Inbox, InboxError
+
+
+async def parts(*chunks: bytes, then: Exception | None = None) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+    if then is not None:
+        raise then
+
+
+def receive(inbox: Inbox, owner: str = "me", name: str = "out.json", *chunks: bytes, **more) -> Arrived:
+    return asyncio.run(inbox.receive(owner, name, parts(*(chunks or (b"{}",)), **more)))
+
+
+@pytest.fixture
+def inbox(tmp_path) -> Inbox:
+    (tmp_path / "uploads").mkdir()
+    (tmp_path / "uploads" / "left-over.json").write_bytes(b"of an earlier run")
+    return Inbox(tmp_path / "uploads")
+
+
+def held(inbox: Inbox, tmp_path) -> int:
+    return len(list((tmp_path / "uploads").iterdir()))
+
+
+def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(inbox, tmp_path):
+    assert held(inbox, tmp_path) == 0, "what an earlier run left is gone"
+    arrived = receive(inbox, "me", "../../My outputs.JSON", b'{"a"', b': "b"}')
+    assert arrived.path.read_bytes() == b'{"a": "b"}'
+    assert arrived.path.parent == tmp_path / "uploads" and "My" not in arrived.path.name
+    assert inbox.find("me", arrived.token) == arrived
+    for owner, token in (("you", arrived.token), ("me", "forged"), ("me", "")):
+        with pytest.raises(InboxError, match="no longer here"):
+            inbox.find(owner, token)
+
+
+def test_a_second_file_takes_the_place_of_the_first(inbox, tmp_path):
+    first, second = receive(inbox), receive(inbox)
+    assert not first.path.exists() and second.path.exists()
+    receive(inbox, "you")
+    assert held(inbox, tmp_path) == 2
+
+
+@pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])
+def test_only_files_that_can_be_read_are_taken(inbox, tmp_path, name):
+    with pytest.raises(InboxError, match=r"ends in \.json"):
+        receive(inbox, "me", name)
+    assert held(inbox, tmp_path) == 0
+
+
+def test_a_broken_upload_leaves_nothing(inbox, tmp_path):
+    with pytest.raises(ConnectionError):
+        receive(inbox, "me", "out.json", b"{", then=ConnectionError())
+    assert held(inbox, tmp_path) == 0
+
+
+def test_too_large_a_file_and_too_many_files_are_refused(tmp_path):
+    inbox = Inbox(tmp_path / "uploads", most=10, most_together=12)
+    with pytest.raises(InboxError, match="at most 10 bytes"):
+        receive(inbox, "me", "out.json", b"12345", b"678901")
+    receive(inbox, "you", "out.json", b"1234567890")
+    with pytest.raises(InboxError, match="waiting"):
+        receive(inbox, "me", "out.json", b"1", b"23")
+    assert held(inbox, tmp_path) == 1
+
+
+def test_a_file_does_not_wait_for_ever(tmp_path):
+    inbox = Inbox(tmp_path / "uploads", seconds=0)
+    old = receive(inbox)
+    receive(inbox, "you")
+    assert not old.path.exists()
