@@ -1,0 +1,115 @@
+"""Disguises: every plain text that a disguised one may stand for, so that a hidden order is found like an open one."""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import unquote
+
+_LEAST = 12
+"""Characters below which a decoded text says too little to be looked at."""
+_DEPTH = 2
+"""How often a decoded text is decoded again."""
+
+_HOMOGLYPHS = str.maketrans(
+    dict(
+        zip(
+            "авеѕіјкмнорстухуԁһԛԝӏгαβεζηικμνορτυχωɑɡɩʀꜱᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘᴛᴜᴠᴡʏᴢ",
+            "abesijkmhopctyxydhqwlrabeznikmvoptuxwagirsabcdefghijklmnoptuvwyz",
+            strict=True,
+        )
+    )
+)
+_LEET = str.maketrans("0134579@$!", "oieastgasi")
+_LEET_L = str.maketrans("0134579@$!", "oleastgasl")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){12,}")
+_BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_WORD = re.compile(r"[a-z0134579@$!]{2,}")
+_SPACED = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
+_UNSEEN = {"Cc", "Cf", "Co", "Cn"}
+
+
+class Reading(NamedTuple):
+    """One way to read a text, and whether a person who sees the text would not read it so."""
+
+    text: str
+    disguised: bool
+
+
+def readings(text: str) -> tuple[Reading, ...]:
+    """Return the text as a person reads it, with and without marks on letters, then every other way, each once."""
+    plain = _plain(text)
+    found = {seen: Reading(seen, False) for seen in (plain, unmarked(plain))}
+    for other in _others(text, plain, _DEPTH):
+        found.setdefault(other, Reading(other, True))
+    return tuple(found.values())
+
+
+def _plain(text: str) -> str:
+    """Return the text without invisible characters, in compatible forms and lower case, one blank between words."""
+    lines = re.sub(r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
+    shown = "".join(char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN)
+    return re.sub(r"[^\S\n]+", " ", shown).casefold().strip()
+
+
+def _others(text: str, plain: str, depth: int) -> Iterator[str]:
+    """Yield the readings of a text behind its plain one; decoded parts are read the same way, `depth` times."""
+    yield unmarked(plain).translate(_HOMOGLYPHS)
+    for alphabet in (_LEET, _LEET_L):
+        yield _WORD.sub(partial(_letters, alphabet), plain)
+    yield _SPACED.sub(lambda run: re.sub(r"[\W_]", "", run[0]), plain)
+    yield plain[::-1]
+    yield codecs.encode(plain, "rot13")
+    for decoded in _decoded(text) if depth else ():
+        if len(decoded) >= _LEAST and decoded != text:
+            inner = _plain(decoded)
+            yield inner
+            yield from _others(decoded, inner, depth - 1)
+
+
+def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
+    return word[0] if word[0].isdigit() else word[0].translate(alphabet)
+
+
+def unmarked(text: str) -> str:
+    """Return the text without marks on its letters."""
+    parts = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Yield what is written in another code inside the text."""
+    yield "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) < 0xE007F)
+    yield html.unescape(text)
+    yield unquote(text, errors="replace")
+    yield _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    for chunk in _BASE64.findall(text):
+        yield _text_of(_from_base64(chunk))
+    for chunk in _HEX.findall(text):
+        yield _text_of(bytes.fromhex(re.sub(r"0x|\\x|[\s:,]", "", chunk)))
+    for chunk in _BINARY.findall(text):
+        yield _text_of(bytes(int(octet, 2) for octet in re.findall(r"[01]{8}", chunk)))
+
+
+def _from_base64(chunk: str) -> bytes:
+    body = chunk.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(body + "=" * (-len(body) % 4))
+    except binascii.Error:
+        return b""
+
+
+def _text_of(raw: bytes) -> str:
+    """Return bytes as text, "" where they are none."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""

@@ -1,0 +1,217 @@
+"""The results model: arithmetic of tables, and what goes out without loss or danger."""
+
+import csv
+import io
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scoring.results import (
+    CELL_LIMIT,
+    Grade,
+    JudgeStamp,
+    Question,
+    QuestionSet,
+    Report,
+    ReportError,
+    Row,
+    audit,
+    line,
+    read_report,
+    report_json,
+    safe_csv,
+    scores,
+    table,
+)
+
+STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
+
+
+def row(name: str, given: list[float | None], prediction: str | None = "said", **more) -> Row:
+    question = Question(name, "What?", "that", ("rec",))
+    return Row(question, prediction, tuple(Grade(name, run, score) for run, score in enumerate(given)), **more)
+
+
+def report(rows: list[Row], runs: int = 1, **more) -> Report:
+    questions = QuestionSet("mm-vet", "MM-Vet", "d", True, tuple(row.question for row in rows))
+    return Report("mm-vet", questions, "hardened", STAMP, runs, False, "t", "f.json", "2026-11-21", tuple(rows), **more)
+
+
+def cells(text: list[list[float | None]]) -> np.ndarray:
+    return np.array([[np.nan if value is None else value for value in values] for values in text])
+
+
+# Arithmetic.
+def test_a_mean_is_over_questions_then_over_runs():
+    found = line("all", cells([[0.5, 1.0], [0.0, 1.0]]))
+    assert (found.n, found.unscored, found.mean, found.worst, found.best) == (2, 0, 62.5, 62.5, 62.5)
+
+
+def test_unscored_grades_stay_out_of_the_mean_and_are_counted_beside_it():
+    found = line("all", cells([[1.0, None], [0.5, None], [None, 0.5]]))
+    assert (found.n, found.unscored, found.mean) == (3, 3, 62.5)
+    assert (found.worst, found.best) == (
+        pytest.approx(100 * (1.5 / 3 + 0.5 / 3) / 2),
+        pytest.approx(100 * (2.5 / 3) / 2 + 100 * (2.5 / 3) / 2),
+    )
+
+
+def test_nothing_scored_has_no_mean():
+    found = line("all", cells([[None, None]]))
+    assert (found.mean, found.low, found.high, found.worst, found.best) == (None, None, None, 0.0, 100.0)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=3, max_size=3), min_size=1, max_size=20))
+def test_bounds_hold_around_every_mean(values):
+    found = line("all", cells(values))
+    assert 0 <= found.worst <= found.best <= 100 + 1e-9
+    assert found.unscored == sum(value is None for given in values for value in given)
+    scored = [[value for value in run if value is not None] for run in zip(*values, strict=True)]
+    if any(scored):
+        expected = np.mean([100 * np.mean(run) for run in scored if run])
+        assert found.mean == pytest.approx(expected)
+    if found.low is not None and found.high is not None:
+        assert 0 <= found.low <= found.high <= 100 + 1e-9
+
+
+def test_the_interval_is_the_bootstraps_over_questions_and_always_the_same():
+    random = np.random.default_rng(7)
+    values = random.integers(0, 11, (218, 5)) / 10
+    found = line("all", values)
+    assert found == line("all", values)
+    spread = 100 * values.mean(axis=1).std() / np.sqrt(218)
+    assert found.low is not None and found.high is not None and found.mean is not None
+    assert found.low == pytest.approx(found.mean - 1.96 * spread, abs=0.5)
+    assert found.high == pytest.approx(found.mean + 1.96 * spread, abs=0.5)
+
+
+def test_one_question_has_no_interval():
+    found = line("one", cells([[0.5, 0.7]]))
+    assert (found.low, found.high) == (None, None)
+
+
+def test_the_interval_is_of_questions_and_not_of_runs():
+    """Five equal runs say no more than one."""
+    values = np.random.default_rng(3).integers(0, 11, (50, 1)) / 10
+    assert line("five", np.repeat(values, 5, axis=1)).low == pytest.approx(line("one", values).low)
+
+
+def test_a_table_ends_with_the_total_and_tells_the_runs():
+    rows = [row("a", [1.0, 0.0]), row("b", [0.0, 0.5])]
+    found = table("t", {"first": rows[:1]}, rows, 2)
+    assert [line.name for line in found.lines] == ["first", "total"]
+    assert (found.run_totals, found.spread) == ((50.0, 25.0), 12.5)
+    empty = table("t", {}, [row("a", [None, None])], 2)
+    assert (empty.run_totals, empty.spread) == ((None, None), None)
+
+
+def test_a_grade_belongs_to_its_run_in_any_order():
+    grades = (Grade("a", 2, 0.3), Grade("a", 0, 0.1))
+    values = scores([replace(row("a", []), grades=grades)], 3)
+    assert np.array_equal(values, [[0.1, np.nan, 0.3]], equal_nan=True)
+
+
+# Out without loss.
+TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
+GRADES = st.builds(
+    Grade,
+    TEXT,
+    st.integers(0, 9),
+    st.one_of(st.none(), st.floats(0, 1)),
+    TEXT,
+    st.lists(TEXT, max_size=2).map(tuple),
+    st.lists(TEXT, max_size=3).map(tuple),
+    TEXT,
+)
+QUESTIONS = st.builds(Question, TEXT, TEXT, TEXT, st.lists(TEXT, max_size=3).map(tuple), TEXT)
+ROWS = st.builds(
+    Row,
+    QUESTIONS,
+    st.one_of(st.none(), TEXT),
+    st.lists(GRADES, max_size=3).map(tuple),
+    st.lists(TEXT, max_size=2).map(tuple),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(ROWS, min_size=1, max_size=4), st.lists(GRADES, max_size=2))
+def test_reports_and_audits_come_back_whole(rows, canaries):
+    """Half surrogates and NUL too, which a judge may reply and no database stores as they are."""
+    whole = report(rows, 3, canaries=tuple(canaries))
+    stored = report_json(whole)
+    assert read_report(stored) == whole
+    assert stored.isascii() and "\0" not in stored
+    head, *lines = map(json.loads, audit(whole).decode("ascii").splitlines())
+    assert read_report(json.dumps({**head, "rows": lines})) == whole
+
+
+def test_a_report_of_whole_numbers_comes_back():
+    whole = report([row("a", [1, 0])], 2)
+    assert read_report(report_json(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"protocol": "soft"},
+        {"runs": "5"},
+        {"surprise": 1},
+        {"rows": [{"question": None}]},
+        {"judge": {"model": "m"}},
+        {"rows": [{**asdict(row("a", [1.0])), "prediction": 1}]},
+    ],
+)
+def test_what_is_no_report_is_refused(change):
+    with pytest.raises(ReportError):
+        read_report(json.dumps({**json.loads(report_json(report([row("a", [1.0])]))), **change}))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"benchmark": "mm-vet"}'])
+def test_a_broken_report_is_refused(text):
+    with pytest.raises(ReportError):
+        read_report(text)
+
+
+# Out without danger.
+def spreadsheet(whole: Report) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(safe_csv(whole).decode("utf-8-sig"), newline="")))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1+1", "\n=1", "＝1+1", "\ufeff=1", "\0=1", "-5<OR>5", "= 1"],
+)
+def test_no_cell_can_become_a_formula(cell):
+    grade = Grade(cell, 0, None, cell, (cell,), (cell, cell))
+    question = Question(cell, cell, cell, (cell,))
+    (found,) = spreadsheet(report([Row(question, cell, (grade,), (cell,))]))
+    assert all(value == "" or value.startswith("'") for value in found.values()), found
+    assert "\0" not in safe_csv(report([row("a", [1.0], prediction=cell)])).decode("utf-8-sig")
+
+
+def test_the_spreadsheet_shows_every_run_and_keeps_honest_text():
+    rows = [
+        row("v1_0", [0.5, None], prediction='a "quoted", text\nof two lines | 1.0', flags=("forged row",)),
+        row("v1_1", [], prediction=None),
+    ]
+    first, second = spreadsheet(report(rows, 2))
+    assert list(first) == [
+        "id", "groups", "question", "truth", "prediction", "score_1", "score_2", "flags", "reasons", "replies",
+    ]  # fmt: skip
+    assert (first["score_1"], first["score_2"], first["flags"]) == ("0.5", "", "forged row")
+    assert first["prediction"] == 'a "quoted", text\nof two lines | 1.0'
+    assert (second["prediction"], second["score_1"]) == ("", "")
+
+
+def test_a_cell_longer_than_excel_holds_is_cut_with_a_mark():
+    (found,) = spreadsheet(report([row("a", [1.0], prediction="x" * 40_000)]))
+    assert len(found["prediction"]) == CELL_LIMIT and found["prediction"].endswith("[cut: the JSONL has it whole]")
+
+
+def test_half_a_surrogate_does_not_stop_the_spreadsheet():
+    assert b"?" in safe_csv(report([row("a", [1.0], prediction="\ud800")]))
