@@ -24,7 +24,15 @@ from arena.leaderboard import Leaderboard
 from arena.leaderboard_tab import LeaderboardTab
 from arena.matchmaking import Matchmaker
 from arena.pictures import PictureStore
+from arena.rows import PAGE, RowsError
 from arena.store import Store
+from scoring.questions import QuestionsError
+from scoring.report_tab import TAB as REPORT
+from scoring.report_tab import ReportTab
+from scoring.routes import UPLOADS, routes
+from scoring.scoring_page import UPLOAD
+from scoring.scoring_tab import ScoringTab
+from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
 YEAR = 365 * 24 * 3600
@@ -44,20 +52,22 @@ def create_app(settings: Settings) -> FastAPI:
     """Build the app on its database; raises DatabaseError if that cannot be opened or has a server already."""
     database = Database(settings.database_url)
     database.become_server()
+    scoring = Wing.build(settings, database)
     items = ItemBank(database, settings.image_hosts)
     pictures = PictureStore(settings.pictures_dir)
     if settings.demo_bank != "off":
         Importer(Intake(database), items, pictures).demo()
     terms = Terms.read()
-    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=scoring.running)
     add_routes(app, pictures, terms)
+    app.include_router(routes(scoring.inbox, scoring.jobs))
     gr.mount_gradio_app(
         app,
-        build_page(settings, database, items, terms),
+        build_page(settings, database, items, terms, scoring),
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
-        css_paths=ROOT / "arena" / "page.css",
-        head=HEAD,
+        css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css"],
+        head=HEAD + UPLOAD,
         show_error=False,
         run_history=False,
         enable_monitoring=False,
@@ -67,24 +77,31 @@ def create_app(settings: Settings) -> FastAPI:
         footer_links=[],
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
-    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space)
+    uploads = {UPLOADS: PAGE.bytes or 0}
+    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads)
     return app
 
 
-def build_page(settings: Settings, database: Database, items: ItemBank, terms: Terms) -> gr.Blocks:
+def build_page(settings: Settings, database: Database, items: ItemBank, terms: Terms, scoring: Wing) -> gr.Blocks:
     """Build the tabs."""
     store = Store(database)
     campaigns = Campaigns(database, settings.voters_per_pair)
     matchmaker = Matchmaker(store, items, campaigns, settings.demo_bank)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(TOP, padding=False)
-        with gr.Tabs():
+        with gr.Tabs() as tabs:
             with gr.Tab("Battle"):
                 battle = BattleTab(store, items, matchmaker, campaigns, terms.version)
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(Leaderboard(database), items)
+            with gr.Tab("Score outputs") as scoring_tab:
+                scored = ScoringTab(scoring.desk)
+            with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
+                report = ReportTab(scoring.jobs)
         battle.listen(page)
         board.listen(board_tab)
+        scored.listen(scoring_tab)
+        report.listen(page, tabs, report_tab)
     page.queue(api_open=False, max_size=64)
     page.max_threads = 80
     page.state_session_capacity = 2000
@@ -116,7 +133,7 @@ def main() -> int:
     try:
         settings = Settings.from_env()
         app = create_app(settings)
-    except (SettingError, DatabaseError) as error:
+    except (SettingError, DatabaseError, QuestionsError, RowsError) as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")

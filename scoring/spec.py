@@ -14,7 +14,12 @@ from arena.rows import Record, read_records, require_columns
 from arena.strict_json import RowsError
 from scoring.results import Grade
 
+TokensField = Literal["max_tokens", "max_completion_tokens"]
+"""What a model calls the room for its reply."""
+
 _JUDGES = Path(__file__).parent / "data" / "judges.csv"
+_MARKS: Mapping[str, bool] = {"yes": True, "no": False}
+_TOKENS: Mapping[str, TokensField] = {name: name for name in ("max_tokens", "max_completion_tokens")}
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens that a chat's own marks take, as OpenAI counts them."""
@@ -60,7 +65,7 @@ class Reply:
 
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
-"""The grading of one prediction without any network: it yields what to ask, is sent the reply, and returns the grade."""
+"""The grading of one prediction, without any network: yields what to ask, is sent the reply, returns the grade."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class JudgeSpec:
 
     model: str
     temperature: bool
-    tokens: Literal["max_tokens", "max_completion_tokens"]
+    tokens: TokensField
     samples: bool
     """Whether `n` above 1 is taken."""
     seed: bool
@@ -99,11 +104,6 @@ class Purse(Protocol):
     def settle(self, number: int, amount: int) -> None:
         """Replace what was held by what the call cost."""
         ...
-
-
-_PER_MESSAGE, _PER_PROMPT = 4, 3
-"""Tokens that a chat's own marks take, as OpenAI counts them; other servers' templates take up to some ten times that."""
-_TEMPLATE = 10
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
@@ -173,13 +173,16 @@ def known_judges() -> Mapping[str, JudgeSpec]:
 
 def _known(record: Record) -> JudgeSpec:
     cells = {name: str(value) for name, value in record.values.items()}
-    marks = {name: cells[name] == "yes" for name in ("temperature", "samples", "seed", "logprobs", "json_schema")}
-    tokens: Literal["max_tokens", "max_completion_tokens"] = (
-        "max_tokens" if cells["tokens"] == "max_tokens" else "max_completion_tokens"
-    )
-    price = _price(record, "prompt_price", "completion_price") if cells["prompt_price"] else None
     return JudgeSpec(
-        model=cells["model"], tokens=tokens, reasoning_tokens=int(cells["reasoning_tokens"]), price=price, **marks
+        model=cells["model"],
+        temperature=_MARKS[cells["temperature"]],
+        tokens=_TOKENS[cells["tokens"]],
+        samples=_MARKS[cells["samples"]],
+        seed=_MARKS[cells["seed"]],
+        logprobs=_MARKS[cells["logprobs"]],
+        json_schema=_MARKS[cells["json_schema"]],
+        reasoning_tokens=int(cells["reasoning_tokens"]),
+        price=_price(record, "prompt_price", "completion_price", _JUDGES.name) if cells["prompt_price"] else None,
     )
 
 
@@ -199,7 +202,7 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     return prices
 
 
-def _price(record: Record, prompt: str, completion: str, file: str | None = None) -> Price:
+def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
     for name in (prompt, completion):
         if not _DOLLARS.fullmatch(str(record.values[name])):
             problem = f"expected US dollars for a million tokens, as in 2.50, found {str(record.values[name])[:40]!r}"

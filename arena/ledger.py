@@ -1,0 +1,163 @@
+"""The ledger: what the operator's judge may cost, held before each call and settled after it.
+
+A hold is taken by an UPDATE that finds room under every ceiling: the database decides, however many jobs of however
+many servers spend at once. Amounts are millionths of a US dollar.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, insert, select, update
+
+from arena.database import METADATA, Database, Moment, now
+
+BUDGET = Table(
+    "budget",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("spent", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+)
+HOLD = Table(
+    "hold",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("day", Text, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("since", Moment, nullable=False, index=True),
+)
+"""Money on its way; `job` and `day` name the budgets that it is held in, beside the total."""
+_TOTAL = "total"
+
+LOST = timedelta(minutes=10)
+"""No call takes that long: who held the money died before the call was settled."""
+
+
+class LedgerError(RuntimeError):
+    """Say which budget has no room for a call; `passing` if it may have some when calls on their way are settled."""
+
+    def __init__(self, text: str, passing: bool) -> None:
+        super().__init__(text)
+        self.passing = passing
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a job, a person in a day (UTC) and all together may cost."""
+
+    job: int
+    user_day: int
+    total: int
+
+
+class Spent(NamedTuple):
+    """What a job, its person today and all together did cost, without what is on its way."""
+
+    job: int
+    user_day: int
+    total: int
+
+
+class _Budget(NamedTuple):
+    name: str
+    ceiling: int
+    whose: str
+    setting: str
+
+
+class Ledger:
+    """Keep what is spent and held under each ceiling."""
+
+    def __init__(self, database: Database, ceilings: Ceilings) -> None:
+        self._database = database
+        self._ceilings = ceilings
+
+    def purse(self, job: str, user: str) -> "LedgerPurse":
+        """Return what pays for the calls of a person's job."""
+        return LedgerPurse(self, job, user)
+
+    def hold(self, job: str, user: str, amount: int) -> int:
+        """Hold an amount in the budgets of job, day and total, or in none; return its number. Raises LedgerError."""
+        _check(amount)
+        budgets = self._budgets(job, user)
+        with self._database.write() as connection:
+            for budget in budgets:  # always in this order, so that two holds never wait for each other
+                self._hold_in(connection, budget, amount)
+            values = {"job": budgets[0].name, "day": budgets[1].name, "amount": amount, "since": now()}
+            return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
+
+    def settle(self, number: int, amount: int) -> None:
+        """Replace what was held by what the call cost; what was settled before stays as it is."""
+        _check(amount)
+        with self._database.write() as connection:
+            held = connection.execute(delete(HOLD).where(HOLD.c.id == number).returning(HOLD)).one_or_none()
+            if held is None:
+                return
+            for name in (held.job, held.day, _TOTAL):
+                values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
+                connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
+
+    def settle_lost(self) -> int:
+        """Count what dead servers held as spent, at its upper bound; return how many calls these were."""
+        with self._database.read() as connection:
+            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST)).all()
+        for number, amount in lost:
+            self.settle(number, amount)
+        return len(lost)
+
+    def spent(self, job: str, user: str) -> Spent:
+        """Return what was spent so far in the budgets of a person's job."""
+        names = [budget.name for budget in self._budgets(job, user)]
+        query = select(BUDGET.c.name, BUDGET.c.spent).where(BUDGET.c.name.in_(names))
+        with self._database.read() as connection:
+            found = {row.name: row.spent for row in connection.execute(query)}
+        return Spent(*(found.get(name, 0) for name in names))
+
+    def _budgets(self, job: str, user: str) -> tuple[_Budget, _Budget, _Budget]:
+        ceilings = self._ceilings
+        day = f"day {now():%Y-%m-%d} {user}"
+        return (
+            _Budget(f"job {job}", ceilings.job, "for this job", "JUDGE_JOB_BUDGET"),
+            _Budget(day, ceilings.user_day, "for one person and day", "JUDGE_DAY_BUDGET"),
+            _Budget(_TOTAL, ceilings.total, "for all together", "JUDGE_TOTAL_BUDGET"),
+        )
+
+    def _hold_in(self, connection: Connection, budget: _Budget, amount: int) -> None:
+        room = BUDGET.c.spent + BUDGET.c.held + amount <= budget.ceiling
+        taken = update(BUDGET).where(BUDGET.c.name == budget.name, room).values(held=BUDGET.c.held + amount)
+        if connection.execute(taken).rowcount:
+            return
+        fresh = self._database.insert(BUDGET).values(name=budget.name, spent=0, held=0).on_conflict_do_nothing()
+        connection.execute(fresh)
+        if not connection.execute(taken).rowcount:
+            spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == budget.name)).scalar_one()
+            raise LedgerError(
+                f"The operator's budget {budget.whose} is ${budget.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
+                f"spent, and the next call may cost ${amount / 1e6:.4f}; go on with a key of your own, or ask the "
+                f"operator to raise {budget.setting}",
+                passing=spent + amount <= budget.ceiling,
+            )
+
+
+@dataclass(frozen=True)
+class LedgerPurse:
+    """Pay for the calls of one job out of the ledger."""
+
+    ledger: Ledger
+    job: str
+    user: str
+
+    def hold(self, amount: int) -> int:
+        """Hold an upper bound and return its number. Raises LedgerError."""
+        return self.ledger.hold(self.job, self.user, amount)
+
+    def settle(self, number: int, amount: int) -> None:
+        """Replace what was held by what the call cost."""
+        self.ledger.settle(number, amount)
+
+
+def _check(amount: int) -> None:
+    if amount < 0:
+        raise ValueError(f"an amount is {amount}; money is held and spent, never given back")

@@ -1,0 +1,147 @@
+"""The desk, where a file becomes a job: it is read, joined to its questions and quoted, and its owner starts it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from arena.settings import JudgeSettings, SettingError
+from scoring.address import Address, AddressError
+from scoring.benchmarks import Options, draft, quote
+from scoring.cache import ReplyCache
+from scoring.inbox import Inbox
+from scoring.jobs import Job, Jobs
+from scoring.judge import JudgeError, probe
+from scoring.questions import load_mm_vet, own_sample, subset
+from scoring.results import QuestionSet
+from scoring.runner import Operator, Runner
+from scoring.spec import JudgeSpec, Price, known_judges, with_price
+from scoring.uploads import fill, notices, read_predictions
+
+
+class DeskError(ValueError):
+    """Say which wish cannot be met, and what to choose."""
+
+
+@dataclass(frozen=True)
+class OwnJudge:
+    """A person's own judge: its model, and the address with the key."""
+
+    model: str
+    address: Address
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asks for; without a judge of their own, the operator's judges."""
+
+    token: str
+    """Of the uploaded file."""
+    questions: str
+    options: Options
+    title: str
+    judge: OwnJudge | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file holds, in words."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+class Desk:
+    """Serve people at the page; an owner is the hash of a voter cookie."""
+
+    def __init__(
+        self,
+        question_sets: Mapping[str, QuestionSet],
+        inbox: Inbox,
+        jobs: Jobs,
+        runner: Runner,
+        cache: ReplyCache,
+        operator: Operator | None,
+        prices: Mapping[str, Price],
+    ) -> None:
+        self.question_sets = question_sets
+        self.jobs = jobs
+        self.operator = operator
+        self._inbox = inbox
+        self._runner = runner
+        self._cache = cache
+        self._prices = prices
+
+    def look(self, owner: str, token: str, questions: str) -> Found:
+        """Tell what an uploaded file holds. Raises InboxError and RowsError."""
+        arrived = self._inbox.find(owner, token)
+        upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
+        count = len(upload.predictions)
+        return Found(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
+
+    def quote(self, owner: str, wish: Wish) -> Job:
+        """Join a file to its questions and keep it as a quoted job; the file itself goes.
+
+        Raises InboxError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge that is asked a few
+        tiny questions first, JudgeError.
+        """
+        arrived = self._inbox.find(owner, wish.token)
+        questions = self._questions(wish.questions)
+        upload = read_predictions(arrived.path, questions, name=arrived.name)
+        filled = fill(questions, upload, wish.options.missing)
+        address, spec = self._judge(wish.judge)
+        title = wish.title.strip()[:120] or upload.title
+        report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
+        cost = quote(report, spec, address.owner, self._cache)
+        return self.jobs.create(owner, report, spec, cost, own_key=wish.judge is not None)
+
+    def start(self, owner: str, link: str, address: Address | None) -> None:
+        """Start or resume a job; one with an own judge needs its address and key. Raises JobError."""
+        self._runner.begin(owner, link, address)
+
+    def _questions(self, name: str) -> QuestionSet:
+        if name not in self.question_sets:
+            raise DeskError(f"Choose questions out of: {', '.join(self.question_sets)}")
+        return self.question_sets[name]
+
+    def _judge(self, own: OwnJudge | None) -> tuple[Address, JudgeSpec]:
+        if own is not None:
+            return own.address, with_price(known_or_probed(own.model, own.address, self.jobs), self._prices)
+        if self.operator is None:
+            raise DeskError("No judge is lent here; choose your own key")
+        return self.operator.address, self.operator.spec
+
+
+def known_or_probed(model: str, address: Address, jobs: Jobs) -> JudgeSpec:
+    """Return what a judge allows: known, found out by an earlier job, or found out now. Raises JudgeError."""
+    spec = known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
+    return spec or asyncio.run(probe(address, model))
+
+
+def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]) -> Operator | None:
+    """Return the judge that the operator lends, if one is set. Raises SettingError."""
+    if not settings.model:
+        return None
+    try:
+        address = Address(settings.base_url, settings.key)
+        spec = with_price(known_or_probed(settings.model, address, jobs), prices)
+    except (AddressError, JudgeError) as error:
+        raise SettingError(f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}") from error
+    if spec.price is None:
+        raise SettingError(
+            f"the price of JUDGE_MODEL {settings.model!r} is not known; add it to a CSV and name it in JUDGE_PRICES"
+        )
+    return Operator(address, spec)
+
+
+def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
+    """Return the question sets of the page by name: MM-Vet and its Bard subset where they are, and our own sample.
+
+    Raises QuestionsError and RowsError for a folder that does not hold them.
+    """
+    sets = [own_sample()]
+    if mm_vet is not None:
+        whole = load_mm_vet(mm_vet)
+        bard = mm_vet / "bard_set.json"
+        sets = [whole, *([subset(whole, bard)] if bard.is_file() else []), *sets]
+    return {questions.name: questions for questions in sets}

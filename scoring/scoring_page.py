@@ -1,0 +1,107 @@
+"""What "Score outputs" shows as HTML: the drop zone, what was found in a file, a quote, a job on its way."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from arena.database import now
+from scoring.jobs import Job
+
+UPLOAD = f"<script>{(Path(__file__).parent / 'upload.js').read_text('utf-8')}</script>"
+DROP = (
+    '<label id="drop" for="drop-file"><input type="file" id="drop-file" accept=".json,.jsonl,.ndjson,.csv,.tsv,.xlsx">'
+    "<b>Drop your model's outputs here, or choose a file</b>"
+    "<span>JSON, JSONL, CSV, TSV or XLSX, as MM-Vet, VLMEvalKit, lmms-eval or LLaVA write them; up to 100 MB</span>"
+    '<span id="drop-state" role="status"></span></label>'
+)
+STATE_WORDS = {
+    "quoted": "not started",
+    "waiting": "waiting",
+    "judging": "being judged",
+    "needs_key": "needs its key",
+    "done": "done",
+    "failed": "stopped",
+    "cancelled": "cancelled",
+}
+
+
+def found_html(lines: Sequence[str]) -> str:
+    """Return what was found in a file, a line each."""
+    return f'<ul class="found">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
+
+
+def problems_html(text: str) -> str:
+    """Return what is wrong with a file or a wish, as its error says it, line by line."""
+    first, *rest = text.splitlines()
+    more = "".join(f"<li>{escape(line)}</li>" for line in rest)
+    return f'<div class="problems" role="alert"><p>{escape(first)}</p>{f"<ul>{more}</ul>" if more else ""}</div>'
+
+
+def quote_html(job: Job) -> str:
+    """Return what the judging will cost, before anything is sent."""
+    quote = job.quote
+    if quote.dollars is None or quote.most_dollars is None:
+        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
+    elif quote.dollars == 0:
+        price = "It costs nothing."
+    else:
+        price = f"About <b>${quote.dollars:,.2f}</b>, at most ${quote.most_dollars:,.2f}; calls that fail come on top."
+    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    return (
+        f'<div class="quote"><p><b>{quote.calls:,} calls</b> to {escape(job.model)} for {quote.grades:,} grades: about '
+        f"{_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received.{cached}</p>"
+        f"<p>{price}</p></div>"
+    )
+
+
+def progress_html(job: Job, ahead: int) -> str:
+    """Return how far a job is, its rate and the time left."""
+    share = job.done / job.total if job.total else 0
+    words = {
+        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
+        "judging": _pace(job),
+        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
+        "failed": job.problem,
+        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
+        "done": "Done.",
+    }.get(job.state, "")
+    return (
+        f'<div class="progress" data-state="{job.state}"><p><b>{escape(job.title)}</b> '
+        f"<span>{escape(STATE_WORDS[job.state])}</span></p>"
+        f'<progress max="1" value="{share:.4f}" aria-label="Judged"></progress>'
+        f"<p>{job.done:,} of {job.total:,} grades. {escape(words)}</p></div>"
+    )
+
+
+def mine_html(jobs: Sequence[Job]) -> str:
+    """Return the list of a person's reports, the newest first."""
+    if not jobs:
+        return '<p class="empty">Your reports will be listed here. Whoever has a report\'s link can read it.</p>'
+    return f'<ul class="mine">{"".join(map(_mine, jobs))}</ul>'
+
+
+def _mine(job: Job) -> str:
+    name = f"<b>{escape(job.title)}</b>"
+    if job.state == "done":
+        name = f'<a href="?report={escape(job.link)}">{name}</a>'
+    about = f"{job.benchmark} · {job.protocol} · {job.model} · {job.created:%Y-%m-%d %H:%M}"
+    return f"<li>{name} <span>{escape(STATE_WORDS[job.state])}</span><small>{escape(about)}</small></li>"
+
+
+def _pace(job: Job) -> str:
+    seconds = (now() - job.started).total_seconds() if job.started else 0
+    if seconds < 3 or not job.fresh:
+        return "Judging."
+    rate = job.fresh / seconds
+    left = (job.total - job.done) / rate
+    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left."
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(5, round(seconds / 5) * 5)} seconds"
+    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"

@@ -1,0 +1,50 @@
+"""The scoring wing: its rooms, built from the settings on the app's database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from arena.database import Database
+from arena.ledger import Ceilings, Ledger
+from arena.settings import Settings
+from scoring.cache import ReplyCache
+from scoring.desk import Desk, operators_judge, question_sets
+from scoring.inbox import Inbox
+from scoring.jobs import Jobs
+from scoring.pace import Pace
+from scoring.runner import Runner
+from scoring.spec import read_prices
+
+
+@dataclass(frozen=True)
+class Wing:
+    """The rooms that score uploads."""
+
+    inbox: Inbox
+    jobs: Jobs
+    runner: Runner
+    desk: Desk
+
+    @classmethod
+    def build(cls, settings: Settings, database: Database) -> "Wing":
+        """Build the rooms.
+
+        Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for a file that is wrong.
+        """
+        jobs, cache, inbox = Jobs(database), ReplyCache(database), Inbox(settings.uploads_dir)
+        judge = settings.judge
+        prices = read_prices(judge.prices) if judge.prices else {}
+        operator = operators_judge(judge, jobs, prices)
+        ledger = Ledger(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
+        pace = Pace(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+        runner = Runner(jobs, cache, ledger, operator, pace)
+        desk = Desk(question_sets(settings.mm_vet), inbox, jobs, runner, cache, operator, prices)
+        return cls(inbox, jobs, runner, desk)
+
+    @asynccontextmanager
+    async def running(self, _: object) -> AsyncIterator[None]:
+        """Judge while the server runs, and give the jobs back when it ends."""
+        self.runner.start()
+        yield
+        await asyncio.to_thread(self.runner.stop)
