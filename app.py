@@ -21,6 +21,8 @@ from arena.importers import Importer
 from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
+from arena.leaderboard_page import BOARD_HEAD
+from arena.leaderboard_routes import routes as board_routes
 from arena.leaderboard_tab import LeaderboardTab
 from arena.matchmaking import Matchmaker
 from arena.pictures import PictureStore
@@ -58,16 +60,18 @@ def create_app(settings: Settings) -> FastAPI:
     if settings.demo_bank != "off":
         Importer(Intake(database), items, pictures).demo()
     terms = Terms.read()
+    leaderboard = Leaderboard(database)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=scoring.running)
     add_routes(app, pictures, terms)
     app.include_router(routes(scoring.inbox, scoring.jobs))
+    app.include_router(board_routes(leaderboard))
     gr.mount_gradio_app(
         app,
-        build_page(settings, database, items, terms, scoring),
+        build_page(settings, database, items, leaderboard, terms, scoring),
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
         css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css"],
-        head=HEAD + UPLOAD,
+        head=HEAD + BOARD_HEAD + UPLOAD,
         show_error=False,
         run_history=False,
         enable_monitoring=False,
@@ -82,7 +86,9 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def build_page(settings: Settings, database: Database, items: ItemBank, terms: Terms, scoring: Wing) -> gr.Blocks:
+def build_page(
+    settings: Settings, database: Database, items: ItemBank, leaderboard: Leaderboard, terms: Terms, scoring: Wing
+) -> gr.Blocks:
     """Build the tabs."""
     store = Store(database)
     campaigns = Campaigns(database, settings.voters_per_pair)
@@ -93,7 +99,7 @@ def build_page(settings: Settings, database: Database, items: ItemBank, terms: T
             with gr.Tab("Battle"):
                 battle = BattleTab(store, items, matchmaker, campaigns, terms.version)
             with gr.Tab("Leaderboard") as board_tab:
-                board = LeaderboardTab(Leaderboard(database), items)
+                board = LeaderboardTab(leaderboard)
             with gr.Tab("Score outputs") as scoring_tab:
                 scored = ScoringTab(scoring.desk)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:

@@ -100,7 +100,7 @@ class Wire(httpx2.AsyncBaseTransport):
         self._fetcher = (fetcher or Fetcher()) if address.owner is not None else None
         self._pinned: Sequence[str] = ()
         self._transport = httpx2.AsyncHTTPTransport(
-            verify=self._fetcher.tls if self._fetcher else True,
+            verify=self._fetcher.tls if self._fetcher else self._url.scheme == "https",
             trust_env=self._fetcher is None,
             limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
         )
@@ -171,4 +171,5 @@ class _Bounded(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
+        """Close the body."""
         await self._stream.aclose()

@@ -63,7 +63,9 @@ class Desk:
         cache: ReplyCache,
         operator: Operator | None,
         prices: Mapping[str, Price],
+        ceiling: int,
     ) -> None:
+        """Prepare; `ceiling` is what one job may cost the operator, in millionths of a US dollar."""
         self.question_sets = question_sets
         self.jobs = jobs
         self.operator = operator
@@ -71,6 +73,8 @@ class Desk:
         self._runner = runner
         self._cache = cache
         self._prices = prices
+        self.ceiling = ceiling / 1e6
+        """In US dollars."""
 
     def look(self, owner: str, token: str, questions: str) -> Found:
         """Tell what an uploaded file holds. Raises InboxError and RowsError."""
@@ -93,6 +97,11 @@ class Desk:
         title = wish.title.strip()[:120] or upload.title
         report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
         cost = quote(report, spec, address.owner, self._cache)
+        if wish.judge is None and (cost.dollars or 0) > self.ceiling:
+            raise DeskError(
+                f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
+                "Choose fewer runs, samples of one call, or your own key"
+            )
         return self.jobs.create(owner, report, spec, cost, own_key=wish.judge is not None)
 
     def start(self, owner: str, link: str, address: Address | None) -> None:

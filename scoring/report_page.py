@@ -1,18 +1,18 @@
 """What a report looks like as HTML: its head, its tables, and the audit of every question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal, get_args
 from urllib.parse import quote
 
 from arena.plots import Figure
-from scoring.mm_vet import Published
+from scoring.mm_vet import UNREADABLE, Published, scored_only, tabulate
 from scoring.questions import CAPABILITIES
 from scoring.results import Grade, Line, Report, Row, Table
 
 Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0.5", "no prediction"]
-SHOWS: tuple[Show, ...] = get_args(Show)
+SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
 ROWS_A_PAGE = 25
 DISAGREEMENT = 0.2
 """Runs disagree when the best and the worst score of a question lie this far apart."""
@@ -40,7 +40,9 @@ def head_html(report: Report, total: Table) -> str:
     """Return what was scored, by whom, how, and the total."""
     line = total.lines[-1]
     notes = [PROTOCOL_NOTES[report.protocol]]
-    notes.append("5 samples of one call" if report.sampled else f"{report.runs} separate runs")
+    unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
+    runs = f"{report.runs} separate runs" if report.runs > 1 else "1 run"
+    notes.append(f"{report.runs} samples of one call" if report.sampled else runs)
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
     warnings = []
@@ -50,6 +52,10 @@ def head_html(report: Report, total: Table) -> str:
         warnings.append("judge not trusted: it gave points to an answer that deserves none")
     if line.unscored:
         warnings.append(f"{line.unscored} grades unscored: the mean lies between {line.worst:.1f} and {line.best:.1f}")
+    if report.protocol == "paper" and unread:
+        scored = tabulate(scored_only(report))[0].lines[-1].mean
+        beside = "nothing was read" if scored is None else f"over those that were read the mean is {scored:.1f}"
+        warnings.append(f"{unread} grades could not be read and count 0.0 as in the paper's script; {beside}")
     judged = f"{report.judge.model} at {report.judge.address}"
     versions = ", ".join(version for version in report.judge.versions if version != report.judge.model)
     if versions:
@@ -65,12 +71,14 @@ def head_html(report: Report, total: Table) -> str:
 
 
 def table_html(table: Table) -> str:
-    """Return one table, the total last."""
-    rows = "".join(_line(line, line is table.lines[-1]) for line in table.lines)
+    """Return one table, the total last; the column of unscored grades only where there are any."""
+    unscored = any(line.unscored for line in table.lines)
+    rows = "".join(_line(line, line is table.lines[-1], unscored) for line in table.lines)
+    more = '<th scope="col">Unscored</th>' if unscored else ""
     return (
-        f'<div class="board"><table><caption>{escape(table.name)}</caption><thead><tr><th scope="col" class="name">'
-        '</th><th scope="col">Questions</th><th scope="col">Mean</th><th scope="col">95% interval</th>'
-        f'<th scope="col">Unscored</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<div class="board scores"><table><caption>{escape(table.name)}</caption><thead><tr><th scope="col" '
+        f'class="name"></th><th scope="col">n</th><th scope="col">Mean</th><th scope="col">95% interval</th>{more}'
+        f"</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -123,19 +131,28 @@ def _interval(line: Line) -> str:
     return "no interval" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
 
 
-def _line(line: Line, last: bool) -> str:
+def _line(line: Line, last: bool, with_unscored: bool) -> str:
     mean = "–" if line.mean is None else f"{line.mean:.1f}"
     interval = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
-    unscored = "" if not line.unscored else f"{line.unscored} <small>({line.worst:.1f} to {line.best:.1f})</small>"
+    unscored = f"{line.unscored} <small>({line.worst:.1f} to {line.best:.1f})</small>" if line.unscored else ""
+    more = f"<td>{unscored}</td>" if with_unscored else ""
     kind = ' class="last"' if last else ""
+    name = escape(line.name).replace("_", "_<wbr>")
     return (
-        f'<tr{kind}><th scope="row" class="name">{escape(line.name)}</th><td>{line.n:,}</td><td>{mean}</td>'
-        f"<td>{interval}</td><td>{unscored}</td></tr>"
+        f'<tr{kind}><th scope="row" class="name">{name}</th><td>{line.n:,}</td><td>{mean}</td>'
+        f"<td>{interval}</td>{more}</tr>"
     )
 
 
+def _shown(score: float | None) -> str:
+    """Return a score as the judge's scale writes it; one between its steps, whole."""
+    if score is None:
+        return "–"
+    return f"{score:.1f}" if round(score, 1) == score else f"{score:g}"
+
+
 def _audit_row(row: Row) -> str:
-    scores = " ".join("–" if grade.score is None else f"{grade.score:g}" for grade in row.grades) or "–"
+    scores = " ".join(_shown(grade.score) for grade in row.grades) or "–"
     prediction = "no prediction in the file" if row.prediction is None else row.prediction
     quiet = ' class="quiet"' if not row.prediction else ""
     flags = "".join(f'<span class="flag">{escape(flag)}</span>' for flag in flags_of(row))
@@ -150,7 +167,7 @@ def _audit_row(row: Row) -> str:
 
 
 def _grade(grade: Grade) -> str:
-    score = "unscored" if grade.score is None else f"{grade.score:g}"
+    score = "unscored" if grade.score is None else _shown(grade.score)
     reason = f" ({escape(grade.reason)})" if grade.reason else ""
     replies = "".join(f"<q>{escape(reply) or '(empty)'}</q> " for reply in grade.replies)
     return f"<li>{score}{reason}: {replies}</li>"
@@ -170,22 +187,25 @@ def capability_figure(report: Report, capabilities: Table, row: Published) -> Fi
     means = [line.mean for line in capabilities.lines]
     below = [None if line.low is None or line.mean is None else line.mean - line.low for line in capabilities.lines]
     above = [None if line.high is None or line.mean is None else line.high - line.mean for line in capabilities.lines]
-    published = dict(zip((*CAPABILITIES, "total"), (*row.scores, row.total), strict=True))
+    published: dict[str, float] = dict(zip((*CAPABILITIES, "total"), (*row.scores, row.total), strict=True))
     error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.5}
     ours = {"type": "bar", "name": escape(report.title), "x": names, "y": means, "error_y": error}
-    theirs = {"name": escape(f"{row.model} (published, judged by {row.judge})"), "x": names}
+    theirs = {"name": f"{escape(row.model)}<br>(published, judged by {escape(row.judge)})", "x": names}
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing
-    title = "Capabilities" if comparable else "Capabilities (not comparable: another judge or other questions)"
+    title = "Capabilities"
+    if not comparable:
+        title += "<br><sub>not comparable: another judge or other questions</sub>"
     layout = {
         "barmode": "group",
         "height": 380,
         "title": {"text": title, "font": {"size": 14}},
-        "legend": {"orientation": "h", "y": -0.15},
-        "margin": {"l": 40, "r": 10, "t": 40, "b": 10},
+        "legend": {"orientation": "h", "y": -0.12},
+        "margin": {"l": 34, "r": 6, "t": 56, "b": 10},
+        "plot_bgcolor": "rgba(0,0,0,0)",
         "yaxis": {"range": [0, 100]},
     }
     bars = (
         {**ours, "marker": {"color": "#3f4db8"}},
         {**theirs, "type": "bar", "y": [published[name] for name in names], "marker": {"color": "#8a8f98"}},
     )
-    return Figure(title, f"Beside {row.model} of MM-Vet's Table 2.", bars, layout)
+    return Figure("Capabilities", f"Beside {row.model} of MM-Vet's Table 2.", bars, layout)

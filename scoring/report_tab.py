@@ -38,12 +38,12 @@ class ReportTab:
                 with gr.Column(min_width=300):
                     self.capabilities = gr.HTML(elem_id="capabilities", padding=False)
                 with gr.Column(min_width=300):
-                    self.beside = gr.Dropdown(models, value=models[0], label="Beside (Table 2)", elem_id="beside")
+                    self.beside = gr.Dropdown(models, value=models[-1], label="Beside (Table 2)", elem_id="beside")
                     self.plot = gr.Plot(show_label=False, elem_id="capability-plot")
             self.integrations = gr.HTML(elem_id="integrations", padding=False)
             gr.HTML('<h3 id="audit-heading">Every question</h3>', padding=False)
             with gr.Row():
-                self.show = gr.Dropdown(list(SHOWS), value=SHOWS[0], label="Show", elem_id="audit-show")
+                self.show = gr.Dropdown(list(SHOWS), value="all questions", label="Show", elem_id="audit-show")
                 self.group = gr.Dropdown([EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group")
                 self.page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="audit-page")
             self.audit = gr.HTML(elem_id="audit", padding=False)
@@ -107,12 +107,12 @@ class ReportTab:
 
 def _plot(report: Report, capabilities: Table, beside: object) -> Any:
     rows = published()
-    row = next((row for row in rows if row.model == beside), rows[0])
+    row = next((row for row in rows if row.model == beside), rows[-1])
     return plotly_figure(capability_figure(report, capabilities, row))
 
 
 def _filter(show: object, group: object, page: object) -> Filter:
     """Return the filter that the page asks for; a word that it does not know is as if it were not chosen."""
-    shown = next((known for known in SHOWS if known == show), SHOWS[0])
+    shown = SHOWS.get(str(show), "all questions")
     chosen = str(group) if group in CAPABILITIES else ""
     return Filter(shown, chosen, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)

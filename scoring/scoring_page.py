@@ -37,15 +37,17 @@ def problems_html(text: str) -> str:
     return f'<div class="problems" role="alert"><p>{escape(first)}</p>{f"<ul>{more}</ul>" if more else ""}</div>'
 
 
-def quote_html(job: Job) -> str:
-    """Return what the judging will cost, before anything is sent."""
+def quote_html(job: Job, ceiling: float) -> str:
+    """Return what the judging will cost, before anything is sent; the judge lent stops at a ceiling in dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
         price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
     elif quote.dollars == 0:
         price = "It costs nothing."
     else:
-        price = f"About <b>${quote.dollars:,.2f}</b>, at most ${quote.most_dollars:,.2f}; calls that fail come on top."
+        most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
+        price = f"About <b>${quote.dollars:,.2f}</b>, at most ${most:,.2f}"
+        price += "; calls that fail come on top." if job.own_key else ": there it stops."
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     return (
         f'<div class="quote"><p><b>{quote.calls:,} calls</b> to {escape(job.model)} for {quote.grades:,} grades: about '

@@ -73,6 +73,7 @@ class ScoringTab:
             padding=False,
         )
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
+        self.arrived = gr.Button("Read the file", elem_id="arrived")  # pressed by upload.js; hidden by the style sheet
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
@@ -121,9 +122,8 @@ class ScoringTab:
         own = [self.url, self.model, self.key]
         wish = [self.token, self.questions, self.protocol, self.missing, self.runs, self.title, self.judge, *own]
         self.judge.input(self.on_judge, self.judge, self.own, **settings)
-        self.token.input(
-            self.on_arrived, [self.token, self.questions], [self.quote, self.title, self.problem], **settings
-        )
+        found = [self.quote, self.title, self.problem]
+        self.arrived.click(self.on_arrived, [self.token, self.questions], found, **settings)
         self.check.click(self.on_check, wish, job, **settings)
         begun = [self.link, self.url, self.key]
         gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **settings)
@@ -162,7 +162,7 @@ class ScoringTab:
         options = Options(_known(PROTOCOLS, protocol), count, sampled, _known(MISSING, missing))
         own = OwnJudge(str(model).strip(), self._own(owner, url, key)) if judge == OWN else None
         job = self._desk.quote(owner, Wish(str(token), str(questions), options, str(title or ""), own))
-        return {**self._shown(job.link, request), self.quote: quote_html(job)}
+        return {**self._shown(job.link, request), self.quote: quote_html(job, self._desk.ceiling)}
 
     @told
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:

@@ -9,6 +9,7 @@
     const field = document.querySelector("#upload-token textarea, #upload-token input");
     field.value = token;
     field.dispatchEvent(new Event("input", { bubbles: true }));
+    setTimeout(() => byId("arrived").click());
   };
   const send = (file) => {
     const request = new XMLHttpRequest();

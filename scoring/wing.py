@@ -39,7 +39,7 @@ class Wing:
         ledger = Ledger(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
         pace = Pace(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
         runner = Runner(jobs, cache, ledger, operator, pace)
-        desk = Desk(question_sets(settings.mm_vet), inbox, jobs, runner, cache, operator, prices)
+        desk = Desk(question_sets(settings.mm_vet), inbox, jobs, runner, cache, operator, prices, judge.job_budget)
         return cls(inbox, jobs, runner, desk)
 
     @asynccontextmanager

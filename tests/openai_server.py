@@ -30,6 +30,7 @@ Fault = Literal[
     "500",
     "reset",
     "hang",
+    "drip",
     "truncated",
     "broken JSON",
     "HTML",
@@ -57,7 +58,7 @@ PASSING: tuple[Fault, ...] = (
     "1.7",
 )
 """Faults that a client gets over by asking again."""
-PAID = frozenset(PASSING) - {"429", "429 with Retry-After", "500"}
+PAID = frozenset((*PASSING, "drip")) - {"429", "429 with Retry-After", "500"}
 """Faults that come after the model has run, so that the call costs money."""
 TEXTS: Mapping[str, str] = {"refusal": "I'm sorry, but I can't help with that.", "nan": "nan", "1.7": "1.7"}
 _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
@@ -85,7 +86,7 @@ class Faults:
     in_a_row: int = 2
     """After so many faults in a row a prompt gets its reply."""
     hang: float = 30.0
-    """Seconds for which a hanging call is silent."""
+    """Seconds for which a hanging call is silent, or drips."""
     retry_after: str = "0.05"
 
     def drawn(self, prompt: str, seen: int) -> Fault | None:
@@ -265,26 +266,35 @@ class OpenAIServer:
             echo = f"{authorization} ({base64.b64encode(authorization.encode()).decode()})"
             wait = {"Retry-After": self.faults.retry_after} if fault == "429 with Retry-After" else {}
             await _send(writer, status, _error(f"{message}: {echo}", code), **wait)
-        elif fault == "hang":
+        elif fault == "broken JSON":
+            await _send(writer, 200, whole[: len(whole) // 2])
+        elif fault == "HTML":
+            await _send(writer, 200, b"<html><body>Bad gateway</body></html>", kind="text/html")
+        elif fault in ("no finish_reason", "no choices"):
+            await _send(writer, 200, self._without(fault, body))
+        else:
+            await self._break_off(fault, whole, writer)
+            return False
+        return True
+
+    async def _break_off(self, fault: Fault, whole: bytes, writer: asyncio.StreamWriter) -> None:
+        """Do what ends with the end of the connection."""
+        if fault == "hang":
             await asyncio.sleep(self.faults.hang)
-            return False
-        elif fault == "reset":
-            now = struct.pack("ii", 1, 0)
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
-            return False
+        elif fault == "drip":
+            writer.write(_head(200, len(whole)))
+            for byte in whole[: round(10 * self.faults.hang)]:
+                writer.write(bytes([byte]))
+                await writer.drain()
+                await asyncio.sleep(0.1)
         elif fault == "truncated":
             writer.write(_head(200, len(whole)) + whole[: len(whole) // 2])
             await writer.drain()
             writer.close()
             await writer.wait_closed()
-            return False
-        elif fault == "broken JSON":
-            await _send(writer, 200, whole[: len(whole) // 2])
-        elif fault == "HTML":
-            await _send(writer, 200, b"<html><body>Bad gateway</body></html>", kind="text/html")
         else:
-            await _send(writer, 200, self._without(fault, body))
-        return True
+            now = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
 
     def _without(self, fault: Fault, body: Body) -> dict[str, Any]:
         completion = self._completion(body, None)

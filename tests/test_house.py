@@ -15,32 +15,39 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
-    ("records", "ratings", "settings", "identity", "strict_json"),
-    ("database", "pictures", "rows", "spreadsheet", "render", "fetching"),
-    ("items",),
-    ("intake", "ballots"),
-    ("store", "importers"),
-    ("campaigns", "ballot_box"),
-    ("leaderboard", "matchmaking"),
-    ("guard", "battle_page"),
-    ("battle_tab", "leaderboard_tab"),
+    ("records", "ratings", "settings", "identity", "strict_json", "results"),
+    ("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters", "spec"),
+    ("items", "ledger", "resampling", "compiled", "questions", "disguises", "cache", "judge"),
+    ("intake", "ballots", "intervals", "fragility", "style", "uploads", "defence"),
+    ("store", "importers", "rating_files", "mm_vet"),
+    ("campaigns", "ballot_box", "rating_report", "benchmarks"),
+    ("leaderboard", "matchmaking", "jobs"),
+    ("guard", "battle_page", "inbox", "runner"),
+    ("bank_commands", "rating_commands", "desk", "report_page", "scoring_page"),
+    ("battle_tab", "leaderboard_tab", "routes", "scoring_tab", "report_tab"),
     ("__main__", "app"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
+# What scoring may use of the arena.
+SHARED = frozenset(
+    "records ratings intervals rows strict_json render pictures plots settings database ledger models agreement fetching "
+    "identity guard".split()
+)
+
 DOORS = {
     "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
-    "sqlalchemy": r"arena/(database|items|intake|ballots|store|campaigns|leaderboard)\.py",
+    "sqlalchemy": r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|ledger)\.py|scoring/(cache|jobs)\.py",
     "huggingface_hub": r"nowhere yet",
     "torch": r"nowhere yet",
     "transformers": r"nowhere yet",
-    "openai": r"nowhere yet",
+    "openai": r"scoring/judge\.py",
     "pandas": r"nowhere yet",
     "openpyxl": r"arena/spreadsheet\.py",
     "PIL": r"arena/(pictures|demo/\w+)\.py",
     "nh3": r"arena/render\.py",
     "markdown_it": r"arena/render\.py",
-    "tqdm": r"arena/__main__\.py",
+    "tqdm": r"(arena/bank_commands|scoring/__main__)\.py",
 }
 
 
@@ -65,8 +72,8 @@ def imports(path: Path) -> set[str]:
 
 
 def rooms_of(path: Path) -> set[str]:
-    """Return the rooms of the arena that a file imports."""
-    return {module.split(".")[1] for module in imports(path) if re.match(r"arena\.\w+$", module)}
+    """Return the rooms of the house that a file imports."""
+    return {module.split(".")[1] for module in imports(path) if re.match(r"(arena|scoring)\.\w+$", module)}
 
 
 @pytest.mark.parametrize("path", [path for path in ROOMS if path.name != "__init__.py"], ids=name_of)
@@ -77,7 +84,7 @@ def test_arrows_run_down(path):
 
 
 def test_no_import_circle():
-    arrows = {path.stem: rooms_of(path) for path in ROOMS if path.parent.name == "arena"}
+    arrows = {path.stem: rooms_of(path) for path in ROOMS if path.parent.name in ("arena", "scoring")}
 
     def walk(room: str, way: tuple[str, ...]) -> None:
         assert room not in way, f"a circle: {' -> '.join([*way, room])}"
@@ -92,6 +99,12 @@ def test_no_import_circle():
 def test_arena_never_imports_scoring(path):
     if path.parent.name != "scoring" and path.name != "app.py":
         assert not any(module.split(".")[0] == "scoring" for module in imports(path))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name == "scoring"], ids=name_of)
+def test_scoring_uses_the_ground_rooms_of_the_arena_only(path):
+    used = {module.split(".")[1] for module in imports(path) if module.startswith("arena.")}
+    assert used <= SHARED, f"{name_of(path)} imports {used - SHARED}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
