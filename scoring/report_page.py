@@ -65,7 +65,7 @@ def head_html(report: Report, total: Table) -> str:
         f"{escape(report.created[:16].replace('T', ' '))} UTC</p>"
         f'<h2 tabindex="-1" id="report-heading">{escape(report.title)}</h2>{_total_html(line, total)}'
         + "".join(f'<p class="warning" role="note">{escape(text)}</p>' for text in warnings)
-        + f'<p class="note">Judge: {escape(judged)}. {escape("; ".join(notes)).capitalize()}.</p>'
+        + f'<p class="note">Judge: {escape(judged)}. {escape(_sentence(notes))}</p>'
         + f'<p class="note">Prompt {report.judge.prompt[:12]} · reading {escape(report.judge.parser)}</p></section>'
     )
 
@@ -125,6 +125,11 @@ def _total_html(line: Line, table: Table) -> str:
         f'<p class="total">{line.mean:.1f}<small>{spread}</small></p>'
         f'<p class="note">Total over {line.n:,} questions; {_interval(line)}. Runs: {runs}.</p>'
     )
+
+
+def _sentence(notes: Sequence[str]) -> str:
+    text = "; ".join(notes)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _interval(line: Line) -> str:

@@ -1,0 +1,142 @@
+"""What a judge model takes, what a call may cost, and the tables that say so."""
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.records import Secret
+from arena.strict_json import RowsError
+from scoring.spec import (
+    Ask,
+    JudgeSpec,
+    Message,
+    Price,
+    cost,
+    estimated_tokens,
+    known_judges,
+    most_completion,
+    most_cost,
+    most_tokens,
+    read_prices,
+    request,
+    with_price,
+)
+
+WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
+NARROW = JudgeSpec("thinker", False, "max_completion_tokens", False, False, False, False, 4096, None)
+HELLO = (Message("system", "Be short."), Message("user", "Hello"))
+
+
+def test_a_request_holds_what_the_model_takes():
+    ask = Ask(HELLO, 0.5, reply_tokens=3, samples=5, schema='{"type": "object"}', seed=4)
+    assert request(WIDE, ask) == {
+        "model": "judge",
+        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}],
+        "max_tokens": 3,
+        "temperature": 0.5,
+        "n": 5,
+        "seed": 4,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "strict": True, "schema": {"type": "object"}},
+        },
+    }
+
+
+def test_a_request_leaves_out_what_the_model_refuses():
+    ask = Ask(HELLO, 0.0, reply_tokens=3, schema="{}", seed=4)
+    assert request(NARROW, ask).keys() == {"model", "messages", "max_completion_tokens"}
+    assert request(NARROW, ask)["max_completion_tokens"] == 3 + 4096
+    assert request(WIDE, Ask(HELLO, None)).keys() == {"model", "messages", "max_tokens"}
+
+
+def test_several_samples_of_a_model_that_gives_one_are_an_error():
+    with pytest.raises(ValueError, match="thinker gives one sample a call, 5 were asked for"):
+        request(NARROW, Ask(HELLO, samples=5))
+
+
+@given(st.lists(st.text(max_size=300), max_size=4))
+def test_the_upper_bound_is_one(texts):
+    messages = tuple(Message("user", text) for text in texts)
+    assert most_tokens(messages) >= estimated_tokens(messages) > 0
+    assert most_tokens(messages) >= sum(len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def test_english_has_about_four_characters_a_token_and_chinese_one():
+    assert estimated_tokens((Message("user", "word " * 400),)) == 500 + 7
+    assert estimated_tokens((Message("user", "\u5b57" * 400),)) == 400 + 7
+
+
+def test_cost_is_rounded_up_to_a_millionth_of_a_dollar():
+    assert cost(Price(2.5, 10.0), 1000, 3) == 2530
+    assert cost(Price(0.15, 0.6), 1, 0) == 1
+    assert cost(Price(0.1, 0.2), 3, 0) == 1
+    assert cost(Price(0.1, 0.1), 30, 0) == 3
+    assert cost(None, 10**6, 10**6) == 0
+
+
+def test_most_cost_counts_samples_hidden_tokens_and_the_schema():
+    ask = Ask(HELLO, reply_tokens=10, samples=3)
+    thinker = replace(WIDE, reasoning_tokens=100)
+    assert most_completion(thinker, ask) == 330
+    assert most_cost(thinker, ask) == 2 * most_tokens(HELLO) + 8 * 330
+    assert most_cost(thinker, replace(ask, schema="{}")) == most_cost(thinker, ask) + 4
+
+
+def test_known_judges():
+    known = known_judges()
+    paper = known["gpt-4-0613"]
+    assert paper.temperature and paper.tokens == "max_tokens" and paper.samples and paper.price == Price(30, 60)
+    assert not known["gpt-5"].temperature and known["gpt-5"].tokens == "max_completion_tokens"
+    for name, spec in known.items():
+        assert name == spec.model
+        assert spec.price is None or 0 < spec.price.prompt <= spec.price.completion
+        assert (spec.reasoning_tokens > 0) == (spec.tokens == "max_completion_tokens")
+
+
+def prices_file(folder: Path, text: str) -> Path:
+    path = folder / "prices.csv"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_prices_of_an_operator(tmp_path):
+    prices = read_prices(prices_file(tmp_path, "model,prompt,completion\njudge,1.5,6\nlocal,0,0\n"))
+    assert prices == {"judge": Price(1.5, 6.0), "local": Price(0.0, 0.0)}
+    assert with_price(WIDE, prices).price == Price(1.5, 6.0)
+    assert with_price(NARROW, prices) == NARROW
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model,prompt\na,1\n", "row 2, column 'completion': expected this column"),
+        ("model,prompt,completion\na,1,2\na,1,3\n", "row 3, column 'model': is there twice"),
+        ("model,prompt,completion\n ,1,2\n", "row 2, column 'model': expected a model's name"),
+        ("model,prompt,completion\na,$1,2\n", "row 2, column 'prompt': expected US dollars"),
+        ("model,prompt,completion\na,1,nan\n", "row 2, column 'completion': expected US dollars"),
+        ("model,prompt,completion\na,1,-2\n", "row 2, column 'completion': expected US dollars"),
+        ("model,prompt,completion\na,1,1e3\n", "row 2, column 'completion': expected US dollars"),
+    ],
+)
+def test_wrong_prices_are_refused_with_their_place(tmp_path, text, said):
+    with pytest.raises(RowsError) as caught:
+        read_prices(prices_file(tmp_path, text))
+    assert str(caught.value).startswith(f"prices.csv, {said}")
+
+
+def test_a_secret_shows_nowhere_but_where_it_is_revealed():
+    secret = Secret("sk-planted-0123456789")
+    shown = [repr(secret), str(secret), f"{secret}", f"{secret!s:>40}", repr([secret]), "%s" % secret]  # noqa: UP031
+    assert not any("planted" in text for text in shown)
+    assert secret.reveal() == "sk-planted-0123456789" and secret == Secret("sk-planted-0123456789")
+    assert secret and not Secret("")
+    for leak in (pickle.dumps, json.dumps, copy.deepcopy, vars):
+        with pytest.raises(TypeError):
+            leak(secret)
