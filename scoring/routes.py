@@ -3,13 +3,14 @@
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from scoring.downloads import downloads
 from scoring.inbox import Inbox, InboxError
 from scoring.jobs import Jobs
+from scoring.questions import SAMPLE_PREDICTIONS
 
 UPLOADS = "/uploads"
 
@@ -28,6 +29,10 @@ def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
         except InboxError as error:
             return PlainTextResponse(str(error), status_code=400)
         return PlainTextResponse(arrived.token)
+
+    @router.get("/sample-predictions.json")
+    def sample() -> FileResponse:
+        return FileResponse(SAMPLE_PREDICTIONS)
 
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:

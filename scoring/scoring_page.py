@@ -14,6 +14,11 @@ DROP = (
     "<span>JSON, JSONL, CSV, TSV or XLSX, as MM-Vet, VLMEvalKit, lmms-eval or LLaVA write them; up to 100 MB</span>"
     '<span id="drop-state" role="status"></span></label>'
 )
+LEAD = (
+    '<div class="lead"><h2>Score your model on MM-Vet</h2><p>Upload what your model said; a judge reads every '
+    "answer, and you leave with the paper's tables. No outputs at hand? "
+    '<a href="sample-predictions.json" download>Take these</a>, answers to our own sample.</p></div>'
+)
 STATE_WORDS = {
     "quoted": "not started",
     "waiting": "waiting",
@@ -30,11 +35,10 @@ def found_html(lines: Sequence[str]) -> str:
     return f'<ul class="found">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
 
 
-def problems_html(text: str) -> str:
-    """Return what is wrong with a file or a wish, as its error says it, line by line."""
-    first, *rest = text.splitlines()
-    more = "".join(f"<li>{escape(line)}</li>" for line in rest)
-    return f'<div class="problems" role="alert"><p>{escape(first)}</p>{f"<ul>{more}</ul>" if more else ""}</div>'
+def problems_html(text: str, problems: Sequence[str] = ()) -> str:
+    """Return what is wrong with a file or a wish; several problems stand below one another."""
+    more = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
+    return f'<div class="problems" role="alert"><p>{escape(text)}</p>{f"<ul>{more}</ul>" if more else ""}</div>'
 
 
 def quote_html(job: Job, ceiling: float) -> str:
@@ -65,13 +69,13 @@ def progress_html(job: Job, ahead: int) -> str:
         "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
         "failed": job.problem,
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
-        "done": "Done.",
     }.get(job.state, "")
+    opened = f'<p><a href="?report={escape(job.link)}">Open the report</a></p>' if job.state == "done" else ""
     return (
         f'<div class="progress" data-state="{job.state}"><p><b>{escape(job.title)}</b> '
         f"<span>{escape(STATE_WORDS[job.state])}</span></p>"
         f'<progress max="1" value="{share:.4f}" aria-label="Judged"></progress>'
-        f"<p>{job.done:,} of {job.total:,} grades. {escape(words)}</p></div>"
+        f"<p>{job.done:,} of {job.total:,} grades. {escape(words)}</p>{opened}</div>"
     )
 
 

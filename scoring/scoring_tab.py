@@ -20,7 +20,7 @@ from scoring.desk import Desk, DeskError, OwnJudge, Wish
 from scoring.inbox import InboxError
 from scoring.jobs import JobError
 from scoring.judge import JudgeError
-from scoring.scoring_page import DROP, found_html, mine_html, problems_html, progress_html, quote_html
+from scoring.scoring_page import DROP, LEAD, found_html, mine_html, problems_html, progress_html, quote_html
 from scoring.uploads import UploadError
 
 PROTOCOLS = {"Hardened": "hardened", "As in the paper": "paper"}
@@ -36,7 +36,6 @@ TOLD = (
     JudgeError,
     OptionsError,
     RowsError,
-    UploadError,
 )
 """The rooms' errors that a person reads."""
 
@@ -50,6 +49,8 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     def tried(tab: "ScoringTab", *values: object) -> Updates:
         try:
             return {tab.problem: "", **handler(tab, *values)}
+        except UploadError as error:
+            return {tab.problem: problems_html(f"{error.file} cannot be scored yet:", error.problems)}
         except TOLD as error:
             return {tab.problem: problems_html(str(error))}
 
@@ -67,11 +68,7 @@ class ScoringTab:
         sets = list(self._desk.question_sets)
         operator = self._desk.operator
         judges = [*([operator.spec.model] if operator else []), OWN]
-        gr.HTML(
-            '<div class="lead"><h2>Score your model on MM-Vet</h2><p>Upload what your model said; a judge reads every '
-            "answer, and you leave with the paper's tables.</p></div>",
-            padding=False,
-        )
+        gr.HTML(LEAD, padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.arrived = gr.Button("Read the file", elem_id="arrived")  # pressed by upload.js; hidden by the style sheet
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
