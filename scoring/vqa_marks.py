@@ -18,8 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from arena.rows import Record, read_records
-from arena.strict_json import JSON
+from arena.rows import JSON, Record, read_records
 from scoring.accuracies import share
 from scoring.choice_files import Problem
 from scoring.defence import neutralise

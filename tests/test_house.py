@@ -15,15 +15,33 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
-    ("records", "ratings", "settings", "identity", "strict_json", "results"),
-    ("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters", "spec"),
-    ("items", "ledger", "intervals", "compiled", "style", "exchange", "questions", "disguises", "replies", "pace"),
-    ("intake", "ballots", "resampling", "fragility", "address", "uploads", "defence", "cache"),
-    ("store", "importers", "rating_report", "judge", "mm_vet"),
-    ("campaigns", "ballot_box", "rating_files", "benchmarks"),
-    ("leaderboard", "boards", "matchmaking", "jobs", "downloads"),
-    ("guard", "battle_page", "leaderboard_page", "inbox", "runner"),
-    ("bank_commands", "rating_commands", "desk", "report_page", "scoring_page"),
+    (
+        *("records", "ratings", "settings", "identity", "strict_json"),
+        *("results", "choice_records", "phrases", "plain_answers"),
+    ),
+    (
+        *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
+        *("spec", "named_options"),
+    ),
+    (
+        *("items", "ledger", "intervals", "compiled", "style", "exchange"),
+        *("questions", "disguises", "replies", "pace", "choice_statements", "choice_downloads"),
+    ),
+    (
+        *("intake", "ballots", "resampling", "fragility"),
+        *("address", "uploads", "defence", "cache", "strict_choice", "paper_choice", "choice_files", "accuracies"),
+    ),
+    (
+        *("store", "importers", "rating_report", "boards", "tally"),
+        *("judge", "mm_vet", "multiple_choice", "circular"),
+    ),
+    (
+        *("campaigns", "ballot_box", "rating_files", "board_votes"),
+        *("benchmarks", "mmbench", "mmt_bench", "vqa_marks"),
+    ),
+    ("leaderboard", "matchmaking", "jobs", "downloads"),
+    ("guard", "battle_page", "leaderboard_page", "board_plots", "board_files", "inbox", "runner"),
+    ("bank_commands", "rating_commands", "leaderboard_routes", "desk", "report_page", "scoring_page"),
     ("battle_tab", "leaderboard_tab", "routes", "scoring_tab", "report_tab", "wing"),
     ("__main__", "app"),
 )
@@ -38,7 +56,8 @@ SHARED = frozenset(
 DOORS = {
     "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|boards|ledger)\.py|scoring/(cache|jobs)\.py"
+        r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|board_votes|ledger)\.py"
+        r"|scoring/(cache|jobs)\.py"
     ),
     "huggingface_hub": r"nowhere yet",
     "torch": r"nowhere yet",

@@ -1,0 +1,54 @@
+"""Files out of multiple choice: every item with its trail, and the submission that an official server takes."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from scoring.choice_records import LETTERS, NONE, Decided
+
+_CONTROL = dict.fromkeys([*range(0x20), 0x7F])
+_KEPT = {ord("\n"): "\n", ord("\t"): "\t"}
+
+
+def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
+    """Yield a JSON line for each row, whole: what was asked, said, read, by which rule and from which piece."""
+    for row in rows:
+        yield json.dumps(audit_record(row), ensure_ascii=True) + "\n"
+
+
+def audit_record(row: Decided) -> dict[str, Any]:
+    """Return what the audit says of one row; `letter` is null if undecided, "Z" for none of the options."""
+    question, decision = row.question, row.decision
+    return {
+        "index": question.index,
+        "prediction": row.prediction,
+        "letter": decision.letter,
+        "rule": decision.rule.value,
+        "span": decision.span,
+        "step": decision.step,
+        "answer": question.answer,
+        "right": row.right,
+        "category": question.category,
+        "l2-category": question.group,
+        "split": question.split,
+        "trail": [{"rule": clue.rule.value, "letter": clue.letter, "span": clue.span} for clue in decision.trail],
+        "replies": list(decision.replies),
+        "judge": decision.model,
+    }
+
+
+def submission(rows: Sequence[Decided]) -> bytes:
+    """Return a TSV with the letters in the column `opt`, as the official servers take it; undecided is "Z" there."""
+    used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"])
+    for row in rows:
+        question = row.question
+        options = [question.options.get(letter, "") for letter in used]
+        cells = [question.text, *options, question.category, question.group, question.split, row.prediction]
+        letter = row.decision.letter or NONE
+        writer.writerow([question.index, *(cell.translate(_CONTROL | _KEPT) for cell in cells), letter])
+    return out.getvalue().encode("utf-8", "replace")

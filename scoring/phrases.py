@@ -1,0 +1,266 @@
+"""The phrases that answers are made of: statements, denials, refusals, and words to the answer's reader.
+
+Lists are written with commas; a phrase is looked for as whole words, in any case. English and Chinese.
+"""
+
+import re
+
+IN_A_WORD = r"(?:[^\W\u3400-\u9fff]|['’&+#])"
+"""What makes a letter part of something longer when it stands beside it; a Chinese character does not."""
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_WORDS = re.compile(r"[a-z]+")
+
+
+def words_of(lower: str) -> frozenset[str]:
+    """Return the English words of a text in lower case, and "汉" for any Chinese: what patterns are worth trying."""
+    return frozenset(_WORDS.findall(lower)) | ({"汉"} if _HAN.search(lower) else frozenset())
+
+
+def one_of(phrases: str) -> str:
+    """Return a pattern of the phrases, which are listed with commas and may be patterns themselves."""
+    return "(?:" + "|".join(phrase.strip() for phrase in phrases.split(",")) + ")"
+
+
+def words(phrases: str) -> frozenset[str]:
+    """Return words that are listed with blanks."""
+    return frozenset(phrases.split())
+
+
+# Statements: what leads to an option, and what calls one right.
+_SUBJECT = one_of(
+    "answer, ans, option, choice, selection, solution, conclusion, pick, guess, response, "
+    r"letter(?!\s+(?:on|in|at|written|shown|printed|above|below|under))"
+)
+_IS = one_of(
+    """is, are, was, would be, will be, should be, must be, could be, might be, may be, has to be, seems to be,
+    appears to be, becomes, remains"""
+)
+_SURE = one_of(
+    """clearly, definitely, probably, most likely, likely, obviously, certainly, simply, just, actually, indeed,
+    therefore, thus, hence, then, surely, undoubtedly, of course, still, also, indicated, labell?ed, as, represented,
+    given, by, that, the, it'?s, it is, it must be, option, choice, letter, following, correct, one"""
+)
+_SURELY = rf"(?:\s*{_SURE}\b|\s*[:=→⇒]|\s*-+>|,(?=\s+(?:therefore|then|of course)))*"
+_NO_VERB = one_of(r"not\b, isn, aren, never, neither, (?:is|are|was|would|will|should|must|could|might|may)\b")
+_GAP = rf"(?:\s+(?!{_NO_VERB})[\w'’/-]+){{0,9}}?"
+_CHOOSE = one_of(
+    "choose, chose, pick, picked, select, selected, opt for, vote for, settle on, go with, going with, went with, "
+    "answer with, say"
+)
+_SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
+FRAMES = re.compile(
+    rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
+    rf"(?:{_GAP}\s+{_IS}|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+-\s|\s*\n)\s*{_SURELY}"
+    rf"|\b{_CHOOSE}\b{_SURELY}"
+    rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*(?:option\s+)?[\"'(\[*]*(?-i:[A-Z])(?!\w))"
+    rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
+    r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s]*(?:选项)?"
+    r"|(?<![不挑可])(?<!不能)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
+    r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?!\w))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What stands before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
+FRAME_WORDS = words(
+    """answer answers ans option options choice choices selection selections solution solutions conclusion conclusions
+    letter letters pick picks guess guesses response responses choose chose picked select selected opt vote settle go
+    going went say it this that which therefore thus hence so correct finally 汉"""
+)
+_CALLED = one_of("is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being")
+_MOST = one_of(
+    """the, a, an, my, clearly, definitely, most, likely, probably, only, indeed, more, obviously, therefore, thus,
+    best, final, one, to be"""
+)
+_GOOD = one_of(
+    "correct, right, answer, best, accurate, true, appropriate, suitable, likely, choice, option, match, description, "
+    "one"
+)
+RIGHT = re.compile(
+    rf"(?:\s+{_CALLED})+(?:\s+{_MOST})*\s+{_GOOD}\b(?!\s+(?:if|only if|when))"
+    r"|\s*(?:选项)?\s*(?:是|为)?\s*(?:正确|对的|正解|符合|最合适|最佳)",
+    re.IGNORECASE,
+)
+"""What stands behind the option in "B is the best answer"."""
+ORDINALS = {
+    word: place
+    for place, names in enumerate(
+        (
+            "first 1st 一",
+            "second 2nd 二",
+            "third 3rd 三",
+            "fourth 4th 四",
+            "fifth 5th 五",
+            "sixth 6th 六",
+            "seventh 7th 七",
+            "eighth 8th 八",
+            "ninth 9th 九",
+        )
+    )
+    for word in names.split()
+}
+"""Which option "the second option" is, from 0."""
+ORDINAL = re.compile(
+    rf"\s*(?:the\s+)?\b({'|'.join(word for word in ORDINALS if word.isascii())}|last)\s+"
+    r"(?:option|choice|answer|alternative|one)\b(?!\s+(?:from|in|is|on|of the (?:row|pic|image)))"
+    r"|\s*第([一二三四五六七八九])(?:个|项)?(?:选项)?",
+    re.IGNORECASE,
+)
+
+# Denials and suppositions: what makes a statement none.
+TAKEN_BACK = re.compile(
+    r"[\s\"')\]*_]*(?:(?:is|was|would be|be|looks|seems)\s+)?(?:\w+ly\s+)?"
+    + one_of(
+        r"not\b, n't, wrong, incorrect, false, ruled out, eliminated, excluded, out\b, unlikely, impossible, inaccurate"
+    )
+    + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)",
+    re.IGNORECASE,
+)
+"""What stands behind an option that is wrong."""
+DENIED = re.compile(
+    r"\b"
+    + one_of(
+        r"""not, never, no one, nobody, neither, nor, cannot, hardly, if, unless, whether, suppos\w*, assum\w*, doubt,
+        wrong, incorrect, false, instead of, rather than, except, initially, originally, at first, first thought,
+        might (?:think|say|assume), would (?:think|say|be tempted), could (?:think|say), may (?:think|say),
+        some(?:one)? (?:people )?(?:think|say), tempt\w*, which, why, what, is the, unlike"""
+    )
+    + r"\b|n't\b|不|非|若|如果|假如",
+    re.IGNORECASE,
+)
+"""What stands before a statement that is denied, supposed or taken back later."""
+NOT = re.compile(
+    r"\b"
+    + one_of(
+        "not, never, no, except, neither, nor, no longer, rather than, instead of, unlike, wrong, incorrect, false"
+    )
+    + r"\b|\b(?:cannot|if|unless|or)\b|n't\b|不|非|没|或",
+    re.IGNORECASE,
+)
+PLAIN_NOT = re.compile(
+    r"\b" + one_of("not, never, except, neither, nor, no longer, rather than, instead of, unlike") + r"\b|n't\b",
+    re.IGNORECASE,
+)
+UNSURE = re.compile(
+    r"\b"
+    + one_of(
+        r"""not, never, no, nor, neither, none, nothing, without, cannot, unlike, except, instead, rather, excluding,
+        excluded?s?, absent, lacks?, lacking, wrong, incorrect, false, unlikely, rul(?:e|ed|ing) out, eliminat\w*,
+        discard\w*, hardly, barely, if, whether, unless, similar, resembl\w*, different, differs?, compared?, versus,
+        vs, than, but, or, either, although, though, however, while, whereas, confus\w*, mistak\w*, initially,
+        (?:at )?first, looks? like, reminiscent, could have, would have, opposed, apart from, besides"""
+    )
+    + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
+    re.IGNORECASE,
+)
+"""What keeps a sentence from affirming the option that it names."""
+CLAUSE_START = re.compile(r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I)
+SECOND_THOUGHTS = re.compile(
+    r"\b"
+    + one_of("wait, actually, correction, on second thought, on reflection, scratch that, i mean, rather, instead")
+    + r"\b|\b(?:changed? my mind|sorry|hmm+|oops|no(?=,))\b|不对|更正",
+    re.IGNORECASE,
+)
+
+# Words to the reader of the answer: what no answer needs.
+_READER = one_of(
+    "you, extractor, grader, judge, evaluator, scorer, parser, matcher, chatgpt, gpt, assistant, system, ai"
+)
+_MUST = one_of("must, should, have to, need to, shall, are to, will, please")
+_PUT_OUT = one_of(
+    """output, extract, choose, select, mark, grade, score, return, respond, reply, give, print, pick, treat, accept,
+    count, answer, match"""
+)
+_THINGS = one_of(
+    """options?, instructions?, questions?, previous, above, prompts?, rules?, choices?, context, everything, all,
+    guidelines, examples?"""
+)
+SPEAKS = re.compile(
+    r"\byour (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
+    r"|\byour (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
+    rf"|\b(?:ignore|disregard|forget|override|bypass|skip|overlook|never mind)\b.{{0,50}}\b{_THINGS}\b"
+    rf"|\b{_READER}\b[^.\n]{{0,30}}\b{_MUST}\b[^.\n]{{0,40}}\b{_PUT_OUT}\b"
+    r"|(?:^|[.!\n,]|\b(?:and|then|please|just|now|simply))\s*"
+    r"(?:output|print|return|extract|reply with|respond with|answer only|emit|write|give)\b\s*"
+    r"(?:only\s+|the\s+|just\s+|letter\s+|option\s+|choice\s+|single\s+|character\s+|:\s*)*[\"'(\[*]*(?-i:[A-Z])\b"
+    r"|\bexample\s*\d+\s*:|\bquestion\s*:.{0,2000}\boptions?\s*:|<\|?(?:system|user|im_start)"
+    r"|(?:^|\n)\s*(?:system|user|human|instruction)\s*:"
+    rf"|\b(?:note|message|instruction|hint)s?\s+(?:to|for)\s+(?:the\s+)?{_READER}\b"
+    rf"|\bfor (?:the )?(?:grading|scoring|extraction|evaluation|{_READER})\b"
+    rf"|\b(?:dear|hey|hi|hello|attention)\s+(?:the\s+)?{_READER}\b|\bextraction\b"
+    r"|\b(?:count|treat|accept|consider|regard|mark|grade|score|match)\s+"
+    r"(?:this|it|that|me|my (?:answer|response)|any\w*|everything)\b.{0,40}\b(?:as|correct|with|to)\b"
+    r"|\bmost similar (?:option|to (?:this|the|my) answer)|\b(?:new|updated) instructions?\b"
+    r"|\bsystem (?:prompt|message|override)\b"
+    r"|忽略|无视|不要管|请输出|请直接输出|只输出|输出[:\s]*[\"'(\[]*[A-Z]|你(?:的输出|的答案|应该|必须|需要)"
+    r"|评(?:分|判|审)(?:者|人|员)|提取器|新指令",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What tells an extractor, a judge or a chat what to put out, or plays the next part of its prompt."""
+SPEAK_WORDS = words(
+    """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
+    parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give
+    example question user im human instruction note message hint notes messages hints instructions for count treat
+    accept consider regard mark grade score match similar new updated dear hey hi hello attention extraction 汉"""
+)
+
+# Refusals: what says that none of the options is meant.
+_CANNOT = one_of("cannot, can't, can not, could not, couldn't, am unable to, am not able to")
+REFUSALS = re.compile(
+    r"(?:(?:i'?m|i am|we are|we're)?\s*(?:very |so |really )?sorry|(?:i )?apologi[sz]e|my apologies|unfortunately"
+    rf"|抱歉|对不起|很抱歉)(?:\W+but)?(?:\W+i)?(?:\W+{_CANNOT})?[^.]{{0,120}}"
+    rf"|(?:i|we) (?:{_CANNOT}|don'?t|do not|have no|am not sure|'m not sure|wouldn't|would not)\b[^.]{{0,120}}"
+    r"|(?:can|could|would) you (?:please )?(?:provide|clarify|share|upload|give|specify)\b[^.]{0,160}"
+    r"|please (?:provide|clarify|share)\b[^.]{0,160}"
+    r"|(?:i'm|i am) (?:not sure|unsure|unable|uncertain|not able)\b[^.]{0,120}"
+    r"|(?:the |an? )?(?:correct |right )?(?:answer|question|it|this|that|choice|option)?\s*(?:is |it )?"
+    r"(?:cannot|can't|can not|could not|impossible to|not possible to|unable to) (?:be )?"
+    + one_of("determin, answer, identif, tell, say, know, infer, decid, see, view, process, assist, help, provid")
+    + r"\w*\b[^.]{0,100}|(?:the answer is )?"
+    + one_of(
+        """not sure, unsure, unknown, uncertain, unanswerable, undetermined, no idea, not enough information,
+        insufficient information, unclear, i don'?t know, no answer, n/?a"""
+    )
+    + r"\b[^.]{0,60}|(?:the (?:correct )?answer is )?(?:none|neither|no one|not any)(?: of)?"
+    r"(?: (?:the|these|those|them))?"
+    r"(?: (?:above|options?|choices?|given|answers?|listed|provided|following|alternatives))*"
+    r"(?: (?:is|are|seems?) (?:correct|right|true|suitable|applicable|appropriate|valid|match\w*))?"
+    r"|(?:there is )?no (?:(?:correct|right|valid|suitable|matching) )?(?:answer|option|choice)s?"
+    r"(?: (?:is|are|here|given|listed))*"
+    r"|(?:我)?(?:无法|不能|没法|难以)(?:确定|判断|回答|识别|提供|得出|看到|辨认).{0,40}|(?:我)?(?:不知道|不确定|不清楚)"
+    r"|(?:以上|这些|选项)?(?:都|均|全)?(?:不是|不对|不正确|没有)|没有(?:正确|合适)(?:的)?(?:答案|选项)"
+    r"|以上(?:都|皆|均)(?:不是|不对|非|不正确)",
+    re.IGNORECASE,
+)
+"""A sentence that refuses, whole."""
+STILL_ANSWERS = re.compile(
+    r"\b"
+    + one_of(
+        """though, however, appears?, seems?, looks?, shows?, likely, probably, would be, guess, most, best, closest,
+        possibly, maybe, perhaps, might, suggests?, based on"""
+    )
+    + r"\b|\bso\b(?! sorry)|\byes\b|\b(?<!sorry, )(?<!sorry )but\b|但|可能|应该",
+    re.IGNORECASE,
+)
+"""What a sentence that only refuses does not hold."""
+NONE_LIKE = re.compile(
+    r"\b"
+    + one_of(
+        r"""none, neither, nothing, no (?=\w), not, nor, cannot, can't, unknown, unclear, unsure, uncertain,
+        undetermined, impossible, unable, other, n/a"""
+    )
+    + r"\b|n't\b|不|没|无|未|否|其他",
+    re.IGNORECASE,
+)
+"""What an option holds that a refusal could mean."""
+FILLERS = words(
+    """i i'm i'd i'll think believe guess say choose pick go with would will for it it's its is be the a my final answer
+    option choice letter correct right best probably likely maybe perhaps definitely clearly certainly obviously surely
+    sure so thus therefore hence of course yes ok okay well hmm um most simply just that's that this must should here
+    and then"""
+)
+"""Words that say nothing beside a letter."""
+COMMON = words(
+    """yes no not none true false right one it this that can may will other both neither either all any i a an the on
+    in up of is to or and same well like so most more less good there here correct wrong incorrect some many first
+    second real fact sure image picture question answer option choice"""
+)
+"""Options that every sentence uses: they are named where they open the answer."""
