@@ -17,6 +17,8 @@ check: .installed-dev
 
 bench: .installed-dev
 	$(BIN)/python -m perf.vote_path
+	$(BIN)/python -m perf.judge_throughput
+	$(BIN)/python -m perf.ratings
 
 soak: .installed-dev browser
 	$(BIN)/python -m pytest -m soak
