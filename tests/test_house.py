@@ -196,7 +196,7 @@ def test_names_have_no_suffixes(path):
 
 def test_heavy_packages_stay_out_of_the_start():
     """Torch, transformers, openai and plotly are not loaded by the page's process."""
-    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "numba", "pyarrow", "scipy")
+    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "numba", "scipy")
     program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
