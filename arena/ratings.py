@@ -1,7 +1,137 @@
-"""Ratings from votes: arrays of integer model codes in, frozen results out."""
+"""Votes as columns of integer codes, and Elo over them: arrays in, frozen results out."""
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from itertools import count
+from math import exp, log
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.float64]
+
+
+class Outcome(IntEnum):
+    """What a battle came to, as stored in a column."""
+
+    A = 0
+    B = 1
+    TIE = 2
+    BOTH_BAD = 3
+
+
+SCORES = np.array([1.0, 0.0, 0.5, 0.5])
+"""Side a's share of one win, by outcome: ties and "both bad" count half to each side."""
+
+
+class VotesError(ValueError):
+    """Columns that do not fit together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Battles in their order, as aligned columns; models are the codes 0 to models-1."""
+
+    a: Codes
+    b: Codes
+    outcome: Codes
+    """Codes of `Outcome`."""
+    models: int
+    items: Codes | None = None
+    """What was judged: with the pair of models it makes the (item, pair) tuple."""
+    voters: Codes | None = None
+    weights: Floats | None = None
+    """How much each vote counts in Bradley-Terry; 1 without."""
+
+    def __post_init__(self) -> None:
+        for name, column in self._columns():
+            if column.shape != self.a.shape or column.ndim != 1:
+                raise VotesError(f"column {name} has shape {column.shape}, a has {self.a.shape}: one value a vote")
+        if not len(self.a):
+            return
+        if min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= self.models:
+            raise VotesError(f"models are coded 0 to {self.models - 1}, these are not")
+        if self.outcome.min() < 0 or self.outcome.max() > max(Outcome):
+            raise VotesError(f"outcomes are coded 0 to {max(Outcome)}, these are not")
+        if (self.a == self.b).any():
+            raise VotesError(f"vote {int(np.argmax(self.a == self.b))} sets a model against itself")
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def _columns(self) -> list[tuple[str, np.ndarray]]:
+        columns = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(name, column) for name, column in columns if isinstance(column, np.ndarray)]
+
+    def take(self, places: np.ndarray) -> Self:
+        """Return the votes at places (codes or a mask), in that order."""
+        return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
+
+    def without_both_bad(self) -> Self:
+        """Return the votes that do not call both answers bad."""
+        return self.take(self.outcome != Outcome.BOTH_BAD)
+
+
+def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes:
+    """Return votes without ties, from the codes of who won and who lost."""
+    won, lost = np.asarray(winners, np.int32), np.asarray(losers, np.int32)
+    return Votes(won, lost, np.zeros(len(won), np.int8), models)
+
+
+def summed(codes: Codes, weights: Floats, size: int) -> Floats:
+    """Return the sum of the weights of each code from 0 to size-1."""
+    return np.bincount(codes, weights, size).astype(np.float64, copy=False)
+
+
+class Coded(NamedTuple):
+    """Names and, for each column, their codes."""
+
+    names: tuple[str, ...]
+    columns: tuple[Codes, ...]
+
+
+def coded(*columns: Sequence[str]) -> Coded:
+    """Give every name that occurs in columns its code, in the order of first sight down one column after another."""
+    code: defaultdict[str, int] = defaultdict(count().__next__)
+    coded_columns = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
+    return Coded(tuple(code), tuple(coded_columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """Battles of each model, by code."""
+
+    battles: Codes
+    wins: Codes
+    losses: Codes
+    ties: Codes
+    """Ties of both kinds."""
+
+
+def tallies(votes: Votes) -> Tallies:
+    """Count each model's battles, unweighted: a vote is a battle of two models (Table 3's "matches")."""
+
+    def number(mask: np.ndarray, column: Codes) -> Codes:
+        return np.bincount(column[mask], minlength=votes.models)
+
+    won_a, won_b = votes.outcome == Outcome.A, votes.outcome == Outcome.B
+    tied = votes.outcome >= Outcome.TIE
+    wins = number(won_a, votes.a) + number(won_b, votes.b)
+    losses = number(won_a, votes.b) + number(won_b, votes.a)
+    ties = number(tied, votes.a) + number(tied, votes.b)
+    return Tallies(wins + losses + ties, wins, losses, ties)
+
+
+def voter_weights(voters: Codes, cap: float) -> Floats:
+    """Return a weight a vote under which no voter counts for more than cap votes; a busy one's votes share the cap."""
+    if cap <= 0:
+        raise ValueError("a cap on a voter's weight is above 0")
+    votes = np.bincount(voters)
+    return (cap / np.maximum(votes, cap))[voters]
 
 
 @dataclass(frozen=True)
@@ -13,25 +143,34 @@ class EloSettings:
     base: float = 10.0
     start: float = 1000.0
 
+    @property
+    def points(self) -> float:
+        """Return the rating points of one unit of log odds (173.7)."""
+        return self.scale / log(self.base)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class EloRatings:
     """Ratings by model code, with the settings they were computed under."""
 
-    ratings: tuple[float, ...]
+    ratings: Floats
     settings: EloSettings
 
 
-def elo(winners: Sequence[int], losers: Sequence[int], models: int, settings: EloSettings | None = None) -> EloRatings:
-    """Rate models 0 to models-1 by one pass of Elo over votes in the order given.
+def elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
+    """Rate models by one pass of Elo over the votes in their order, as FastChat's `compute_elo` does.
 
-    The loser's chance is 1 / (1 + base ** ((R_winner - R_loser) / scale)). VisIT-Bench's formula (1) prints this, b's
-    chance to win, as a's: its sign is reversed; FastChat's code, which the paper ran, is as here.
+    Weights play no part. Side a is expected to score 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1)
+    prints this with R_a - R_b: its sign is reversed; FastChat's code, which the paper ran, and the paper's own numbers
+    are as here.
     """
     settings = settings or EloSettings()
-    ratings = [settings.start] * models
-    for winner, loser in zip(winners, losers, strict=True):
-        upset = 1.0 / (1.0 + settings.base ** ((ratings[winner] - ratings[loser]) / settings.scale))
-        ratings[winner] += settings.k * upset
-        ratings[loser] -= settings.k * upset
-    return EloRatings(tuple(ratings), settings)
+    k, rate = settings.k, 1 / settings.points
+    ratings = [settings.start] * votes.models
+    scores = SCORES[votes.outcome].tolist()
+    for a, b, score in zip(votes.a.tolist(), votes.b.tolist(), scores, strict=True):
+        rating_a, rating_b = ratings[a], ratings[b]
+        gain = k * (score - 1.0 / (1.0 + exp(rate * (rating_b - rating_a))))
+        ratings[a] = rating_a + gain
+        ratings[b] = rating_b - gain
+    return EloRatings(np.array(ratings), settings)

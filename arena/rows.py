@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from arena.strict_json import JSON, PAGE, Limits, RowsError, check_strings, decode, parse_json, places
 
@@ -27,8 +27,7 @@ KEY, VALUE = "(key)", "(value)"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """Hold one record and the row (1-based, as an editor counts) on which it starts."""
 
     row: int

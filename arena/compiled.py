@@ -1,0 +1,204 @@
+"""The loops of `resampling`, compiled by numba: imported only where that is installed and asked for."""
+
+import numpy as np
+from numba import njit, prange
+
+LANES_A_SHUFFLE = 50
+NODES_A_UNIT, REACH = 128, 40
+"""Nodes of the logistic curve's table in one unit of log odds, and how far it goes either way."""
+CENTRE = REACH * NODES_A_UNIT
+STEPS_AT_ONCE = 256
+"""Votes that are fetched before they are played, so that no rating waits for the memory."""
+
+
+def _curve():
+    """Return Taylor's series of the logistic curve to the third power around each node: nodes x powers."""
+    chance = 1 / (1 + np.exp(-np.arange(-CENTRE, CENTRE + 1) / NODES_A_UNIT))
+    slope = chance * (1 - chance)
+    powers = (chance, slope, slope * (0.5 - chance), slope * (1 - 6 * slope) / 6)
+    return np.stack([power / NODES_A_UNIT**degree for degree, power in enumerate(powers)], axis=1)
+
+
+CURVE = _curve()
+
+
+@njit(inline="always")
+def _logistic(x, curve):
+    """Return 1 / (1 + e ** -(x / NODES_A_UNIT)) to 2e-12."""
+    along = min(max(x + (CENTRE + 0.5), 0.0), 2.0 * CENTRE)
+    node = np.uint64(along)
+    d = along - 0.5 - np.float64(np.int64(node))
+    return curve[node, 0] + d * (curve[node, 1] + d * (curve[node, 2] + d * curve[node, 3]))
+
+
+@njit(inline="always")
+def _drawn_place(key, step, n):
+    """Return the place that a draw with replacement takes at a step: splitmix64 of its key and the step."""
+    mixed = key + step * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return ((mixed >> np.uint64(32)) * n) >> np.uint64(32)
+
+
+@njit(inline="always")
+def _play(a, b, score, ratings, k, rate, curve):
+    """Move the ratings of a vote's two models; unsigned codes spare numba a look for negative ones."""
+    rating_a, rating_b = ratings[a], ratings[b]
+    gain = k * (score - _logistic(rate * (rating_a - rating_b), curve))
+    ratings[a] = rating_a + gain
+    ratings[b] = rating_b - gain
+
+
+@njit(inline="always")
+def _play_packed(packed, ratings, k, rate, curve):
+    for vote in packed:
+        a, b = np.uint64(vote >> np.uint32(17)), np.uint64((vote >> np.uint32(2)) & np.uint32(32767))
+        _play(a, b, 0.5 * np.float64(np.int64(vote & np.uint32(3))), ratings, k, rate, curve)
+
+
+@njit(cache=True, error_model="numpy")
+def elo(a, b, outcome, scores, models, k, rate):
+    """Return Elo ratings less their start after one pass over the votes."""
+    ratings = np.zeros(models)
+    for vote in range(len(a)):
+        _play(np.uint64(a[vote]), np.uint64(b[vote]), scores[outcome[vote]], ratings, k, rate * NODES_A_UNIT, CURVE)
+    return ratings
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def elo_orders(orders, models, offset, stride, k, rate):
+    """Return Elo ratings less their start, draws x models: each draw steps through its random order by its stride."""
+    draws, n = len(offset), orders.shape[1]
+    ratings = np.zeros((draws, models))
+    for draw in prange(draws):
+        own, taken = np.zeros(models), np.empty(STEPS_AT_ONCE, np.uint32)
+        order = orders[draw // LANES_A_SHUFFLE]
+        place, hop = offset[draw], stride[draw]
+        for first in range(0, n, STEPS_AT_ONCE):
+            size = min(STEPS_AT_ONCE, n - first)
+            for step in range(size):
+                taken[step] = order[np.uint64(place)]
+                place += hop
+                if place >= n:
+                    place -= n
+            _play_packed(taken[:size], own, k, rate * NODES_A_UNIT, CURVE)
+        ratings[draw] = own
+    return ratings
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def elo_bootstrap(packed, models, key, k, rate):
+    """Return Elo ratings less their start, draws x models: each draw takes as many votes with replacement."""
+    draws, n = len(key), len(packed)
+    ratings = np.zeros((draws, models))
+    for draw in prange(draws):
+        own, taken = np.zeros(models), np.empty(STEPS_AT_ONCE, np.uint32)
+        for first in range(0, n, STEPS_AT_ONCE):
+            size = min(STEPS_AT_ONCE, n - first)
+            for step in range(size):
+                taken[step] = packed[_drawn_place(key[draw], np.uint64(first + step), np.uint64(n))]
+            _play_packed(taken[:size], own, k, rate * NODES_A_UNIT, CURVE)
+        ratings[draw] = own
+    return ratings
+
+
+@njit(inline="always")
+def _exp(x):
+    """Return e ** x to 1e-14 in plain arithmetic, which (unlike a call) is done for several lanes at once."""
+    x = min(max(x, -700.0), 700.0)
+    whole = np.floor(x * 1.4426950408889634 + 0.5)
+    r = x - whole * 0.693145751953125 - whole * 1.42860682030941723212e-6
+    e = 1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880 + r * (1.0 / 3628800 + r * (1.0 / 39916800))))
+    e = 1.0 + r * (1.0 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720 + r * e))))))
+    return e * np.int64((np.int64(whole) + 1023) << 52).view(np.float64)
+
+
+@njit(inline="always")
+def _draw(normal, normals, pairs, least, won, votes):
+    """Sum the drawn weights of a block's clusters by pair: of the votes won, and of all, into pairs x lanes."""
+    low, _, starts, root, reach, cluster_won, cluster_votes = pairs
+    lanes = normal.shape[1]
+    for pair in range(len(low)):
+        won[pair, :] = 0.0
+        votes[pair, :] = 0.0
+        end = starts[pair + 1] if pair + 1 < len(low) else len(root)
+        for kind in range(starts[pair], end):
+            for lane in range(lanes):
+                weight = max(root[kind] + reach[kind] * normals[normal[kind, lane]], least)
+                weight *= weight * weight
+                won[pair, lane] += cluster_won[kind] * weight
+                votes[pair, lane] += cluster_votes[kind] * weight
+
+
+@njit(inline="always")
+def _slopes(strengths, pairs, prior, won, votes, slopes):
+    """Set how far wins exceed expected wins: models x lanes."""
+    low, high = pairs[0], pairs[1]
+    models, lanes = strengths.shape
+    for model in range(models):
+        for lane in range(lanes):
+            slopes[model, lane] = prior * (1.0 - 2.0 / (1.0 + _exp(-strengths[model, lane])))
+    for pair in range(len(low)):
+        a, b = low[pair], high[pair]
+        for lane in range(lanes):
+            chance = 1.0 / (1.0 + _exp(strengths[b, lane] - strengths[a, lane]))
+            surplus = won[pair, lane] - votes[pair, lane] * chance
+            slopes[a, lane] += surplus
+            slopes[b, lane] -= surplus
+
+
+@njit(inline="always")
+def _moves(slopes, inverse, moves, step):
+    """Set the steps that the fit's own curvature makes of slopes, and the largest in each lane."""
+    models, lanes = slopes.shape
+    moves[:] = 0.0
+    step[:] = 0.0
+    for model in range(models):
+        for other in range(models):
+            for lane in range(lanes):
+                moves[model, lane] += inverse[model, other] * slopes[other, lane]
+        for lane in range(lanes):
+            step[lane] = max(step[lane], abs(moves[model, lane]))
+
+
+@njit(inline="always")
+def _move(strengths, moves, step, share, before, wanted, settled):
+    """Take each lane's share of its step, and set that of the next; returns whether a lane goes on."""
+    models, lanes = strengths.shape
+    for lane in range(lanes):
+        if step[lane] > wanted * before[lane]:
+            share[lane] /= 2
+    for model in range(models):
+        for lane in range(lanes):
+            strengths[model, lane] += share[lane] * moves[model, lane]
+    for lane in range(lanes):
+        before[lane] = step[lane]
+        if step[lane] < settled:
+            share[lane] = 0.0
+    return share.any()
+
+
+@njit(parallel=True, cache=True, error_model="numpy", fastmath={"contract"})
+def bootstrap(normal, normals, pairs, fitted, inverse, prior, least, wanted, settled, most):
+    """Return each draw's strengths, models x draws, and which draws settled: what `resampling` does in numpy."""
+    blocks, _, lanes = normal.shape
+    models = len(fitted)
+    result = np.empty((models, blocks * lanes))
+    done = np.zeros(blocks * lanes, np.bool_)
+    for block in prange(blocks):
+        won, votes = np.empty((len(pairs[0]), lanes)), np.empty((len(pairs[0]), lanes))
+        _draw(normal[block], normals, pairs, least, won, votes)
+        strengths, slopes, step_by = np.empty((models, lanes)), np.empty((models, lanes)), np.empty((models, lanes))
+        for model in range(models):
+            strengths[model, :] = fitted[model]
+        share, before, step = np.ones(lanes), np.full(lanes, np.inf), np.empty(lanes)
+        going, moves = True, 0
+        while going and moves < most:
+            _slopes(strengths, pairs, prior, won, votes, slopes)
+            _moves(slopes, inverse, step_by, step)
+            going = _move(strengths, step_by, step, share, before, wanted, settled)
+            moves += 1
+        result[:, block * lanes : (block + 1) * lanes] = strengths
+        done[block * lanes : (block + 1) * lanes] = share == 0
+    return result, done

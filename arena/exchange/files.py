@@ -1,0 +1,212 @@
+"""Read votes from any file that people hold, and write them to any: the one pair of functions over all formats."""
+
+import base64
+import csv
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+from arena.exchange import parquet
+from arena.exchange.battles import Battles, Columns, Format, FormatName, LeftOut, Row, Vote, columns_of, joined
+from arena.exchange.clean_battles import CLEAN_BATTLES
+from arena.exchange.comparia import COMPARIA
+from arena.exchange.fastchat_log import FASTCHAT_LOG
+from arena.exchange.stereoscope import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.exchange.three_columns import THREE_COLUMNS
+from arena.exchange.visit_bench import VISIT_BENCH
+from arena.exchange.wildvision import WILDVISION
+from arena.rows import COMMAND_LINE, Record, read_records
+from arena.strict_json import RowsError
+
+FORMATS: tuple[Format, ...] = (
+    FASTCHAT_LOG,
+    COMPARIA,
+    VISIT_BENCH,
+    STEREOSCOPE,
+    WILDVISION,
+    CLEAN_BATTLES,
+    THREE_COLUMNS,
+)
+"""The most particular first: a file has the first format that its first row fits."""
+FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
+_BY_NAME = {form.name: form for form in FORMATS}
+_LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
+"""Conversations may hold pictures as text."""
+_HEAD = 4096
+_PORTION = 4096
+_SHOWN_COLUMNS = 12
+
+
+def read(path: Path, name: FormatName | None = None) -> Battles:
+    """Return the votes of a file, whose format is told from its content where none is named.
+
+    A JSON log whose last line is torn gives the lines above it; rows that are no votes are left out; a file without
+    votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown winner.
+    """
+    notices: list[str] = []
+    records = _records(path, notices)
+    first = next(records, None)
+    if first is None:
+        return Battles(name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes"))
+    form = _BY_NAME[name] if name else _form_of(first, path.name)
+    rows: list[Row] = []
+    left_out: Counter[str] = Counter()
+    columns = joined(_parts(form, itertools.chain([first], records), path.name, rows, left_out))
+    notices += [f"rows left out, {reason}: {count:,}" for reason, count in left_out.items()]
+    if not rows:
+        notices.append(f"{path.name} holds no votes")
+    return Battles(form.name, *columns, rows=tuple(rows), notices=tuple(notices))
+
+
+def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
+    """Write votes in a format, into the kind of file that the path's ending names, and return what did not fit in.
+
+    A vote that came in this format, or did so before it was ours, is written as its row was, whole. Raises RowsError
+    for a vote that the format has no word for (a tie in a forced choice), with its place; nothing is written then.
+    """
+    form = _BY_NAME[name]
+    suffix = path.suffix.lower()
+    if suffix not in form.suffixes:
+        raise RowsError(f"{name} is written to files that end in {', '.join(form.suffixes)}; name one", file=path.name)
+    rows = []
+    lost: Counter[str] = Counter()
+    for number, (vote, row) in enumerate(zip(battles.votes(), battles.rows, strict=True), start=1):
+        kept = _kept_row(battles, row, form)
+        if kept is None:
+            try:
+                kept = _new_row(battles, vote, row, form)
+            except RowsError as error:
+                raise error.at(file=path.name, row=number) from error
+            lost.update(
+                column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None
+            )
+        rows.append(kept)
+    _write_rows(path, rows, form)
+    return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
+
+
+# Reading: which rows a file holds, in which format, and their votes.
+def _records(path: Path, notices: list[str]) -> Iterator[Record]:
+    """Yield the rows of a file, and note what should be known about them."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError as error:
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name) from error
+    if head.startswith(parquet.MAGIC):
+        yield from parquet.read_rows(path)
+    elif head.startswith(b"{"):
+        yield from _lines(path, notices)
+    elif head:
+        yield from read_records(path, _LIMITS)
+
+
+def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
+    """Yield the objects of JSON lines under any name; a last line that cannot be read is torn, and skipped."""
+    try:
+        yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
+    except RowsError as error:
+        with path.open("rb") as file:
+            last = sum(1 for _ in file)
+        if error.row != last:
+            raise error.at(file=path.name) from error
+        notices.append(f"row {last}, the last, is torn and was skipped")
+
+
+def _form_of(record: Record, file: str) -> Format:
+    columns = record.values.keys()
+    for form in FORMATS:
+        if form.fits(columns):
+            return form
+    found = ", ".join(map(repr, list(columns)[:_SHOWN_COLUMNS])) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+    problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {found}; rename the columns"
+    raise RowsError(problem, file=file, row=record.row)
+
+
+def _parts(
+    form: Format, records: Iterator[Record], file: str, rows: list[Row], left_out: Counter[str]
+) -> Iterator[Columns]:
+    """Yield the votes by portions, so that few exist at a time, gather their rows and count by reason what is none."""
+    while portion := tuple(itertools.islice(records, _PORTION)):
+        values = [record.values for record in portion]
+        columns = form.columns(values)
+        if columns is None:
+            votes = _votes(form, portion, file)
+            left_out.update(vote.reason for vote in votes if isinstance(vote, LeftOut))
+            values = [row for row, vote in zip(values, votes, strict=True) if isinstance(vote, Vote)]
+            columns = tuple(zip(*(vote for vote in votes if isinstance(vote, Vote)), strict=True))
+        rows += values
+        yield columns
+
+
+def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | LeftOut]:
+    votes = []
+    for record in records:
+        try:
+            votes.append(form.vote(record.values))
+        except RowsError as error:
+            raise error.at(file=file, row=record.row) from error
+    return votes
+
+
+# Writing: each vote's row, and the rows into a file.
+def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
+    """Return a vote's row as it came in a format, None where it never did."""
+    if battles.format == form.name:
+        return row
+    if battles.format == STEREOSCOPE.name and row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW):
+        return json.loads(row[ORIGIN_ROW])
+    return None
+
+
+def _new_row(battles: Battles, vote: Vote, row: Row, form: Format) -> Row:
+    """Return a vote's row in a format it never had; ours carries the row along that it came with."""
+    made = form.row(vote)
+    if form is STEREOSCOPE and row:
+        made |= {ORIGIN: battles.format, ORIGIN_ROW: _json(row)}
+    return made
+
+
+def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
+    suffix = path.suffix.lower()
+    columns = dict.fromkeys(column for row in rows for column in row)
+    columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
+    if suffix == ".parquet":
+        return parquet.write_rows(path, rows, columns)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if suffix in (".csv", ".tsv"):
+            _write_table(file, rows, columns, "\t" if suffix == ".tsv" else ",")
+        elif suffix == ".json" and not form.lines:
+            json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
+        else:
+            file.writelines(f"{_json(row)}\n" for row in rows)
+    return None
+
+
+def _write_table(file: TextIO, rows: Iterable[Row], columns: Mapping[str, Any], delimiter: str) -> None:
+    writer = csv.writer(file, delimiter=delimiter)
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a table holds it: lists and objects as JSON."""
+    return _json(value) if isinstance(value, list | dict) else value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    """Return what JSON has no word for, as Parquet brings it: bytes in base64, times in ISO 8601."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"no JSON for {type(value).__name__}")

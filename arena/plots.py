@@ -1,0 +1,215 @@
+"""The boards' plots: figures as data, a page of them that needs no network, and Plotly's own objects for a screen.
+
+A figure here is the JSON document that plotly.js draws. Names of models are text, never markup.
+"""
+
+import importlib
+import importlib.util
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+
+_BLUE, _GREY = "#3f4db8", "#8a8f98"
+_SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
+_COUNTS = [[0.0, "#f7f5f2"], [1.0, "#3f4db8"]]
+_LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10}
+_ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 140, 4000
+
+
+class PlotsError(RuntimeError):
+    """Say that Plotly is not installed."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot, as plotly.js takes it."""
+
+    title: str
+    note: str
+    """What the plot shows, in a sentence under it."""
+    traces: tuple[dict[str, Any], ...]
+    layout: dict[str, Any]
+
+
+class Bar(NamedTuple):
+    """One model's rating with its interval, None where it has none."""
+
+    model: str
+    rating: float | None
+    low: float | None
+    high: float | None
+
+
+def interval_figure(bars: Sequence[Bar], note: str) -> Figure:
+    """Return the models with their ratings and intervals, the first on top; those without a number are left out."""
+    shown = [(bar.model, bar.rating, bar.low, bar.high) for bar in bars if bar.rating is not None]
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [rating for _, rating, _, _ in shown],
+        "y": _labels(model for model, _, _, _ in shown),
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [None if high is None else high - rating for _, rating, _, high in shown],
+            "arrayminus": [None if low is None else rating - low for _, rating, low, _ in shown],
+            "color": _GREY,
+            "thickness": 2,
+        },
+        "marker": {"color": _BLUE, "size": 8},
+        "hovertemplate": "%{y}: %{x:.0f}<extra></extra>",
+    }
+    return Figure("Ratings with intervals", note, (trace,), _layout(len(shown), "rating"))
+
+
+def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
+    """Return the predicted share of wins of each row's model against each column's (models x models, NaN: blank)."""
+    trace = _heat_map(models, chances, "%{y} beats %{x}: %{z:.1%}<extra></extra>")
+    trace |= {"zmin": 0, "zmax": 1, "colorscale": _SHADES, "colorbar": {**_LEGEND, "tickformat": ".0%"}}
+    note = "Bradley-Terry's predicted share of wins of the model on the left against the one below."
+    return Figure("Predicted win rates", note, (trace,), _layout(len(models), None))
+
+
+def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
+    """Return how often two models met on either side (models x models: first on side a, then on side b)."""
+    met = battles + battles.T
+    trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
+    trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
+    return Figure(
+        "Battles", "How often two models met, in either order; blank: never.", (trace,), _layout(len(models), None)
+    )
+
+
+class Line(NamedTuple):
+    """One model's ratings over the days, None where it has none."""
+
+    model: str
+    ratings: Sequence[float | None]
+
+
+def history_figure(days: Sequence[str], lines: Sequence[Line]) -> Figure:
+    """Return how ratings moved over the days, written as 2026-01-31."""
+    traces = tuple(
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": label,
+            "x": list(days),
+            "y": list(line.ratings),
+            "hovertemplate": f"{label.replace('%', '&#37;')}, %{{x}}: %{{y:.0f}}<extra></extra>",
+        }
+        for label, line in zip(_labels(line.model for line in lines), lines, strict=True)
+    )
+    layout = {
+        "height": _FRAME_PIXELS + _ROW_PIXELS * max(12, len(lines)),
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        "xaxis": {"automargin": True, "type": "date", "tickformat": "%Y-%m-%d"},
+        "yaxis": {"automargin": True, "title": {"text": "rating"}},
+        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top"},
+        "showlegend": True,
+    }
+    note = "Each day's rating counts all votes until its end (UTC); where votes are few, it swings."
+    return Figure("Ratings over time", note, traces, layout)
+
+
+class Cell(NamedTuple):
+    """One model's rating in one family, with its interval and the votes it rests on."""
+
+    rating: float
+    low: float
+    high: float
+    votes: int
+
+
+def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[Cell | None]]) -> Figure:
+    """Return ratings by family (rows) and model (columns); None: blank."""
+    trace = {
+        "type": "heatmap",
+        "x": _labels(models),
+        "y": _labels(families),
+        "z": [[None if cell is None else cell.rating for cell in row] for row in cells],
+        "customdata": [[["", "", ""] if cell is None else list(cell[1:]) for cell in row] for row in cells],
+        "hovertemplate": "%{x}, %{y}: %{z:.0f}, from %{customdata[0]:.0f} to %{customdata[1]:.0f} (95%), "
+        "%{customdata[2]} votes<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": _SHADES,
+        "colorbar": _LEGEND,
+        "zmid": 1000,
+    }
+    note = (
+        "Ratings from the votes on one family's items alone, each family with a mean of its own; hover for the "
+        "interval and the votes. Blank: too few votes, or no battles that link the model with most others."
+    )
+    return Figure("Ratings by family", note, (trace,), _layout(len(families), None))
+
+
+def page(title: str, figures: Iterable[Figure]) -> str:
+    """Return an HTML page with the figures and plotly.js in it. Raises PlotsError where Plotly is not installed."""
+    parts = []
+    for number, figure in enumerate(figures):
+        drawing = ", ".join(map(_script_json, (list(figure.traces), figure.layout, {"responsive": True})))
+        parts.append(
+            f'<h2>{escape(figure.title)}</h2><div id="plot{number}"></div><p>{escape(figure.note)}</p>'
+            f'<script>Plotly.newPlot("plot{number}", {drawing})</script>'
+        )
+    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:0 auto;padding:0 12px}p{color:#555}"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style><script>{_library()}</script></head>"
+        f"<body><h1>{escape(title)}</h1>{''.join(parts)}</body></html>\n"
+    )
+
+
+def plotly_figure(figure: Figure) -> Any:
+    """Return the figure as Plotly's own object, which checks it. Raises PlotsError where Plotly is not installed."""
+    try:
+        objects = importlib.import_module("plotly.graph_objects")
+    except ImportError as error:
+        raise PlotsError("plots need plotly; install it") from error
+    return objects.Figure({"data": list(figure.traces), "layout": figure.layout})
+
+
+def _library() -> str:
+    """Return plotly.js as the Python package brings it, without loading the package."""
+    package = importlib.util.find_spec("plotly")
+    if package is None or package.origin is None:
+        raise PlotsError("plots need plotly; install it")
+    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
+
+
+def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, Any]:
+    labels = _labels(models)
+    cells = [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
+    return {"type": "heatmap", "x": labels, "y": labels, "z": cells, "hovertemplate": hover, "hoverongaps": False}
+
+
+def _layout(rows: int, x_title: str | None) -> dict[str, Any]:
+    """Return the frame of a plot with a row for each model, and where the x axis has no title, a column too."""
+    names = {"type": "category", "tickangle": 90, "dtick": 1} if x_title is None else {"title": {"text": x_title}}
+    frame = _FRAME_PIXELS if x_title else 2 * _FRAME_PIXELS
+    return {
+        "height": min(frame + _ROW_PIXELS * max(rows, 4), _MOST_PIXELS),
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        "xaxis": {"automargin": True, **names},
+        "yaxis": {"autorange": "reversed", "automargin": True, "type": "category", "dtick": 1},
+    }
+
+
+def _labels(models: Iterable[str]) -> list[str]:
+    """Return names as plotly.js shows them: it takes tags and entities for markup."""
+    return [escape(model) for model in models]
+
+
+def _script_json(value: Any) -> str:
+    """Return JSON that cannot end the script it stands in."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

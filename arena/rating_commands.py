@@ -1,0 +1,101 @@
+"""The commands `rate` and `votes`: files of votes to boards, and from one format to another, without a database."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from arena.bradley_terry import PRIOR, ConvergenceError
+from arena.exchange.files import FORMAT_NAMES, read, write
+from arena.plots import PlotsError
+from arena.rating_files import write_report
+from arena.rating_report import BothBad, ClusterChoice, Method, RatingOrder, rating_report
+from arena.ratings import VotesError
+from arena.strict_json import RowsError
+
+ERRORS = (RowsError, VotesError, ConvergenceError, PlotsError, OSError)
+"""What a command raises when it cannot be done, in words for the person who gave it."""
+
+
+def run(arguments: argparse.Namespace) -> Iterator[str]:
+    """Run one command and yield the lines it says."""
+    return arguments.command(arguments)
+
+
+def rate(arguments: argparse.Namespace) -> Iterator[str]:
+    """Rate the models of a file of votes, and write the board, its plots and its parameters."""
+    battles = read(arguments.file, arguments.format)
+    order = RatingOrder(
+        arguments.method, arguments.bootstrap, arguments.cluster, arguments.prior, arguments.seed, arguments.both_bad
+    )
+    report = rating_report(battles, order)
+    paths = write_report(report, battles, arguments.file, arguments.out)
+    yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
+    yield from report.notices
+    yield f"written: {', '.join(map(str, paths))}"
+
+
+def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
+    """Write the votes of a foreign file as ours; each carries the row along that it came with."""
+    battles = read(arguments.file, arguments.format)
+    write(battles, arguments.out)
+    yield f"votes: {len(battles):,}, format: {battles.format or 'none'}, written to {arguments.out}"
+    yield from battles.notices
+
+
+def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
+    """Write votes in a format that others read, and say what has no place in it."""
+    battles = read(arguments.file)
+    lost = write(battles, arguments.out, arguments.format)
+    yield f"votes: {len(battles):,}, format: {arguments.format}, written to {arguments.out}"
+    yield from (*battles.notices, *lost)
+
+
+def add_rate(group: argparse.ArgumentParser) -> None:
+    """Add the grammar of `rate`."""
+    group.add_argument("file", type=Path)
+    group.add_argument("--format", choices=FORMAT_NAMES, help="told from the content if left out")
+    group.add_argument("--method", choices=get_args(Method), default="all")
+    group.add_argument("--bootstrap", type=_rounds, default=1000, help="rounds; 0: no spread of Elo, no rank intervals")
+    group.add_argument("--cluster", choices=get_args(ClusterChoice), default="tuple", help="what counts as independent")
+    group.add_argument(
+        "--prior", type=_prior, default=PRIOR, help="tied games with a mean model; 0: maximum likelihood"
+    )
+    group.add_argument("--both-bad", choices=get_args(BothBad), default="half", help='how "both bad" counts')
+    group.add_argument("--seed", type=_rounds, default=0)
+    group.add_argument("--out", type=Path, required=True, metavar="DIR")
+    group.set_defaults(command=rate)
+
+
+def add_votes(group: argparse.ArgumentParser) -> None:
+    """Add the grammar of `votes`."""
+    votes = group.add_subparsers(required=True)
+    imported = votes.add_parser("import", help="a file in any format to our votes, .jsonl or .parquet")
+    imported.add_argument("file", type=Path)
+    imported.add_argument("--format", choices=FORMAT_NAMES, help="told from the content if left out")
+    imported.add_argument("--out", type=Path, required=True)
+    imported.set_defaults(command=import_votes)
+    exported = votes.add_parser("export", help="a file of votes to the format of others")
+    exported.add_argument("file", type=Path)
+    exported.add_argument("--format", choices=FORMAT_NAMES, required=True)
+    exported.add_argument("--out", type=Path, required=True)
+    exported.set_defaults(command=export_votes)
+
+
+def _rounds(text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 0 up, found {text!r}")
+
+
+def _prior(text: str) -> float:
+    try:
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"expected a number from 0 up, found {text!r}")
+
+
+GRAMMAR = {"rate": add_rate, "votes": add_votes}
+"""What adds each command's arguments to its parser."""

@@ -1,0 +1,179 @@
+"""One side of `perf.ratings`: a process that has the votes ready, runs what it is asked for and says how long it took.
+
+It reads the name of a task a line and answers a line of JSON: seconds, the megabytes by which its peak memory grew, and
+the ratings by model. It runs in a peer's own environment, so it imports nothing of the project but for the side "ours".
+"""
+
+import ast
+import contextlib
+import json
+import resource
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+Task = Callable[[], dict[str, float] | None]
+OUTCOMES = ("model_a", "model_b", "tie", "tie (bothbad)")
+ROUNDS = 1000
+
+
+class Battles:
+    """The votes as codes, as names and as a frame."""
+
+    def __init__(self, path: Path) -> None:
+        columns = np.load(path)
+        self.a, self.b, self.outcome, self.category = (columns[name] for name in ("a", "b", "outcome", "category"))
+        self.models = int(columns["models"])
+        names = [f"model-{code:03}" for code in range(self.models)]
+        self.names_a = [names[code] for code in self.a.tolist()]
+        self.names_b = [names[code] for code in self.b.tolist()]
+        self.winners = [OUTCOMES[code] for code in self.outcome.tolist()]
+
+    def frame(self):
+        """Return the votes as FastChat reads them, as objects (on pandas' own strings it is slower)."""
+        columns = {"model_a": self.names_a, "model_b": self.names_b, "winner": self.winners}
+        return import_module("pandas").DataFrame(columns, dtype=object)
+
+
+def ours(battles: Battles, _: str) -> dict[str, Task]:
+    """Return what this project does, by task."""
+    ratings, fitting, resampling, intervals, clusters = map(
+        import_module, (f"arena.{room}" for room in ("ratings", "bradley_terry", "resampling", "intervals", "clusters"))
+    )
+    votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
+    fit = fitting.bradley_terry(fitting.win_matrix(votes))
+    cells = clusters.vote_clusters(fit.wins)
+    code = {name: number for number, name in enumerate(OUTCOMES)}
+
+    def elo_from_names() -> dict[str, float]:
+        coded = ratings.coded(battles.names_a, battles.names_b)
+        outcome = np.fromiter(map(code.__getitem__, battles.winners), np.int8, len(battles.winners))
+        rated = ratings.elo(ratings.Votes(*coded.columns, outcome, len(coded.names)))
+        return dict(zip(coded.names, rated.ratings.tolist(), strict=True))
+
+    def by_name(values) -> dict[str, float]:
+        return {f"model-{model:03}": float(value) for model, value in enumerate(values)}
+
+    def categories() -> None:
+        m, sizes = battles.models, (int(battles.category.max()) + 1, battles.models, battles.models)
+        cell = (battles.category.astype(np.int64) * m + battles.a) * m + battles.b
+        counts = [
+            np.bincount(cell[battles.outcome == side], minlength=np.prod(sizes)).reshape(sizes) for side in (0, 1)
+        ]
+        for wins in counts[0] + counts[1].transpose(0, 2, 1):
+            intervals.vote_intervals(fitting.bradley_terry(wins))
+
+    return {
+        "elo from names": elo_from_names,
+        "elo compiled": lambda: by_name(resampling.compiled_elo(votes).ratings),
+        "bootstrap elo": lambda: by_name(
+            resampling.elo_orders(votes, ROUNDS, 0, draw="bootstrap", engine="compiled").median
+        ),
+        "bt and intervals": lambda: by_name(
+            intervals.vote_intervals(fitting.bradley_terry(fitting.win_matrix(votes))).low
+        ),
+        "bootstrap bt": lambda: by_name(resampling.bootstrap(fit, cells, ROUNDS, 0).bounds().low),
+        "bootstrap bt compiled": lambda: by_name(resampling.bootstrap(fit, cells, ROUNDS, 0, "compiled").bounds().low),
+        "category boards": categories,
+    }
+
+
+def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
+    """Return FastChat 0.2.36's functions, cut out of its file, whose other imports nothing here needs."""
+    spec = import_module("importlib.util").find_spec("fastchat")
+    path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
+    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    space = {"defaultdict": defaultdict, "np": np, "pd": import_module("pandas"), "math": import_module("math")}
+    exec(compile(ast.Module(functions, []), str(path), "exec"), space)
+    frame = battles.frame()
+    return {
+        "elo": lambda: dict(space["compute_elo"](frame)),
+        "bt": lambda: space["compute_elo_mle_with_tie"](frame).to_dict(),
+    }
+
+
+def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
+    """Return the functions of a FastChat checkout's rating_systems.py."""
+    path = Path(checkout) / "fastchat" / "serve" / "monitor" / "rating_systems.py"
+    spec = import_module("importlib.util").spec_from_file_location("rating_systems", path)
+    module = import_module("importlib.util").module_from_spec(spec)
+    sys.modules["rating_systems"] = module
+    spec.loader.exec_module(module)
+    frame = battles.frame()
+    parts = [frame[battles.category == number] for number in np.unique(battles.category)]
+    return {
+        "elo": lambda: dict(module.compute_elo(frame)),
+        "bootstrap elo": lambda: module.compute_bootstrap_elo(frame, ROUNDS).median().to_dict(),
+        "bt": lambda: module.compute_bt(frame).to_dict(),
+        "bootstrap bt": lambda: module.compute_bootstrap_bt(frame, ROUNDS).quantile(0.025).to_dict(),
+        "category boards": lambda: [module.compute_bt(part) for part in parts] and None,
+    }
+
+
+def evalica(battles: Battles, _: str) -> dict[str, Task]:
+    """Return evalica's Elo and Bradley-Terry, on FastChat's scale."""
+    package = import_module("evalica")
+    sides = (package.Winner.X, package.Winner.Y, package.Winner.Draw, package.Winner.Draw)
+    winners = [sides[code] for code in battles.outcome.tolist()]
+
+    def bt() -> dict[str, float]:
+        scores = package.bradley_terry(battles.names_a, battles.names_b, winners).scores
+        ratings = np.log10(scores) * 400
+        return (ratings - ratings.mean() + 1000).to_dict()
+
+    return {
+        "elo": lambda: package.elo(
+            battles.names_a, battles.names_b, winners, initial=1000, scale=400, k=4
+        ).scores.to_dict(),
+        "bt": bt,
+    }
+
+
+def arena_rank(battles: Battles, _: str) -> dict[str, Task]:
+    """Return arena-rank's Bradley-Terry (with its sandwich)."""
+    package = import_module("arena_rank.models.bradley_terry")
+    data = import_module("arena_rank.utils.data_utils")
+    frame = battles.frame()
+
+    def bt() -> dict[str, float]:
+        dataset = data.PairDataset.from_pandas(frame)
+        model = package.BradleyTerry(n_competitors=len(dataset.competitors))
+        found = model.compute_ratings_and_cis(dataset)
+        return dict(zip(found["competitors"], map(float, found["ratings"]), strict=True))
+
+    return {"bt": bt}
+
+
+SIDES = {
+    "ours": ours,
+    "FastChat 0.2.36": fastchat_release,
+    "FastChat newest": fastchat_newest,
+    "evalica": evalica,
+    "arena-rank": arena_rank,
+}
+
+
+def peak() -> float:
+    """Return this process's and its children's peak memory in megabytes."""
+    return sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+
+
+def main() -> None:
+    """Serve: side, votes and the side's own argument on the command line, tasks on stdin."""
+    tasks = SIDES[sys.argv[1]](Battles(Path(sys.argv[2])), sys.argv[3])
+    print(json.dumps(list(tasks)), flush=True)
+    for line in sys.stdin:
+        before, started = peak(), time.perf_counter()
+        with contextlib.redirect_stdout(sys.stderr):
+            ratings = tasks[line.strip()]()
+        seconds = time.perf_counter() - started
+        print(json.dumps({"seconds": seconds, "megabytes": peak() - before, "ratings": ratings}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""Ratings beside their peers: `python -m perf.ratings`, or with `--golden` to write anew what the tests compare with.
+
+Every side runs in a process of its own, the peers in environments of their own under ~/.cache, and one task after the
+other takes turns between the two sides; the ratio is of the medians. FastChat's newest code is read from a checkout at
+FASTCHAT=; without one 0.2.36, the last release, stands in where it can, and that is said. The peers' arrays are
+multiplied by one thread each, which is their better case. `--small` takes a tenth of the votes and one round.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+CACHE = Path.home() / ".cache" / "stereoscope-peers"
+GOLDEN = ROOT / "tests" / "golden" / "peer_ratings.json"
+CHECKOUT = os.environ.get("FASTCHAT", "")
+NEWEST, RELEASE = "FastChat newest", "FastChat 0.2.36"
+MODELS, CATEGORIES = 100, 70
+
+
+class Environment(NamedTuple):
+    """What a peer needs: packages as they come, and packages without what they ask for."""
+
+    packages: tuple[str, ...]
+    bare: tuple[str, ...] = ()
+
+
+ENVIRONMENTS = {
+    RELEASE: Environment(("pandas>=3,<4", "scipy>=1.17,<2", "scikit-learn>=1.9,<2", "tqdm>=4,<5"), ("fschat==0.2.36",)),
+    "evalica": Environment(("evalica==0.4.2",)),
+    "arena-rank": Environment(("arena-rank==0.1.1",)),
+}
+
+
+class Bar(NamedTuple):
+    """One task of ours beside one of a peer's, and how many times faster it is to be."""
+
+    title: str
+    ours: str
+    peer: str
+    theirs: str
+    least: float | None
+
+
+BARS = (
+    Bar("online Elo from names, no compiler", "elo from names", RELEASE, "elo", 3),
+    Bar("online Elo from stored codes, compiled", "elo compiled", RELEASE, "elo", 100),
+    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", NEWEST, "bt", 200),
+    Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
+    Bar("Bradley-Terry bootstrap, 1,000 rounds, no compiler", "bootstrap bt", NEWEST, "bootstrap bt", 15),
+    Bar("Bradley-Terry bootstrap, 1,000 rounds, compiled", "bootstrap bt compiled", NEWEST, "bootstrap bt", 200),
+    Bar("bootstrap Elo, 1,000 rounds, compiled", "bootstrap elo", NEWEST, "bootstrap elo", 25),
+    Bar("online Elo from names, no compiler", "elo from names", "evalica", "elo", None),
+    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "evalica", "bt", None),
+    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "arena-rank", "bt", None),
+)
+SLOW = 20.0
+"""A peer's task of more seconds is run once, and that is said."""
+
+
+class Run(NamedTuple):
+    """One run of a task."""
+
+    seconds: float
+    megabytes: float
+    ratings: dict[str, float] | None
+
+
+class Side:
+    """A process that runs tasks: see `rating_sides`."""
+
+    def __init__(self, name: str, python: Path, votes: Path) -> None:
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+        environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT) if name == "ours" else ""}
+        environment.pop("NUMBA_NUM_THREADS", None)
+        if name == "ours":
+            del environment["OMP_NUM_THREADS"]
+        program = [str(python), str(Path(__file__).with_name("rating_sides.py")), name, str(votes), CHECKOUT]
+        self._process = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        self.tasks: list[str] = json.loads(self._answer() or "[]")
+
+    def _answer(self) -> str:
+        assert self._process.stdout
+        return self._process.stdout.readline()
+
+    def run(self, task: str) -> Run:
+        """Run a task once."""
+        assert self._process.stdin
+        print(task, file=self._process.stdin, flush=True)
+        return Run(**json.loads(self._answer()))
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def python_of(peer: str) -> Path | None:
+    """Return the interpreter of a peer's environment, made where there is none; None where it cannot be installed."""
+    if peer == "ours":
+        return Path(sys.executable)
+    name = RELEASE if peer == NEWEST else peer
+    folder = CACHE / name.replace(" ", "-").lower()
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        wanted = ENVIRONMENTS[name]
+        for arguments in (wanted.packages, ("--no-deps", *wanted.bare) if wanted.bare else ()):
+            if arguments and subprocess.run([python, "-m", "pip", "install", "-q", *arguments], check=False).returncode:
+                return None
+        (folder / "ready").touch()
+    return python
+
+
+def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
+    """Write seeded votes: strengths normal with deviation 110, the popular models and categories far more often."""
+    coin = np.random.default_rng(seed)
+    theta = coin.normal(0, 110, models) * np.log(10) / 400
+    popularity = coin.permutation(1 / np.arange(1, models + 1) ** 0.7)
+    a = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
+    b = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
+    b[a == b] = (b[a == b] + 1) % models
+    category = 1 / np.arange(1, CATEGORIES + 1)
+    np.savez(
+        path,
+        a=a,
+        b=b,
+        outcome=(coin.random(votes) > 1 / (1 + np.exp(theta[b] - theta[a]))).astype(np.int8),
+        category=coin.choice(CATEGORIES, votes, p=category / category.sum()).astype(np.int16),
+        models=models,
+    )
+
+
+def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
+    """Start a process for each side that can be had, and name those that cannot."""
+    found = {}
+    for name in wanted:
+        python = python_of(name) if name != NEWEST or CHECKOUT else None
+        side = Side(name, python, votes) if python else None
+        if side and side.tasks:
+            found[name] = side
+        else:
+            print(f"{name}: absent" + (" (FASTCHAT= names no checkout)" if name == NEWEST and not CHECKOUT else ""))
+    return found
+
+
+def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
+    """Run the two sides by turns and print the medians and their ratio."""
+    ours.run(bar.ours)  # compiles, and warms up
+    own, other = [], []
+    for number in range(rounds):
+        own += [ours.run(bar.ours) for _ in range(3)]
+        if number == 0 or other[0].seconds < SLOW:
+            other.append(theirs.run(bar.theirs))
+    mine, peers = (statistics.median(run.seconds for run in runs) for runs in (own, other))
+    target = f"(target {bar.least:g})" if bar.least else ""
+    print(
+        f"{bar.title:<52} {mine * 1000:>10.2f} ms   {bar.peer:<16} {peers * 1000:>10.1f} ms x{len(other)}"
+        f"   {peers / mine:>7.1f} times {target}",
+        flush=True,
+    )
+
+
+def memory(bar: Bar, votes: Path) -> None:
+    """Print by how much each side's peak memory grows in its first run of a task."""
+    grown = []
+    for name, task in (("ours", bar.ours), (bar.peer, bar.theirs)):
+        side = next(iter(sides(votes, [name]).values()), None)
+        if side is None:
+            return
+        grown.append(side.run(task).megabytes)
+        side.stop()
+    print(f"{bar.title}: peak memory grows by {grown[0]:.0f} MB, {bar.peer} by {grown[1]:.0f} MB")
+
+
+def bench(small: bool) -> None:
+    """Measure every bar."""
+    with tempfile.TemporaryDirectory() as name:
+        votes = Path(name) / "votes.npz"
+        number, rounds = (100_000, 1) if small else (1_000_000, 3)
+        write_votes(votes, MODELS, number, seed=1)
+        print(f"{number:,} votes, {MODELS} models, medians of {rounds} rounds by turns")
+        found = sides(votes, ["ours", *dict.fromkeys(bar.peer for bar in BARS)])
+        for bar in BARS:
+            peer = bar.peer
+            if peer == NEWEST and NEWEST not in found and bar.theirs == "bt":
+                peer = RELEASE
+            if peer in found:
+                interleaved(bar._replace(peer=peer), found["ours"], found[peer], rounds)
+        for side in found.values():
+            side.stop()
+        if NEWEST in found:
+            memory(next(bar for bar in BARS if bar.ours == "bootstrap elo"), votes)
+
+
+def golden() -> None:
+    """Write seeded votes with every peer's ratings of them, for the tests."""
+    with tempfile.TemporaryDirectory() as name:
+        votes = Path(name) / "votes.npz"
+        write_votes(votes, models=12, votes=3000, seed=12)
+        found = sides(votes, [RELEASE, NEWEST, "evalica", "arena-rank"])
+        ratings = {
+            f"{name}: {task}": side.run(task).ratings
+            for name, side in found.items()
+            for task in ("elo", "bt")
+            if task in side.tasks
+        }
+        columns = {name: column.tolist() for name, column in np.load(votes).items() if name != "category"}
+        for side in found.values():
+            side.stop()
+    GOLDEN.parent.mkdir(exist_ok=True)
+    GOLDEN.write_text(json.dumps({"votes": columns, "ratings": ratings}) + "\n")
+    print(f"{GOLDEN.relative_to(ROOT)}: {', '.join(ratings)}")
+
+
+if __name__ == "__main__":
+    if "--golden" in sys.argv:
+        golden()
+    else:
+        bench("--small" in sys.argv)

@@ -1,0 +1,156 @@
+"""Votes as each format's own tools write them, one small sample a format."""
+
+import csv
+import json
+from pathlib import Path
+
+from arena.exchange.battles import Vote
+
+IMAGE = "9f86d081884c7d659a2feaa0c55ad015"
+
+
+def state(model: str, question, conv: str = "c0", turns: int = 1) -> dict:
+    messages = [["USER", question], ["ASSISTANT", "An answer."], ["USER", "And then?"], ["ASSISTANT", "Nothing."]]
+    return {
+        "template_name": "raw",
+        "system_message": "",
+        "roles": ["USER", "ASSISTANT"],
+        "messages": messages[: 2 * turns],
+        "offset": 0,
+        "conv_id": conv,
+        "model_name": model,
+    }
+
+
+def log_line(kind: str, models: list, question="How many?", turns: int = 1, **more) -> dict:
+    states = [state("model x", question, "c1", turns), state("model y", question, "c2", turns)]
+    return {"tstamp": 1712345678.1234, "type": kind, "models": models, "states": states, "ip": "1.2.3.4", **more}
+
+
+CHAT = {"tstamp": 1.5, "type": "chat", "model": "model x", "gen_params": {}, "start": 1.0, "finish": 1.4, "ip": "::1"}
+LOG = [
+    CHAT,
+    log_line("leftvote", ["", ""]),
+    log_line("rightvote", ["", ""], ["What is \u2028 this? 🔭", [IMAGE]], 2),
+    log_line("tievote", ["### Model A: model x", "### Model B: model y"], reason="both fine"),
+    log_line("bothbad_vote", ["<h3>Model A: model x</h3>\n", "<h3>Model B: model y</h3>\n"]),
+    {**CHAT, "type": "upvote"},
+    log_line("bothbadvote", ["Model A", "Model B"]),
+    log_line("leftvote", ["model x", "model y"]),
+    log_line("leftvote", ["model x", "another"]),
+    log_line("share", ["", ""]),
+]
+CLEAN = [
+    {
+        "question_id": f"q{number}",
+        "model_a": "model x",
+        "model_b": "model y",
+        "winner": winner,
+        "judge": "arena_user_7",
+        "conversation_a": [
+            {"role": "user", "content": content, "num_tokens": 3},
+            {"role": "assistant", "content": "5"},
+        ],
+        "conversation_b": [{"role": "user", "content": content}, {"role": "assistant", "content": "6"}],
+        "turn": 1,
+        "anony": True,
+        "language": "English",
+        "tstamp": 1712345678.25 + number,
+        "category_tag": {"captioning_v0.1": {"captioning": False}},
+    }
+    for number, (winner, content) in enumerate(
+        [
+            ("model_a", "Count."),
+            ("model_b", ["Count.", [IMAGE]]),
+            ("tie", "Read it."),
+            ("tie (bothbad)", [{"type": "text", "text": "Read it."}, {"type": "image", "image": None}]),
+            ("both_bad", "Why?"),
+        ]
+    )
+]
+SIMPLE = [{key: row[key] for key in ("model_a", "model_b", "winner", "judge", "turn", "anony")} for row in CLEAN]
+VISION_ARENA = [
+    {**row, "num_turns": 2, "images": [{"bytes": None, "path": f"{IMAGE}.png"}], "categories": {"ocr": True}}
+    for row in CLEAN[:1]
+]
+WILDVISION = [
+    {**row, "tstamp": 1712345678, "image": "in.png", "domain": "Daily"} for row in [CLEAN[0], CLEAN[2], CLEAN[3]]
+]
+COMPARIA = [
+    {
+        "timestamp": "2024-10-20 12:34:56.789012+00:00",
+        "visitor_id": visitor,
+        "session_hash": "s1",
+        "conv_turns": 2,
+        "conversation_pair_id": f"aa-{number}",
+        "model_pair_name": ["model x", "model y"],
+        "opening_msg": "Bonjour, ça va ?",
+        "model_a_name": "model x",
+        "model_b_name": "model y",
+        "chosen_model_name": chosen,
+        "both_equal": equal,
+        "conv_useful_a": None,
+    }
+    for number, (visitor, chosen, equal) in enumerate(
+        [("v1", "model x", False), (None, "model y", False), ("v2", None, True), ("v2", "model y", None)]
+    )
+]
+VISIT = [
+    {
+        "image_url": "https://example.org/a.png",
+        "instruction": 'Is the total\n right, "all in all"?',
+        "A": "Yes, it is.",
+        "B": "",
+        "A_model": "llava13b_output",
+        "B_model": "human_verified_reference",
+        "model_selection.A": str(first),
+        "model_selection.B": str(not first),
+    }
+    for first in (True, False, False)
+]
+THREE = [
+    {"model_a": a, "model_b": b, "winner": winner}
+    for a, b, winner in [
+        ("x", "y", "model_a"),
+        ("y", "z, the 2nd", "model_b"),
+        ("z", "x", "tie"),
+        ("x", "y", "both_bad"),
+    ]
+]
+OURS = [
+    {
+        **Vote("x", "y", "a", "f00d", "v1", 1712345678.125, "Counting", None, 1, 2, "b7", True)._asdict(),
+        "origin": None,
+        "origin_row": None,
+        "dwell_ms": 812,
+    },
+    {**Vote("x", "y", "both_bad")._asdict(), "origin": None, "origin_row": None, "dwell_ms": None},
+]
+SAMPLES = {
+    "fastchat-log": (LOG, ".json"),
+    "clean-battles": (CLEAN, ".json"),
+    "visit-bench": (VISIT, ".csv"),
+    "three-columns": (THREE, ".csv"),
+    "wildvision": (WILDVISION, ".jsonl"),
+    "comparia": (COMPARIA, ".jsonl"),
+    "stereoscope": (OURS, ".jsonl"),
+}
+
+
+def put(path: Path, rows: list[dict], lines: bool = False) -> Path:
+    """Write a sample as its public tools do."""
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".json" and not lines:
+        path.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def sample(name: str, folder: Path) -> Path:
+    rows, suffix = SAMPLES[name]
+    return put(folder / f"sample{suffix}", rows, lines=name == "fastchat-log")
