@@ -100,7 +100,8 @@ def _pace(job: Job) -> str:
         return "Judging."
     rate = job.fresh / seconds
     left = (job.total - job.done) / rate
-    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left."
+    cost = f" About ${job.quote.dollars:,.2f} in all." if job.quote.dollars else ""
+    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left.{cost}"
 
 
 def _duration(seconds: float) -> str:

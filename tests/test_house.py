@@ -39,7 +39,7 @@ FLOORS = (
         *("campaigns", "ballot_box", "rating_files", "board_votes"),
         *("benchmarks", "mmbench", "mmt_bench", "vqa_marks"),
     ),
-    ("leaderboard", "matchmaking", "jobs", "downloads"),
+    ("leaderboard", "live_votes", "matchmaking", "jobs", "downloads"),
     ("guard", "battle_page", "leaderboard_page", "board_plots", "board_files", "inbox", "runner"),
     ("bank_commands", "rating_commands", "leaderboard_routes", "desk", "report_page", "scoring_page"),
     ("battle_tab", "leaderboard_tab", "routes", "scoring_tab", "report_tab", "wing"),
@@ -56,7 +56,7 @@ SHARED = frozenset(
 DOORS = {
     "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|board_votes|ledger)\.py"
+        r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|board_votes|live_votes|ledger)\.py"
         r"|scoring/(cache|jobs)\.py"
     ),
     "huggingface_hub": r"nowhere yet",

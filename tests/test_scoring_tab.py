@@ -144,6 +144,26 @@ def test_a_broken_file_is_refused_in_words(visitor, tmp_path):
     expect(visitor.locator("#drop-state")).to_contain_text(".json")
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("http://api.example.org/v1", "https"),
+        ("https://127.0.0.1/v1", "public"),
+        ("https://me:pass@api.example.org/v1", "without user"),
+    ],
+)
+def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring, address, told):
+    upload(visitor, SAMPLE_PREDICTIONS)
+    visitor.get_by_label("My own key").check()
+    for label, value in (("Address", address), ("Judge model", "unknown-judge"), ("Key", "sk-own-1122334455")):
+        visitor.get_by_label(label, exact=label == "Key").fill(value)
+    visitor.locator("#check").click()
+    expect(visitor.locator("#scoring-problem")).to_contain_text(told, timeout=15_000)
+    shot(visitor, "own-key")
+    assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
+    assert "sk-own" not in scoring.log.read_text("utf-8")
+
+
 def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
     answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
     del answers[next(iter(answers))]
