@@ -95,7 +95,8 @@ class ScoringTab:
                     self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
                     gr.HTML(
                         '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, '
-                        "and after a restart you are asked for it again.</p>"
+                        "and after a restart you are asked for it again. A judge that we do not know is asked six tiny "
+                        "questions when you check the file.</p>"
                     )
                 self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
                 self.check = gr.Button("Check the file and show the cost", elem_id="check", variant="primary")
