@@ -2,7 +2,8 @@
 
 A battle row says who was served which two answers on which sides. What happens to it is only ever added, never changed:
 a vote (attempt 1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The
-counted vote of a battle is the last one not undone.
+counted vote of a battle is the last one not undone. The win counts of the boards, and how many of these wins were won
+on the left (side A), are kept in each vote's own transaction; each row says when it changed, so that boards read news.
 """
 
 from sqlalchemy import (
@@ -108,7 +109,10 @@ WINS = Table(
     Column("winner", ForeignKey("model.id"), primary_key=True),
     Column("loser", ForeignKey("model.id"), primary_key=True),
     Column("n", Integer, nullable=False),
+    Column("left_n", Integer, nullable=False, server_default="0"),
+    Column("changed_at", Moment, nullable=False, server_default="0"),
 )
+Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.changed_at)
 
 
 def counted_votes(*columns) -> Select:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 from sqlalchemy import (
@@ -30,6 +31,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -39,11 +41,41 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Upgrade(NamedTuple):
+    """What brings a table of one schema version to the next, in SQL that both databases speak."""
+
+    table: str
+    statements: tuple[str, ...]
+
+
+UPGRADES: dict[int, tuple[Upgrade, ...]] = {
+    1: (
+        Upgrade(
+            "wins",
+            (
+                "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
+                "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
+                "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
+                "UPDATE wins SET left_n = counted.n FROM ("
+                "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
+                "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
+                "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
+                "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
+                "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
+                "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
+                "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
+            ),
+        ),
+    ),
+}
+"""By the version that they start from."""
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -231,9 +263,21 @@ def _prepare_schema(connection: Connection) -> None:
         raise DatabaseError(
             f"The database has schema version {found}, newer than this program's {SCHEMA_VERSION}. Update the program."
         )
+    if found:
+        _upgrade(connection, found)
     METADATA.create_all(connection)
     if found == 0:
         connection.execute(insert(META).values(name="schema", value=SCHEMA_VERSION))
+
+
+def _upgrade(connection: Connection, found: int) -> None:
+    """Bring the tables that are there to this version; those that are not will be made whole."""
+    for version in range(found, SCHEMA_VERSION):
+        for table, statements in UPGRADES[version]:
+            if inspect(connection).has_table(table):
+                for statement in statements:
+                    connection.execute(text(statement))
+    connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION))
 
 
 def _reason(error: BaseException) -> str:

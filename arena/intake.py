@@ -135,6 +135,7 @@ class Intake:
             if taken:
                 raise IntakeError(f"The name {display!r} is already shown for {taken!r}; choose another")
             _change_model(connection, model, display=display)
+            bump_counter(connection, BANK_VERSION)
 
     def retire(self, model: str) -> None:
         """Take a model out of the draw; its votes and its place on the boards stay."""

@@ -1,127 +1,292 @@
-"""Leaderboards: the counted votes of one source, single- and multi-image apart, as a board.
+"""Leaderboards: from the database to boards, each computed once for the votes it counts and not once for each visitor.
 
-A board never mixes sources, so the demo bank's votes stand by themselves.
+A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps: only
+rows that changed are read, so that one more vote costs the same at any number. Boards of some days are counted from the
+votes themselves. Intervals and what else takes long are found out by one thread beside the requests.
 """
 
-from dataclasses import dataclass
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import date
 from threading import Lock
+from typing import NamedTuple
 
-from sqlalchemy import func, select
+import numpy as np
+from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce
 
-from arena.ballots import BATTLE, UNDO, VOTE, WINS, counted_votes
-from arena.database import Connection, Database
-from arena.items import ITEM, MODEL
-from arena.ratings import elo
+from arena.ballots import WINS
+from arena.board_votes import counts_of_days, crowd_of, history_of, tuples_of
+from arena.boards import (
+    Board,
+    BoardKey,
+    Counts,
+    Entrant,
+    FamilyRatings,
+    Findings,
+    History,
+    board,
+    family_ratings,
+    find_out,
+)
+from arena.database import Database, counter
+from arena.items import BANK_VERSION, FAMILY, MODEL, ItemBank
 from arena.records import REFERENCE
+from arena.tally import Tally
+
+EVERY_SECONDS = 60.0
+"""How often at most a board's intervals, its history, and the counts of some days are made anew."""
+LATE_SECONDS = 10
+"""How much later than its time of change a row may be committed, where several transactions write (PostgreSQL)."""
+KEPT_BOARDS = 64
+WAITING = 8
+"""Boards whose findings may wait for their turn; others ask again."""
+
+_CHANGED_AT = type_coerce(WINS.c.changed_at, BigInteger)
+_CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n, _CHANGED_AT).where(
+    WINS.c.source_id == bindparam("source"), WINS.c.multi == bindparam("multi"), bindparam("since") <= _CHANGED_AT
+)
+
+log = logging.getLogger(__name__)
+
+
+class BoardChoiceError(ValueError):
+    """Say what is wrong with the board that was asked for."""
 
 
 @dataclass(frozen=True)
-class BoardKey:
-    """Which votes a board counts."""
-
-    source: int
-    multi: bool
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One model's line on a board."""
-
-    rank: int
-    model: str
-    elo: float
-    votes: int
-    """Battles of this model that were decided (the paper's "matches", Table 3)."""
-    win_rate: float | None
-    """Share of its battles with the reference that it won; None for the reference and without such battles."""
-    reference_votes: int
-    """Battles with the reference (the paper's n)."""
-    retired: bool
-
-
-@dataclass(frozen=True)
-class Board:
-    """One board, best model first."""
+class BoardChoice:
+    """A board that somebody chose, with the names that it goes by and what else there is."""
 
     key: BoardKey
-    votes: int
-    standings: tuple[Standing, ...]
+    source: str
+    family: str | None
+    sources: tuple[str, ...]
+    families: tuple[str, ...]
+    """Those with votes on this source and kind of images."""
 
 
 class Leaderboard:
-    """Compute boards; each is computed once for the votes it counts, not once for each visitor."""
+    """Compute and keep boards; `every` is how many seconds lie at least between two findings about a board."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, every: float = EVERY_SECONDS) -> None:
         self._database = database
+        self._items = ItemBank(database)
+        self._every = every
         self._lock = Lock()
-        self._kept: dict[BoardKey, tuple[tuple, Board]] = {}
+        """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
+        other way round."""
+        self._tallies: dict[tuple[int, bool], Tally] = {}
+        self._kept: OrderedDict[BoardKey, _Kept] = OrderedDict()
+        self._bank = -1
+        self._entrants: Mapping[int, Entrant] = {}
+        self._families: Mapping[int, str] = {}
+        self._finder = ThreadPoolExecutor(1, "boards")
 
-    def board(self, key: BoardKey) -> Board:
-        """Return a board with every vote committed before the call."""
-        with self._database.read() as connection:
-            mark = _mark(connection)
-            with self._lock:
-                kept = self._kept.get(key)
-            if kept and kept[0] == mark:
-                return kept[1]
-            board = _board(connection, key)
+    def close(self) -> None:
+        """Finish what is being found out, and find out nothing more."""
+        self._finder.shutdown(cancel_futures=True)
+
+    def choose(
+        self, source: object, images: object, family: object = None, since: object = None, until: object = None
+    ) -> BoardChoice | None:
+        """Return the board of these names, at first the newest source's single images; None while there is no source.
+
+        `images` is "single" or "multiple", days are written as 2026-01-31. Raises BoardChoiceError for other days.
+        """
+        first, last = _day(since), _day(until)
+        if first and last and first > last:
+            raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
+        sources = self._items.sources()
+        if not sources:
+            return None
+        chosen = next((known for known in sources if known.name == source), sources[-1])
+        whole = BoardKey(chosen.id, images == "multiple")
+        with self._database.read() as connection, self._lock:
+            self._know_bank(connection)
+            voted = {self._families[code]: code for code in self._tally(connection, whole).voted_families()}
+        named = family if isinstance(family, str) and family in voted else None
+        key = BoardKey(chosen.id, whole.multi, voted[named] if named else None, first, last)
+        names = tuple(sorted(voted, key=str.casefold))
+        return BoardChoice(key, chosen.name, named, tuple(known.name for known in sources), names)
+
+    def board(self, key: BoardKey, patience: float = 0.0) -> Board:
+        """Return a board with every vote committed before the call (one of some days: within EVERY_SECONDS).
+
+        Where nothing was found out about it yet, wait for that so many seconds at most.
+        """
+        kept = self._keep(key)
+        made = self._board(key, kept)
+        if made.findings is None and patience and kept.finding is not None:
+            wait([kept.finding], patience)
+            made = self._board(key, kept)
+        return made
+
+    def history(self, key: BoardKey) -> History:
+        """Return the ratings of a board's models day by day."""
+        kept = self._keep(key)
+        with kept.turn:
+            if kept.history is None or time.monotonic() - kept.history.at > self._every:
+                with self._database.read() as connection:
+                    kept.history = _Dated(time.monotonic(), history_of(connection, key))
+            return kept.history.value
+
+    def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
+        """Return the ratings of a board's models by family, by its name; none before the board's findings are there."""
+        if made.findings is None:
+            return {}
+        kept = self._keep(made.key)
+        with kept.turn:
+            if kept.families is None or kept.families.findings is not made.findings:
+                kept.families = _ByFamily(made.findings, family_ratings(made.findings.tuples))
+            return {self._families[ratings.family]: ratings for ratings in kept.families.ratings}
+
+    # In the request.
+    def _keep(self, key: BoardKey) -> "_Kept":
+        """Return what is kept of a board, as the one last used; the longest unused is dropped."""
         with self._lock:
-            self._kept[key] = (mark, board)
-        return board
+            kept = self._kept.setdefault(key, _Kept())
+            self._kept.move_to_end(key)
+            if len(self._kept) > KEPT_BOARDS:
+                self._kept.popitem(last=False)
+            return kept
+
+    def _board(self, key: BoardKey, kept: "_Kept") -> Board:
+        with kept.turn:
+            self._count(key, kept)
+            basis = _Basis(kept.counts, self._entrants, kept.findings)
+            if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
+                kept.board, kept.basis = board(key, *basis, kept.board), basis
+            self._see_to_findings(key, kept)
+            return kept.board
+
+    def _count(self, key: BoardKey, kept: "_Kept") -> None:
+        """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
+        with self._database.read() as connection:
+            with self._lock:  # taken before the first statement, so that nobody reads an older state after a newer one
+                tally = self._tally(connection, key)
+                self._know_bank(connection)
+                version = tally.version
+                if version != kept.counted and not key.dated:
+                    kept.counts = tally.counts(key.family)
+            if version == kept.counted or (key.dated and time.monotonic() - kept.counted_at < self._every):
+                return
+            if key.dated:
+                kept.counts = counts_of_days(connection, key)
+            kept.counted, kept.counted_at = version, time.monotonic()
+
+    def _tally(self, connection: Connection, key: BoardKey) -> Tally:
+        """Return the win counts of a board's source and kind of images, with what changed since the last look."""
+        tally = self._tallies.setdefault((key.source, key.multi), Tally())
+        late = 0 if self._database.is_sqlite else LATE_SECONDS * 1_000_000
+        wanted = {"source": key.source, "multi": key.multi, "since": tally.seen - late}
+        tally.take(connection.execute(_CHANGED, wanted).all())
+        return tally
+
+    def _know_bank(self, connection: Connection) -> None:
+        version = counter(connection, BANK_VERSION)
+        if version != self._bank:
+            models = connection.execute(select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at))
+            self._entrants = {
+                row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
+            }
+            self._families = {row.id: row.name for row in connection.execute(select(FAMILY))}
+            self._bank = version
+
+    # Beside the requests.
+    def _see_to_findings(self, key: BoardKey, kept: "_Kept") -> None:
+        """Have findings made where there are none for these counts, if the last ones are old enough."""
+        with self._lock:
+            waiting = sum(1 for other in self._kept.values() if other.is_waiting)
+            if kept.counts is kept.found_for or not kept.counts.votes or kept.is_waiting or waiting >= WAITING:
+                return
+            if time.monotonic() - kept.found_at < self._every:
+                return
+            kept.found_at, kept.found_for = time.monotonic(), kept.counts
+            kept.finding = self._finder.submit(self._find_out, key, kept)
+            kept.finding.add_done_callback(_tell)
+
+    def _find_out(self, key: BoardKey, kept: "_Kept") -> None:
+        with self._database.read() as connection:
+            tuples, crowd = tuples_of(connection, key), crowd_of(connection, key)
+        if len(tuples.n):
+            kept.findings = find_out(tuples, crowd, kept.findings)
+        self._check(key)
+
+    def _check(self, key: BoardKey) -> None:
+        """Read all win counts anew where some changed unseen, as they do when the clock is set back."""
+        total = select(func.sum(WINS.c.n)).where(WINS.c.source_id == key.source, WINS.c.multi == key.multi)
+        with self._database.read() as connection, self._lock:
+            tally = self._tally(connection, key)
+            if (connection.scalar(total) or 0) != tally.votes:
+                tally.forget()
+                self._tally(connection, key)
 
 
-def _mark(connection: Connection) -> tuple:
-    """Return what changes whenever a board may: the votes, the undos and the models' names.
+class _Basis(NamedTuple):
+    """What a board is made of."""
 
-    The last vote's number alone would miss one that got its number earlier and commits later (PostgreSQL).
-    """
-    votes = (connection.scalar(select(func.max(VOTE.c.id))), connection.scalar(select(func.sum(WINS.c.n))))
-    undos = connection.scalar(select(func.count()).select_from(UNDO))
-    models = tuple(tuple(row) for row in connection.execute(select(MODEL.c.id, MODEL.c.display, MODEL.c.retired_at)))
-    return votes, undos, models
+    counts: Counts
+    entrants: Mapping[int, Entrant]
+    findings: Findings | None
 
 
-def _board(connection: Connection, key: BoardKey) -> Board:
-    order = counted_votes(VOTE.c.winner, VOTE.c.loser).order_by(VOTE.c.id)
-    of_board = select(BATTLE.c.id).join(ITEM, ITEM.c.id == BATTLE.c.item_id)
-    of_board = of_board.where(ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)
-    votes = connection.execute(order.where(VOTE.c.battle_id.in_(of_board))).all()
-    codes = sorted({code for vote in votes for code in vote})
-    index = {code: place for place, code in enumerate(codes)}
-    rated = elo([index[vote.winner] for vote in votes], [index[vote.loser] for vote in votes], len(codes))
-    wins = _wins(connection, key)
-    models = {row.id: row for row in connection.execute(select(MODEL))}
-    reference = next((code for code in codes if models[code].name == REFERENCE), None)
-    ranked = sorted(codes, key=lambda code: -rated.ratings[index[code]])
-    standings = tuple(
-        Standing(
-            rank=rank,
-            model=models[code].display,
-            elo=rated.ratings[index[code]],
-            votes=sum(n for pair, n in wins.items() if code in pair),
-            win_rate=_win_rate(wins, code, reference),
-            reference_votes=_met(wins, code, reference),
-            retired=models[code].retired_at is not None,
-        )
-        for rank, code in enumerate(ranked, 1)
-    )
-    return Board(key, len(votes), standings)
+class _Dated(NamedTuple):
+    at: float
+    value: History
 
 
-def _wins(connection: Connection, key: BoardKey) -> dict[tuple[int, int], int]:
-    """Return how often each model beat each other: {(winner, loser): n}."""
-    of_board = (WINS.c.source_id == key.source) & (WINS.c.multi == key.multi)
-    query = select(WINS.c.winner, WINS.c.loser, func.sum(WINS.c.n).label("n")).where(of_board)
-    rows = connection.execute(query.group_by(WINS.c.winner, WINS.c.loser))
-    return {(row.winner, row.loser): int(row.n) for row in rows if row.n}
+class _ByFamily(NamedTuple):
+    findings: Findings
+    ratings: tuple[FamilyRatings, ...]
 
 
-def _met(wins: dict[tuple[int, int], int], code: int, reference: int | None) -> int:
-    if reference is None or code == reference:
-        return 0
-    return wins.get((code, reference), 0) + wins.get((reference, code), 0)
+_NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
 
 
-def _win_rate(wins: dict[tuple[int, int], int], code: int, reference: int | None) -> float | None:
-    met = _met(wins, code, reference)
-    return wins.get((code, reference), 0) / met if met and reference is not None else None
+@dataclass(eq=False)
+class _Kept:
+    """What is kept of one board."""
+
+    turn: Lock = field(default_factory=Lock)
+    """Held by whoever computes for this board, so that others wait for the result."""
+    counts: Counts = _NOTHING
+    counted: int = -1
+    """The tally's version that the counts are of."""
+    counted_at: float = -math.inf
+    board: Board | None = None
+    basis: _Basis = _Basis(_NOTHING, {}, None)
+    findings: Findings | None = None
+    found_for: Counts | None = None
+    found_at: float = -math.inf
+    finding: "Future[None] | None" = None
+    history: _Dated | None = None
+    families: _ByFamily | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether findings are on their way."""
+        return self.finding is not None and not self.finding.done()
+
+
+def _day(text: object) -> date | None:
+    """Read a day; raises BoardChoiceError for what is none."""
+    if not isinstance(text, str) or not text.strip():
+        return None
+    try:
+        day = date.fromisoformat(text.strip()[:10])
+    except ValueError as error:
+        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.") from error
+    if not 1970 <= day.year < 9999:
+        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
+    return day
+
+
+def _tell(finding: "Future[None]") -> None:
+    """Log what kept a board's findings from being made."""
+    if not finding.cancelled() and (error := finding.exception()) is not None:
+        log.error("a board's intervals could not be computed", exc_info=error)

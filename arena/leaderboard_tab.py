@@ -1,77 +1,117 @@
-"""The leaderboard tab: one board of one source, single- or multi-image."""
+"""The leaderboard tab: one board of one source, single- or multi-image, narrowed as asked, with its plots."""
 
-from html import escape
+import hashlib
+import json
 from typing import Any
 
 import gradio as gr
+from gradio.components.plot import PlotData
 
+from arena.board_plots import PLOTS
+from arena.boards import Board
 from arena.database import DatabaseError
-from arena.items import ItemBank
-from arena.leaderboard import Board, BoardKey, Leaderboard, Standing
+from arena.leaderboard import BoardChoice, BoardChoiceError, Leaderboard
+from arena.leaderboard_page import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
+from arena.plots import Figure
 
-SINGLE, MULTI = "Single image", "Multiple images"
+ALL_FAMILIES = "All families"
+IMAGES = [("Single image", "single"), ("Multiple images", "multiple")]
+PATIENCE_SECONDS = 1.5
+"""How long whoever opens a board waits for its intervals, so that it need not fill in before their eyes."""
+
+Updates = dict[Any, Any]
 
 
 class LeaderboardTab:
     """Components of the leaderboard tab as attributes, its handlers as methods."""
 
-    def __init__(self, leaderboard: Leaderboard, items: ItemBank) -> None:
+    def __init__(self, leaderboard: Leaderboard) -> None:
         self._leaderboard = leaderboard
-        self._items = items
         with gr.Row(elem_id="board-choice"):
-            self.source = gr.Dropdown([], label="Items", elem_id="board-source")
-            self.images = gr.Radio([SINGLE, MULTI], value=SINGLE, label="Images", elem_id="board-images")
-        self.board = gr.HTML(elem_id="board")
+            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=180)
+            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=280)
+            self.family = gr.Dropdown(
+                [ALL_FAMILIES], value=ALL_FAMILIES, label="Family", elem_id="board-family", min_width=180
+            )
+            days = {"include_time": False, "type": "string", "min_width": 150}
+            self.since = gr.DateTime(label="From (UTC day)", elem_id="board-since", **days)
+            self.until = gr.DateTime(label="To (UTC day)", elem_id="board-until", **days)
+        gr.HTML(SEARCH, padding=False)
+        self.board = gr.HTML(elem_id="board", padding=False)
+        gr.HTML(MEANINGS, padding=False)
+        self.plot_name = gr.Radio(list(PLOTS), label="Plot", elem_id="board-plots")
+        self.plot = gr.Plot(show_label=False, visible=False, elem_id="board-plot")
+        self.note = gr.HTML(elem_id="board-note", padding=False)
+        self.seen = gr.Textbox(visible="hidden", elem_id="board-seen")
+        self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read anew whenever it is opened."""
-        gr.on(
-            [tab.select, self.source.input, self.images.input],
-            self.on_open,
-            [self.source, self.images],
-            [self.source, self.board],
-            queue=False,
-            api_visibility="private",
-            show_progress="hidden",
-        )
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is looked at."""
+        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
+        # Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
+        settings["preprocess"] = False
+        chosen = [self.source, self.images, self.family, self.since, self.until]
+        table = [self.source, self.family, self.board, self.seen]
+        plots = [self.plot, self.note]
+        narrowed = [self.source.input, self.images.input, self.family.input, self.since.change, self.until.change]
+        gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **settings)
+        self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **settings)
+        self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **settings)
 
-    def on_open(self, source: object, images: object) -> dict[Any, Any]:
-        """Show the chosen board, at first the newest source's."""
+    def on_open(
+        self, source: object, images: object, family: object, since: object, until: object, plot: object
+    ) -> Updates:
+        """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
         try:
-            sources = self._items.sources()
-            chosen = next((known for known in sources if known.name == source), sources[-1] if sources else None)
-            if chosen is None:
-                return {self.board: '<p class="empty">There are no items yet, so there is no board.</p>'}
-            board = self._leaderboard.board(BoardKey(chosen.id, images == MULTI))
-        except DatabaseError as error:
-            return {self.board: f'<p class="problem">{escape(str(error))}</p>'}
-        names = [known.name for known in sources]
-        return {self.source: gr.update(choices=names, value=chosen.name), self.board: board_html(board, chosen.name)}
+            choice = self._leaderboard.choose(source, images, family, since, until)
+            if choice is None:
+                return {self.board: NO_SOURCE}
+            board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
+            return {**self._shown(board, choice), **self._plotted(board, plot)}
+        except (BoardChoiceError, DatabaseError) as error:
+            return {self.board: problem_html(str(error))}
+
+    def on_plot(
+        self, source: object, images: object, family: object, since: object, until: object, plot: object
+    ) -> Updates:
+        """Show a plot of the chosen board."""
+        try:
+            choice = self._leaderboard.choose(source, images, family, since, until)
+            board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
+            return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
+        except (BoardChoiceError, DatabaseError) as error:
+            return {self.note: problem_html(str(error))}
+
+    def on_refresh(
+        self, source: object, images: object, family: object, since: object, until: object, seen: object
+    ) -> Updates:
+        """Show the board again if it has changed; while it cannot be read, what is shown stays."""
+        try:
+            choice = self._leaderboard.choose(source, images, family, since, until)
+            shown = self._shown(self._leaderboard.board(choice.key), choice) if choice else {}
+        except (BoardChoiceError, DatabaseError):
+            shown = {}
+        return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
+
+    def _shown(self, board: Board, choice: BoardChoice) -> Updates:
+        html = board_html(board, choice)
+        families = [ALL_FAMILIES, *choice.families]
+        return {
+            self.source: gr.update(choices=list(choice.sources), value=choice.source),
+            self.family: gr.update(choices=families, value=choice.family or ALL_FAMILIES),
+            self.board: html,
+            self.seen: hashlib.sha256(html.encode()).hexdigest()[:16],
+        }
+
+    def _plotted(self, board: Board, plot: object) -> Updates:
+        """Return the plot of this name; none for any other, and for a board without votes."""
+        if not isinstance(plot, str) or plot not in PLOTS or not board.votes:
+            return {self.plot: gr.update(visible=False), self.note: ""}
+        figure = PLOTS[plot](board, self._leaderboard)
+        return {self.plot: gr.update(value=_drawn(figure), visible=True), self.note: note_html(figure.note)}
 
 
-def board_html(board: Board, source: str) -> str:
-    """Return a board as a table."""
-    kind = "multiple images" if board.key.multi else "single image"
-    if not board.standings:
-        return f'<p class="empty">No votes yet on {escape(source)}, {kind}. Vote, and this board begins.</p>'
-    rows = "".join(map(_row, board.standings))
-    votes = "1 vote" if board.votes == 1 else f"{board.votes:,} votes"
-    return (
-        f'<div class="board"><table><caption>{escape(source)}, {kind}: {votes}</caption><thead><tr>'
-        '<th scope="col">Rank</th><th scope="col" class="name">Model</th><th scope="col">Elo</th>'
-        '<th scope="col">Votes</th><th scope="col">Win rate vs. reference</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-        '<p class="note">Elo as VisIT-Bench computes it: one pass over the votes in their order, K=4, scale 400, '
-        "starting at 1000. With few votes it says little.</p>"
-    )
-
-
-def _row(standing: Standing) -> str:
-    rate = (
-        "–" if standing.win_rate is None else f"{standing.win_rate:.2%} <small>(n={standing.reference_votes})</small>"
-    )
-    retired = " <small>(retired)</small>" if standing.retired else ""
-    return (
-        f'<tr><td>{standing.rank}</td><th scope="row" class="name">{escape(standing.model)}{retired}</th>'
-        f"<td>{standing.elo:.0f}</td><td>{standing.votes:,}</td><td>{rate}</td></tr>"
-    )
+def _drawn(figure: Figure) -> PlotData:
+    """Return a figure as Gradio sends Plotly's: plotly.js in the browser draws, and nothing needs Plotly here."""
+    drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
+    return PlotData(type="plotly", plot=drawing)

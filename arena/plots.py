@@ -23,6 +23,7 @@ _SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
 _COUNTS = [[0.0, "#f7f5f2"], [1.0, "#3f4db8"]]
 _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10}
 _ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 140, 4000
+_MOST_LETTERS = 24
 
 
 class PlotsError(RuntimeError):
@@ -68,7 +69,7 @@ def interval_figure(bars: Sequence[Bar], note: str) -> Figure:
         "marker": {"color": _BLUE, "size": 8},
         "hovertemplate": "%{y}: %{x:.0f}<extra></extra>",
     }
-    return Figure("Ratings with intervals", note, (trace,), _layout(len(shown), "rating"))
+    return Figure("Ratings with intervals", note, (trace,), _layout([model for model, _, _, _ in shown]))
 
 
 def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
@@ -76,7 +77,7 @@ def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
     trace = _heat_map(models, chances, "%{y} beats %{x}: %{z:.1%}<extra></extra>")
     trace |= {"zmin": 0, "zmax": 1, "colorscale": _SHADES, "colorbar": {**_LEGEND, "tickformat": ".0%"}}
     note = "Bradley-Terry's predicted share of wins of the model on the left against the one below."
-    return Figure("Predicted win rates", note, (trace,), _layout(len(models), None))
+    return Figure("Predicted win rates", note, (trace,), _layout(models, models))
 
 
 def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
@@ -85,7 +86,7 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
     trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
     return Figure(
-        "Battles", "How often two models met, in either order; blank: never.", (trace,), _layout(len(models), None)
+        "Battles", "How often two models met, in either order; blank: never.", (trace,), _layout(models, models)
     )
 
 
@@ -102,7 +103,7 @@ def history_figure(days: Sequence[str], lines: Sequence[Line]) -> Figure:
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": label,
+            "name": escape(_short(line.model)),
             "x": list(days),
             "y": list(line.ratings),
             "hovertemplate": f"{label.replace('%', '&#37;')}, %{{x}}: %{{y:.0f}}<extra></extra>",
@@ -149,7 +150,7 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
         "Ratings from the votes on one family's items alone, each family with a mean of its own; hover for the "
         "interval and the votes. Blank: too few votes, or no battles that link the model with most others."
     )
-    return Figure("Ratings by family", note, (trace,), _layout(len(families), None))
+    return Figure("Ratings by family", note, (trace,), _layout(families, models))
 
 
 def page(title: str, figures: Iterable[Figure]) -> str:
@@ -193,16 +194,26 @@ def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, An
     return {"type": "heatmap", "x": labels, "y": labels, "z": cells, "hovertemplate": hover, "hoverongaps": False}
 
 
-def _layout(rows: int, x_title: str | None) -> dict[str, Any]:
-    """Return the frame of a plot with a row for each model, and where the x axis has no title, a column too."""
-    names = {"type": "category", "tickangle": 90, "dtick": 1} if x_title is None else {"title": {"text": x_title}}
-    frame = _FRAME_PIXELS if x_title else 2 * _FRAME_PIXELS
+def _layout(rows: Sequence[str], columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the frame of a plot with a name for each row, and for each column where these are not ratings."""
+    x_axis = {"title": {"text": "rating"}} if columns is None else {"tickangle": 90, **_names(columns)}
+    frame = _FRAME_PIXELS if columns is None else 2 * _FRAME_PIXELS
     return {
-        "height": min(frame + _ROW_PIXELS * max(rows, 4), _MOST_PIXELS),
+        "height": min(frame + _ROW_PIXELS * max(len(rows), 4), _MOST_PIXELS),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
-        "xaxis": {"automargin": True, **names},
-        "yaxis": {"autorange": "reversed", "automargin": True, "type": "category", "dtick": 1},
+        "xaxis": {"automargin": True, **x_axis},
+        "yaxis": {"autorange": "reversed", "automargin": True, **_names(rows)},
     }
+
+
+def _names(names: Sequence[str]) -> dict[str, Any]:
+    """Return an axis of names; long ones are shortened beside it and whole on hover."""
+    labels = {"tickmode": "array", "tickvals": _labels(names), "ticktext": _labels(map(_short, names))}
+    return {"type": "category", **labels}
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS // 2]}…{name[-_MOST_LETTERS // 2 + 1 :]}"
 
 
 def _labels(models: Iterable[str]) -> list[str]:

@@ -1,11 +1,13 @@
-"""The commands `rate` and `votes`: files of votes to boards, and from one format to another, without a database."""
+"""The commands `rate` and `votes`: votes to boards, and from one format to another; files need no database."""
 
 import argparse
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 from arena.bradley_terry import PRIOR, ConvergenceError
+from arena.exchange.battles import Battles
 from arena.exchange.files import FORMAT_NAMES, read, write
 from arena.plots import PlotsError
 from arena.rating_files import write_report
@@ -45,10 +47,15 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
     """Write votes in a format that others read, and say what has no place in it."""
-    battles = read(arguments.file)
+    battles = read(arguments.file) if arguments.file else _live_votes(arguments.source)
     lost = write(battles, arguments.out, arguments.format)
     yield f"votes: {len(battles):,}, format: {arguments.format}, written to {arguments.out}"
     yield from (*battles.notices, *lost)
+
+
+def _live_votes(source: str | None) -> Battles:
+    """Return this arena's own votes; the database's rooms are entered for these alone, files do without."""
+    return importlib.import_module("arena.live_votes").live_votes(source)
 
 
 def add_rate(group: argparse.ArgumentParser) -> None:
@@ -75,9 +82,10 @@ def add_votes(group: argparse.ArgumentParser) -> None:
     imported.add_argument("--format", choices=FORMAT_NAMES, help="told from the content if left out")
     imported.add_argument("--out", type=Path, required=True)
     imported.set_defaults(command=import_votes)
-    exported = votes.add_parser("export", help="a file of votes to the format of others")
-    exported.add_argument("file", type=Path)
-    exported.add_argument("--format", choices=FORMAT_NAMES, required=True)
+    exported = votes.add_parser("export", help="this arena's votes, or a file of votes, to a format that others read")
+    exported.add_argument("file", type=Path, nargs="?", help="left out: the votes of this arena")
+    exported.add_argument("--source", help="whose items this arena's votes are on; may be left out if there is one")
+    exported.add_argument("--format", choices=FORMAT_NAMES, default="stereoscope")
     exported.add_argument("--out", type=Path, required=True)
     exported.set_defaults(command=export_votes)
 

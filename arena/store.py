@@ -69,7 +69,6 @@ _LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
 _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
 
 
-
 class Ballot(NamedTuple):
     """A choice as a voter sends it; `terms` is the version of the terms that the page showed."""
 
@@ -97,7 +96,8 @@ class Store:
         # Built once: building a statement costs more than running it.
         self._insert_once = database.insert(VOTE).on_conflict_do_nothing().returning(VOTE.c.id)
         tally = database.insert(WINS)
-        counted = {"n": WINS.c.n + tally.excluded.n}
+        counted = {"n": WINS.c.n + tally.excluded.n, "left_n": WINS.c.left_n + tally.excluded.left_n}
+        counted["changed_at"] = tally.excluded.changed_at
         self._add_to_tally = tally.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
 
     def voter(self, cookie_hash: str) -> int:
@@ -300,8 +300,8 @@ class Store:
         """Keep the win counts of the boards in the vote's own transaction."""
         winner, loser = _winner_and_loser(row, choice)
         board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}
-        values = {**board, "winner": winner, "loser": loser, "n": by}
-        connection.execute(self._add_to_tally, values)
+        counts = {"n": by, "left_n": by if choice == "a" else 0, "changed_at": now()}
+        connection.execute(self._add_to_tally, {**board, "winner": winner, "loser": loser, **counts})
 
 
 def _of_id(battle: int) -> Select:

@@ -44,6 +44,18 @@ def test_a_winner_of_ten_in_eleven_stands_400_points_above():
     assert bradley_terry(fit.wins, 0, settings=EloSettings(scale=200, start=0)).ratings == pytest.approx([100, -100])
 
 
+@pytest.mark.parametrize("prior", [0, 0.5])
+def test_where_the_fit_begins_saves_steps_and_changes_nothing(prior):
+    wins = win_matrix(even_votes(5, 20, 5000))
+    before = bradley_terry(wins, prior)
+    wins[3, 4] += 1
+    fit, far = bradley_terry(wins, prior), bradley_terry(wins, prior, start=np.linspace(-3, 3, 20))
+    near = bradley_terry(wins, prior, start=before.strengths)
+    assert near.ratings == pytest.approx(fit.ratings, abs=1e-6)
+    assert far.ratings == pytest.approx(fit.ratings, abs=1e-6)
+    assert near.steps < fit.steps
+
+
 def test_the_prior_is_a_tied_game_with_a_phantom_of_mean_strength():
     wins = wins_of((0, 1, 5), (1, 2, 3), (2, 0, 1), (0, 2, 4), models=3)
     prior = 0.7

@@ -1,22 +1,35 @@
 """Leaderboards: what the paper's Table 3 prints comes out of its votes; nothing is mixed, missed or counted twice."""
 
 import random
-from collections import Counter
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
 
+import numpy as np
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, inspect, text, update
 
-from arena.ballots import BATTLE, VOTE, VOTER, WINS
-from arena.database import Database, now
+from arena.__main__ import main
+from arena.ballots import VOTE, WINS
+from arena.boards import FLOOR, ORDERS, SEED, SETTLED, Board, BoardKey, Standing
+from arena.bradley_terry import Status, bradley_terry, win_matrix
+from arena.clusters import pair_clusters
+from arena.database import META, Database, now
+from arena.exchange.files import read
 from arena.intake import Intake
-from arena.items import ITEM, ItemBank
-from arena.leaderboard import Board, BoardKey, Leaderboard, Standing
+from arena.intervals import intervals, ranks, wilson
+from arena.items import ItemBank
+from arena.leaderboard import BoardChoiceError, Leaderboard
+from arena.ratings import Votes, coded, decided
 from arena.records import REFERENCE, Battle
+from arena.resampling import bootstrap, elo_orders
 from arena.store import Draw, Store
 from tests.conftest import drafts, new_postgresql_database
-from tests.test_ratings import published_elo
+from tests.planting import Planted, plant
 
 SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
+PATIENCE = 60.0
 
 # Table 3: matches, then wins and battles against the reference (its percentages times n).
 TABLE_3_SINGLE = {
@@ -56,11 +69,28 @@ class Poll:
         voter, battle = self.serve(winner, loser, item)
         return voter, self.store.vote(voter, battle.token, "a", "1")
 
-    def board(self, key: BoardKey = SINGLE) -> Board:
-        return Leaderboard(self.database).board(key)
+    def board(self, key: BoardKey = SINGLE, patience: float = 0.0) -> Board:
+        """Return a board as a leaderboard that knows nothing yet makes it."""
+        fresh = Leaderboard(self.database)
+        try:
+            return fresh.board(key, patience)
+        finally:
+            fresh.close()
 
-    def lines(self, key: BoardKey = SINGLE) -> dict[str, Standing]:
-        return {standing.model: standing for standing in self.board(key).standings}
+    def lines(self, key: BoardKey = SINGLE, patience: float = 0.0) -> dict[str, Standing]:
+        return {standing.model: standing for standing in self.board(key, patience).standings}
+
+
+def plain(board: Board) -> tuple:
+    """Return what a board says before anything is found out beside it."""
+    return board.votes, [
+        (line.model, line.votes, line.rating and round(line.rating.value, 6), line.win_rate, line.left, line.retired)
+        for line in board.standings
+    ]
+
+
+def wins_and_losses(one: str, other: str, wins: int, losses: int, item: int = 1) -> list[Planted]:
+    return [Planted(item, one, other)] * wins + [Planted(item, other, one, left=False)] * losses
 
 
 @pytest.fixture
@@ -80,7 +110,7 @@ def degrees_to_pairs(left: dict[str, int]) -> list[tuple[str, str]]:
     left, pairs = dict(left), []
     while any(left.values()):
         one, other = sorted(left, key=lambda name: -left[name])[:2]
-        pairs.append((one, other))
+        pairs.append((one, other) if len(pairs) % 2 else (other, one))
         left[one] -= 1
         left[other] -= 1
     assert set(left.values()) == {0}
@@ -97,30 +127,6 @@ def table_votes(table: dict[str, tuple[int, int, int, str]]) -> list[tuple[str, 
     return votes
 
 
-def plant(database: Database, item: int, votes: list[tuple[str, str]]) -> None:
-    """Put battles with their votes straight into the tables, each by a voter of its own, the winner on side A."""
-    bank = ItemBank(database)
-    models = {model.name: code for code, model in enumerate(bank.models(), 1)}
-    answers = {one.model: one.answer for one in bank.bank().items[item].contestants}
-    with database.write() as connection:
-        board = connection.execute(
-            select(ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id).where(ITEM.c.id == item)
-        ).one()
-        first = connection.execute(select(func.count()).select_from(VOTER)).scalar_one() + 1
-        for number, (winner, loser) in enumerate(votes, first):
-            won, lost = models[winner], models[loser]
-            connection.execute(insert(VOTER).values(id=number, cookie_hash=f"planted {number}", since=now()))
-            battle = {"id": number, "token": f"planted {number}", "voter_id": number, "item_id": item}
-            pair = {"model_low": min(won, lost), "model_high": max(won, lost), "low_is_a": won < lost}
-            sides = {"answer_a": answers[won], "answer_b": answers[lost], "served_at": now()}
-            connection.execute(insert(BATTLE).values(**battle, **pair, **sides))
-            vote = {"battle_id": number, "attempt": 1, "voter_id": number, "winner": won, "loser": lost}
-            connection.execute(insert(VOTE).values(**vote, choice="a", voted_at=now(), terms="1"))
-        for (winner, loser), n in Counter(votes).items():
-            won, lost = models[winner], models[loser]
-            connection.execute(insert(WINS).values(**board._mapping, winner=won, loser=lost, n=n))
-
-
 def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     """Plant votes with the paper's totals: matches, win rates and n are as it prints them."""
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
@@ -128,64 +134,142 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
     Intake(database).add_items("VisIT-Bench", "visit", drafts(1, (*TABLE_3_SINGLE, REFERENCE)))
     Intake(database).add_items("VisIT-Bench", "visit", drafts(2, (*TABLE_3_MULTI, REFERENCE), images=2)[1:])
-    plant(database, 1, single)
-    plant(database, 2, multi)
+    plant(database, [Planted(1, *vote) for vote in single] + [Planted(2, *vote) for vote in multi])
+    poll = Poll(database)
     for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):
-        board = Leaderboard(database).board(key)
-        lines = {standing.model: standing for standing in board.standings}
-        assert board.votes == len(votes)
-        assert sum(standing.votes for standing in board.standings) == 2 * len(votes)
-        for model, (printed_matches, _, met, printed_rate) in table.items():
+        board = poll.board(key, PATIENCE)
+        lines = {line.model: line for line in board.standings}
+        assert (board.votes, len(board.groups)) == (len(votes), 1)
+        assert sum(line.votes for line in board.standings) == 2 * len(votes)
+        for model, (printed_matches, wins, met, printed_rate) in table.items():
             line = lines[model]
-            assert (line.votes, line.reference_votes, f"{line.win_rate:.2%}") == (printed_matches, met, printed_rate)
-        assert lines[REFERENCE].votes == matches
-        assert (lines[REFERENCE].win_rate, lines[REFERENCE].reference_votes) == (None, 0)
-        elo = published_elo([(winner, loser, "model_a") for winner, loser in votes])
-        assert {model: line.elo for model, line in lines.items()} == pytest.approx(elo, abs=1e-9)
-        assert sum(line.elo for line in board.standings) == pytest.approx(1000 * len(lines))
-        ranked = sorted(elo, key=lambda model: -elo[model])
-        assert [(line.rank, line.model) for line in board.standings] == list(enumerate(ranked, 1))
-        assert ranked[0] == REFERENCE
+            assert (line.votes, line.win_rate[:2]) == (printed_matches, (wins, met))
+            assert f"{line.win_rate.value:.2%}" == printed_rate
+        assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
+        check_ratings(board, votes)
+        assert board.standings[0].model == REFERENCE
     database.close()
+
+
+def check_ratings(board: Board, votes: list[tuple[str, str]]) -> None:
+    """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes in any order."""
+    names, (won, lost) = coded(*zip(*votes, strict=True))
+    columns = decided(won, lost, len(names))
+    fit = bradley_terry(win_matrix(columns))
+    on_one_item = Votes(columns.a, columns.b, columns.outcome, len(names), np.zeros(len(votes), int))
+    found, place = intervals(fit, on_one_item, "tuple"), {name: code for code, name in enumerate(names)}
+    rank = ranks(fit, found)
+    drawn = bootstrap(fit, pair_clusters(on_one_item, "tuple"), 1000, SEED).rank_bounds()
+    elo = elo_orders(columns, ORDERS, 1).median
+    for line in board.standings:
+        at = place[line.model]
+        assert line.rating == pytest.approx((fit.ratings[at], found.low[at], found.high[at]), abs=1e-6)
+        assert line.rank.value == rank[at]
+        assert line.rank.low == pytest.approx(min(rank[at], drawn.low[at]), abs=1)
+        assert line.rank.high == pytest.approx(max(rank[at], drawn.high[at]), abs=1)
+        assert line.elo.low <= line.elo.value <= line.elo.high
+        assert line.elo.value == pytest.approx(elo[at], abs=8), "the median over other orders is about the same"
+    ratings = [line.rating.value for line in board.standings]
+    assert ratings == sorted(ratings, reverse=True)
 
 
 # What is counted
 
 
 def test_without_votes_a_board_is_empty(poll):
-    for key in (SINGLE, MULTI, BoardKey(99, False)):
-        assert poll.board(key) == Board(key, 0, ())
+    for key in (SINGLE, MULTI, BoardKey(99, False), BoardKey(1, False, 77), BoardKey(1, False, None, date(2026, 1, 1))):
+        board = poll.board(key, PATIENCE)
+        assert (board.votes, board.groups, board.left, board.findings) == (0, (), None, None)
 
 
-def test_one_vote_makes_a_board_of_two(poll):
+def test_one_vote_makes_a_board_of_two_without_numbers(poll):
     poll.vote("m2", "m1")
-    board = poll.board()
-    assert board.votes == 1
-    assert [(line.rank, line.model, line.elo, line.votes) for line in board.standings] == [
-        (1, "m2", 1002, 1),
-        (2, "m1", 998, 1),
-    ]
-    assert {(line.win_rate, line.reference_votes, line.retired) for line in board.standings} == {(None, 0, False)}
+    board = poll.board(patience=PATIENCE)
+    assert (board.votes, board.findings.clusters) == (1, 1)
+    for line in board.standings:
+        assert (line.votes, line.trust) == (1, "too few votes")
+        assert (line.rank, line.rating, line.elo, line.win_rate, line.mean_win_rate, line.left) == (None,) * 6
+        assert not line.retired
+
+
+def test_numbers_begin_at_the_floor_and_settle(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", FLOOR // 2, FLOOR - FLOOR // 2 - 1))
+    assert {line.rating for line in poll.board(patience=PATIENCE).standings} == {None}
+    plant(poll.database, wins_and_losses("m1", "m2", 1, 0))
+    lines = poll.lines(patience=PATIENCE)
+    assert {line.trust for line in lines.values()} == {"provisional"}
+    assert all(None not in (line.rank, line.rating, line.rating.low, line.elo) for line in lines.values())
+    plant(poll.database, wins_and_losses("m1", "m2", SETTLED - FLOOR, 0))
+    assert {line.trust for line in poll.board().standings} == {"settled"}
+
+
+def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", 40, 0) + wins_and_losses("m2", "m3", 20, 20))
+    plant(poll.database, wins_and_losses(REFERENCE, "m3", 40, 0))
+    lines = poll.lines(patience=PATIENCE)
+    assert {model: line.status for model, line in lines.items()} == {
+        "m1": Status.UNBEATEN,
+        "m2": Status.RATED,
+        "m3": Status.RATED,
+        REFERENCE: Status.UNBEATEN,
+    }
+    assert lines["m1"].trust == lines[REFERENCE].trust == "provisional"
+    assert all(abs(bound) < 5000 for line in lines.values() for bound in line.rating)
+    assert lines["m2"].rating.high > 1200 and lines["m2"].trust == "provisional", "all its votes are on two tuples"
+    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {"settled"}
+
+
+def test_models_that_never_met_are_not_ranked_against_each_other(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15))
+    board = poll.board(patience=PATIENCE)
+    assert {frozenset(line.model for line in group) for group in board.groups} == {
+        frozenset({"m1", "m2"}),
+        frozenset({"m3", REFERENCE}),
+    }
+    for group in board.groups:
+        assert group[0].rank.value == 1
+        assert sum(line.rating.value for line in group) == pytest.approx(2000)
+        assert all(line.rank.high <= 2 for line in group)
+
+
+def test_a_model_seen_on_one_side_only_is_rated_as_any_other(poll):
+    plant(poll.database, [Planted(1, "m1", "m2", left=True)] * 20 + [Planted(1, "m2", "m1", left=False)] * 10)
+    lines = poll.lines(patience=PATIENCE)
+    assert lines["m1"].rating.value > 1000 > lines["m2"].rating.value
+    low, high = wilson(np.array([20]), np.array([30]))
+    assert lines["m1"].left == lines["m2"].left == (20, 30, low[0], high[0])
+
+
+def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):
+    for number in range(FLOOR + 2):
+        voter, battle = poll.serve("m1", "m2")
+        poll.store.vote(voter, battle.token, "b" if number % 3 == 0 else "a", "1")
+    again = poll.store.undo(voter, battle.token)
+    assert poll.board().left[:2] == (7, 11)
+    poll.store.vote(voter, again.token, "b", "1")
+    assert poll.board().left[:2] == (7, 12)
+    assert poll.lines()["m1"].left == poll.lines()["m2"].left == poll.board().left
 
 
 def test_the_win_rate_counts_battles_with_the_reference_only(poll):
     for winner, loser in [("m1", REFERENCE), (REFERENCE, "m1"), (REFERENCE, "m1"), ("m1", "m2"), ("m2", REFERENCE)]:
         poll.vote(winner, loser)
     lines = poll.lines()
-    assert (lines["m1"].win_rate, lines["m1"].reference_votes, lines["m1"].votes) == (1 / 3, 3, 4)
-    assert (lines["m2"].win_rate, lines["m2"].reference_votes, lines["m2"].votes) == (1.0, 1, 2)
-    assert (lines[REFERENCE].win_rate, lines[REFERENCE].reference_votes, lines[REFERENCE].votes) == (None, 0, 4)
+    assert (lines["m1"].win_rate[:2], lines["m1"].votes) == ((1, 3), 4)
+    assert (lines["m2"].win_rate[:2], lines["m2"].votes) == ((1, 1), 2)
+    assert lines["m2"].win_rate.low < 0.25 < lines["m2"].win_rate.high == 1, "one vote tells next to nothing"
+    assert (lines[REFERENCE].win_rate, lines[REFERENCE].votes) == (None, 4)
 
 
 def test_a_loser_of_all_has_a_win_rate_of_zero_not_of_none(poll):
     poll.vote(REFERENCE, "m1")
-    assert poll.lines()["m1"].win_rate == 0
+    assert poll.lines()["m1"].win_rate.value == 0
 
 
 def test_the_reference_is_known_by_what_it_is_not_by_its_shown_name(poll):
     Intake(poll.database).rename(REFERENCE, "Gold")
     poll.vote(REFERENCE, "m1")
-    assert poll.lines()["m1"].reference_votes == 1
+    assert poll.lines()["m1"].win_rate.votes == 1
     assert "Gold" in poll.lines()
 
 
@@ -194,7 +278,7 @@ def test_single_and_multiple_images_are_apart(poll):
     poll.vote("m3", "m1", item=2)
     assert set(poll.lines(SINGLE)) == {"m1", "m2"}
     assert set(poll.lines(MULTI)) == {"m1", "m3"}
-    assert (poll.lines(SINGLE)["m1"].elo, poll.lines(MULTI)["m1"].elo) == (1002, 998)
+    assert {line.votes for key in (SINGLE, MULTI) for line in poll.board(key).standings} == {1}
 
 
 def test_sources_are_apart(poll):
@@ -205,8 +289,7 @@ def test_sources_are_apart(poll):
     poll.vote("m2", "m1", item=3)
     demo = BoardKey(2, False)
     assert (poll.board(SINGLE).votes, poll.board(demo).votes) == (1, 2)
-    assert poll.lines(SINGLE)["m1"].rank == 1
-    assert poll.lines(demo)["m2"].rank == 1
+    assert [poll.lines(key)["m1"].votes for key in (SINGLE, demo)] == [1, 2]
 
 
 def test_open_skipped_and_undone_battles_are_not_counted(poll):
@@ -215,10 +298,10 @@ def test_open_skipped_and_undone_battles_are_not_counted(poll):
     poll.store.skip(voter, battle.token, "offensive")
     voter, battle = poll.vote("m1", "m2")
     again = poll.store.undo(voter, battle.token)
-    assert poll.board() == Board(SINGLE, 0, ())
+    assert plain(poll.board()) == (0, [])
     poll.store.vote(voter, again.token, "b", "1")
-    lines = poll.lines()
-    assert (lines["m2"].elo, lines["m2"].votes, lines["m1"].votes) == (1002, 1, 1)
+    assert {model: line.votes for model, line in poll.lines().items()} == {"m1": 1, "m2": 1}
+    assert poll.board().counts.wins.tolist() == [[0, 0], [1, 0]]
 
 
 def test_a_vote_counts_before_its_reveal_and_once_after_it(poll):
@@ -226,15 +309,22 @@ def test_a_vote_counts_before_its_reveal_and_once_after_it(poll):
     before = poll.board()
     poll.store.reveal(voter, battle.token)
     assert before.votes == 1
-    assert poll.board() == before
+    assert plain(poll.board()) == plain(before)
 
 
-def test_a_kept_board_shows_each_change_at_the_next_call(poll):
-    """One leaderboard through it all: what it keeps must never be old."""
-    kept = Leaderboard(poll.database)
+@pytest.fixture
+def kept(poll) -> Iterator[Leaderboard]:
+    """One leaderboard through a whole test, which looks into nothing more than once."""
+    opened = Leaderboard(poll.database, every=3600)
+    yield opened
+    opened.close()
+
+
+def test_a_kept_board_shows_each_change_at_the_next_call(poll, kept):
+    """What is kept must never be old."""
 
     def look() -> Board:
-        assert kept.board(SINGLE) == poll.board(SINGLE)
+        assert plain(kept.board(SINGLE)) == plain(poll.board(SINGLE))
         return kept.board(SINGLE)
 
     assert look().votes == 0
@@ -250,15 +340,224 @@ def test_a_kept_board_shows_each_change_at_the_next_call(poll):
     assert {line.model for line in look().standings} == {"New name", "m2"}
     Intake(poll.database).retire("m2")
     assert {line.model: line.retired for line in look().standings} == {"New name": False, "m2": True}
+    Intake(poll.database).add_items("test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8])
+    later = Poll(poll.database)
+    later._voters = 100
+    later.vote("new", "m1", item=max(later.items.bank().items))
+    assert look().votes == 3
 
 
-def test_boards_kept_side_by_side_do_not_mix(poll):
-    kept = Leaderboard(poll.database)
+def test_boards_kept_side_by_side_do_not_mix(poll, kept):
     poll.vote("m1", "m2", item=1)
     poll.vote("m2", "m1", item=2)
     for _ in range(2):
-        assert kept.board(SINGLE).standings[0].model == "m1"
-        assert kept.board(MULTI).standings[0].model == "m2"
+        assert kept.board(SINGLE).counts.wins.tolist() == [[0, 1], [0, 0]]
+        assert kept.board(MULTI).counts.wins.tolist() == [[0, 0], [1, 0]]
+
+
+def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    kept.board(SINGLE, PATIENCE)
+    board = kept.board(SINGLE)
+    assert board.findings is not None
+    with ThreadPoolExecutor(8) as visitors:
+        assert {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))} == {id(board)}
+        poll.vote("m1", "m3")
+        fresh = {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))}
+    assert len(fresh) == 1 and fresh != {id(board)}
+
+
+def test_the_longest_unused_board_is_dropped(poll, kept):
+    poll.vote("m1", "m2")
+    first = kept.board(SINGLE)
+    for day in range(70):
+        kept.board(BoardKey(1, False, None, date(2026, 1, 1) + timedelta(days=day)))
+    assert kept.board(SINGLE) is not first
+    assert plain(kept.board(SINGLE)) == plain(first)
+
+
+# What is found out beside the requests
+
+
+def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
+    board = Leaderboard(poll.database, every=0.5)
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    first = board.board(SINGLE, PATIENCE)
+    began = time.monotonic()
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 0))
+    second = board.board(SINGLE)
+    assert second.votes == 60 and second.standings[0].rating.value > first.standings[0].rating.value
+    assert second.findings is first.findings, "the last look is too fresh for another"
+    errors = [(line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)]
+    assert errors == pytest.approx([errors[0]] * 4), "the interval goes with the rating"
+    while board.board(SINGLE).findings is first.findings:
+        assert time.monotonic() - began < 20
+        time.sleep(0.02)
+    assert time.monotonic() - began > 0.3
+    assert board.board(SINGLE).findings.votes == 60
+    board.close()
+
+
+def test_a_model_that_came_after_the_last_look_waits_for_its_interval(poll, kept):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    kept.board(SINGLE, PATIENCE)
+    plant(poll.database, wins_and_losses("m3", "m1", 20, 20))
+    lines = {line.model: line for line in kept.board(SINGLE).standings}
+    assert (lines["m3"].rank, lines["m3"].elo, lines["m3"].rating.low) == (None, None, None)
+    assert None not in (lines["m3"].rating.value, lines["m1"].rank, lines["m1"].rating.low)
+
+
+def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
+    """Twenty tuples of five votes that agree: the interval is as wide as that of the tuples."""
+    Intake(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    votes = [Planted(item, *(("m1", "m2") if place % 2 else ("m2", "m1"))) for place, item in enumerate(items)]
+    plant(poll.database, [vote for vote in votes for _ in range(5)])
+    board = poll.board(patience=PATIENCE)
+    wide = board.standings[0].rating.high - board.standings[0].rating.low
+    assert (board.votes, board.findings.clusters) == (100, 20)
+    assert board.findings.crowd.items == 20
+    alone = bradley_terry(np.array([[0, 50], [50, 0.0]]))
+    columns = decided([0] * 50 + [1] * 50, [1] * 50 + [0] * 50, 2)
+    per_vote = intervals(alone, columns, "vote")
+    assert wide == pytest.approx((per_vote.high - per_vote.low)[0] * 5**0.5, rel=0.06)
+
+
+def test_who_voted_and_what_carries_the_first_place(poll):
+    Intake(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    votes = zip(wins_and_losses("m1", "m2", 12, 8), items, strict=True)
+    busy = [vote._replace(item=item, voter=min(5, place // 3)) for place, (vote, item) in enumerate(votes)]
+    plant(poll.database, busy)
+    findings = poll.board(patience=PATIENCE).findings
+    assert findings.crowd == (6, 5, 20)
+    assert findings.overturn == (poll.models["m1"], poll.models["m2"], 5), "12 - 5 < 8, and 12 - 4 is a draw"
+
+
+def test_win_counts_that_changed_unseen_are_found(poll):
+    """A clock that was set back stamps a change as older than those that were seen."""
+    board = Leaderboard(poll.database, every=0.0)
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
+    assert board.board(SINGLE, PATIENCE).votes == 5
+    with poll.database.write() as connection:
+        connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, changed_at=now() - timedelta(days=1)))
+    assert board.board(SINGLE).votes == 5
+    poll.vote("m1", "m3")
+    deadline = time.monotonic() + 20
+    while board.board(SINGLE).votes != 7:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    board.close()
+
+
+# Filters
+
+
+def test_a_board_of_one_family_counts_its_items_only(poll):
+    Intake(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 1, items["Counting"]))
+    plant(poll.database, wins_and_losses("m3", "m2", 2, 0, items["Color"]))
+    board = Leaderboard(poll.database)
+    choice = board.choose("test", "single", "Color")
+    assert (choice.family, choice.families) == ("Color", ("Color", "Counting")), "those with votes, and no others"
+    assert plain(board.board(choice.key))[0] == 2
+    assert {line.model for line in board.board(choice.key).standings} == {"m2", "m3"}
+    assert board.board(SINGLE).votes == 6
+    assert board.choose("test", "single", "Directions").family is None
+    assert board.board(choice.key, PATIENCE).findings.votes == 2
+    board.close()
+
+
+def test_a_board_of_some_days_counts_their_votes_only(poll):
+    midnight = datetime(2026, 3, 2, tzinfo=UTC)
+    moments = {0: midnight - timedelta(seconds=1), 1: midnight, 2: midnight + timedelta(hours=23, minutes=59)}
+    votes = [Planted(1, "m1", "m2", left=number % 2 == 0, at=at) for number, at in moments.items()]
+    plant(poll.database, [*votes, Planted(1, "m2", "m1", at=midnight + timedelta(days=1))])
+    board = Leaderboard(poll.database)
+
+    def votes_of(since: str, until: str) -> int:
+        return board.board(board.choose("test", "single", None, since, until).key).votes
+
+    assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [4, 2, 3]
+    assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [3, 1, 0]
+    day = board.board(board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE)
+    assert (day.counts.wins.tolist(), day.left[:2], day.findings.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
+    board.close()
+
+
+def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll):
+    board = Leaderboard(poll.database, every=0.5)
+    key = BoardKey(1, False, None, date(2020, 1, 1))
+    poll.vote("m1", "m2")
+    assert board.board(key).votes == 1
+    poll.vote("m1", "m2")
+    assert board.board(key).votes == 1
+    time.sleep(0.6)
+    assert board.board(key).votes == 2
+    board.close()
+
+
+def test_what_is_chosen_is_known_or_refused(poll, kept):
+    assert kept.choose(None, None).key == SINGLE
+    assert kept.choose("nothing", "multiple", 7, "", None).key == MULTI
+    assert kept.choose("test", "single", ["x"], " 2026-03-02 ", "2026-03-02").key.since == date(2026, 3, 2)
+    for since, until in (("yesterday", ""), ("", "2026-02-30"), ("2026-03-02", "2026-03-01"), ("0001-01-01", "")):
+        with pytest.raises(BoardChoiceError):
+            kept.choose("test", "single", None, since, until)
+
+
+def test_without_a_source_there_is_nothing_to_choose(database):
+    board = Leaderboard(database)
+    assert board.choose("", "single") is None
+    board.close()
+
+
+# Plots
+
+
+def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
+    start = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    coin = random.Random(5)
+    votes = []
+    for day in range(50):
+        for _ in range(3):
+            pair = coin.sample(["m1", "m2", "m3"], 2)
+            votes.append(Planted(1, *pair, at=start + timedelta(days=day)))
+    plant(poll.database, votes)
+    past = kept.history(SINGLE)
+    assert (past.days[0], past.days[-1], len(past.days)) == (start.date(), date(2026, 2, 19), 30)
+    assert np.isnan(past.ratings[0]).all(), "three votes are too few"
+    for at in (10, 29):
+        until = kept.board(BoardKey(1, False, None, None, past.days[at]))
+        ratings = {line.code: line.rating and line.rating.value for line in until.standings}
+        for code, rating in zip(past.codes, past.ratings[at], strict=True):
+            assert rating == pytest.approx(ratings[code], nan_ok=True)
+
+
+def test_ratings_by_family_are_those_of_its_board(poll, kept):
+    Intake(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    plant(poll.database, wins_and_losses("m1", "m2", 12, 8, items["Counting"]))
+    plant(poll.database, wins_and_losses("m3", "m2", 5, 15, items["Color"]) + wins_and_losses("m1", "m3", 2, 1))
+    board = kept.board(SINGLE, PATIENCE)
+    found = kept.family_ratings(board)
+    assert set(found) == {"Counting", "Color"}
+    for family in found:
+        of_family = kept.board(kept.choose("test", "single", family).key, PATIENCE)
+        lines = {line.code: line for line in of_family.standings}
+        for at, code in enumerate(board.findings.codes):
+            line, shown = lines.get(code), not np.isnan(found[family].ratings[at])
+            assert shown == (line is not None and line.rating is not None)
+            assert found[family].votes[at] == (line.votes if line else 0)
+            if shown:
+                assert line.rating == pytest.approx(
+                    (found[family].ratings[at], found[family].low[at], found[family].high[at])
+                )
+    assert kept.family_ratings(board) is not found and kept.family_ratings(poll.board()) == {}
+
+
+# Many at once
 
 
 def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
@@ -268,13 +567,14 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
     poll, kept = Poll(database), Leaderboard(database)
     voter, battle = poll.serve("m1", "m2")
     vote = {"battle_id": battle.id, "attempt": 1, "voter_id": voter, "choice": "a", "winner": 1, "loser": 2}
-    win = {"source_id": 1, "multi": False, "family_id": 1, "winner": 1, "loser": 2, "n": 1}
+    win = {"source_id": 1, "multi": False, "family_id": 1, "winner": 1, "loser": 2, "n": 1, "left_n": 1}
     with database.write() as slow:
         slow.execute(insert(VOTE).values(**vote, voted_at=now(), terms="1"))
-        slow.execute(insert(WINS).values(**win))
+        slow.execute(insert(WINS).values(**win, changed_at=now()))
         poll.vote("m2", "m1")
         assert kept.board(SINGLE).votes == 1
     assert kept.board(SINGLE).votes == 2
+    kept.close()
     database.close()
 
 
@@ -293,12 +593,58 @@ def test_random_votes_agree_with_a_recount(poll):
         winner, loser = coin.sample(sorted(poll.models), 2)
         poll.vote(winner, loser)
         votes.append((winner, loser))
-    lines = poll.lines()
-    assert {model: line.elo for model, line in lines.items()} == pytest.approx(
-        published_elo([(winner, loser, "model_a") for winner, loser in votes]), abs=1e-9
-    )
-    for model, line in lines.items():
-        assert line.votes == sum(model in vote for vote in votes)
-        met = [vote for vote in votes if set(vote) == {model, REFERENCE}]
-        assert line.reference_votes == len(met)
-        assert line.win_rate == (sum(winner == model for winner, _ in met) / len(met) if met else None)
+    board = poll.board(patience=PATIENCE)
+    check_ratings(board, votes)
+    for line in board.standings:
+        assert line.votes == sum(line.model in vote for vote in votes)
+        met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]
+        won = sum(winner == line.model for winner, _ in met)
+        assert (line.win_rate[:2] if line.win_rate else None) == ((won, len(met)) if met else None)
+        assert line.left.value == 1, "the winner stood on side A"
+
+
+def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
+    """The columns that version 2 brought are added, and filled from the votes."""
+    votes = [Planted(1, "m1", "m2")] * 3 + [Planted(1, "m1", "m2", left=False)] * 2 + [Planted(2, "m2", "m1")]
+    plant(poll.database, votes)
+    voter, battle = poll.vote("m1", "m2")
+    poll.store.undo(voter, battle.token)
+    before = [(plain(poll.board(key)), poll.board(key).left) for key in (SINGLE, MULTI)]
+    with poll.database.write() as connection:
+        connection.execute(text("DROP INDEX wins_changed"))
+        for column in ("left_n", "changed_at"):
+            connection.execute(text(f"ALTER TABLE wins DROP COLUMN {column}"))
+        connection.execute(update(META).where(META.c.name == "schema").values(value=1))
+    opened = Database(poll.database.url.render_as_string(hide_password=False))
+    later = Poll(opened)
+    assert [(plain(later.board(key)), later.board(key).left) for key in (SINGLE, MULTI)] == before
+    later._voters = 100
+    later.vote("m3", "m1")
+    assert later.board().votes == before[0][0][0] + 1
+    with opened.read() as connection:
+        assert "wins_changed" in {index["name"] for index in inspect(connection).get_indexes("wins")}
+    opened.close()
+
+
+def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, capsys):
+    """To JSON lines and to Parquet, and from both back to the same votes; sources are never mixed."""
+    monkeypatch.setenv("DATABASE_URL", poll.database.url.render_as_string(hide_password=False))
+    poll.vote("m1", "m2")
+    voter, battle = poll.serve("m3", REFERENCE, item=2)
+    poll.store.vote(voter, battle.token, "b", "1")
+    voter, battle = poll.vote("m2", "m1")
+    poll.store.undo(voter, battle.token)
+    files = [tmp_path / "votes.jsonl", tmp_path / "votes.parquet"]
+    for file in files:
+        assert main(["votes", "export", "--out", str(file)]) == 0
+        battles = read(file)
+        assert (battles.model_a, battles.model_b, battles.winner) == (("m1", "m3"), ("m2", REFERENCE), ("a", "b"))
+        assert (battles.images, battles.category, set(battles.blind)) == ((1, 2), ("Counting", "Color"), {True})
+        assert len(set(battles.voter)) == len(set(battles.conversation)) == 2
+        assert battles.time[0] <= battles.time[1] <= time.time()
+    assert main(["votes", "export", "--format", "fastchat-log", "--out", str(tmp_path / "log.json")]) == 0
+    Intake(poll.database).add_items("other", "folder", drafts(9, ("m1", "m2"))[8:])
+    assert main(["votes", "export", "--out", str(files[0])]) == 2
+    assert "'test', 'other'" in capsys.readouterr().err
+    assert main(["votes", "export", "--source", "other", "--out", str(files[0])]) == 0
+    assert len(read(files[0])) == 0

@@ -1,0 +1,67 @@
+// The leaderboard's table in the browser: sorted, searched, and kept up to date while it is looked at.
+(() => {
+  const SECONDS = 4;
+  let column = null, ascending = false;
+  const byId = (id) => document.getElementById(id);
+  const say = (text) => { const line = byId("board-said"); if (line) line.textContent = text; };
+  const isText = (name) => name === "model";
+  const rows = (table) => [...table.querySelectorAll("tbody tr:not(.group)")];
+  const value = (row, name) => row.querySelector(`.${name}`).dataset.value;
+
+  const before = (one, other) => {
+    const [a, b] = [value(one, column), value(other, column)];
+    if (a === "" || b === "") return (a === "") - (b === "");  // blanks stay last, either way
+    const order = isText(column) ? a.localeCompare(b) : Number(a) - Number(b);
+    return ascending ? order : -order;
+  };
+  const sort = (table) => {
+    if (!column) return;
+    for (const body of table.tBodies) {
+      body.append(...[...body.querySelectorAll("tr:not(.group)")].sort(before));
+    }
+    for (const head of table.querySelectorAll("thead th")) {
+      const chosen = head.querySelector("button").dataset.column === column;
+      head.setAttribute("aria-sort", chosen ? (ascending ? "ascending" : "descending") : "none");
+    }
+  };
+  const search = (table) => {
+    const words = (byId("board-search")?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const all = rows(table);
+    const fits = all.filter((row) => {
+      const name = value(row, "model").toLowerCase();
+      row.hidden = !words.every((word) => name.includes(word));
+      return !row.hidden;
+    });
+    for (const body of table.tBodies) {
+      const group = body.querySelector(".group");
+      if (group) group.hidden = !body.querySelector("tr:not(.group):not([hidden])");
+    }
+    say(words.length ? `${fits.length} of ${all.length} models` : "");
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("#board thead button");
+    if (!button) return;
+    const chosen = button.dataset.column;
+    ascending = chosen === column ? !ascending : isText(chosen) || chosen === "rank";
+    column = chosen;
+    sort(button.closest("table"));
+    say(`Sorted by ${button.textContent}, ${ascending ? "ascending" : "descending"}`);
+  });
+  document.addEventListener("input", (event) => {
+    const table = document.querySelector("#board table");
+    if (event.target.id === "board-search" && table) search(table);
+  });
+  // Gradio brings the old table to the new one's state, node by node; the mark goes with it, and tells that to us.
+  new MutationObserver(() => {
+    const table = document.querySelector("#board table:not([data-ordered])");
+    if (!table) return;
+    table.dataset.ordered = "yes";
+    sort(table);
+    if (byId("board-search")?.value) search(table);
+  }).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-ordered"] });
+  setInterval(() => {
+    const board = byId("board");
+    if (board?.offsetParent && !document.hidden) byId("board-refresh")?.click();
+  }, SECONDS * 1000);
+})();

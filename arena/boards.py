@@ -1,0 +1,400 @@
+"""Boards: win counts in, a line for each model out, with how far each number can be trusted.
+
+A rating is Bradley-Terry's with the stated prior. What takes longer than a request may (intervals, ranks over draws,
+Elo over orders) is a `Findings`, made beside the requests from the votes by (item, pair) tuple and joined to newer
+counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import isnan
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from arena.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
+from arena.clusters import PairClusters, pair_clusters
+from arena.fragility import fragility
+from arena.intervals import LEVEL, Bounds, cluster_intervals, ranks, wilson
+from arena.ratings import Codes, Floats, Votes
+from arena.resampling import EloOrders, bootstrap, elo_orders
+
+FLOOR = 10
+"""Votes under which a model gets no numbers but its counts."""
+SETTLED = 30
+"""Votes under which a model's numbers are provisional."""
+WIDE = 200.0
+"""Rating points to either side beyond which an interval makes a model's numbers provisional (odds of three to one)."""
+ROUNDS = 1000
+"""Draws of the bootstrap for the intervals of ranks."""
+ORDERS = 100
+"""Orders of the votes for Elo's median."""
+GROWTH = 0.01
+"""Share by which the votes have grown before Elo is drawn anew: its orders cost most, and move least."""
+POINTS_IN_TIME = 30
+SEED = 0
+_REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+Trust = Literal["settled", "provisional", "too few votes"]
+
+
+@dataclass(frozen=True)
+class BoardKey:
+    """Which votes a board counts; days are whole ones, UTC."""
+
+    source: int
+    multi: bool
+    family: int | None = None
+    since: date | None = None
+    until: date | None = None
+
+    @property
+    def dated(self) -> bool:
+        """Tell whether only some days count."""
+        return self.since is not None or self.until is not None
+
+
+class Entrant(NamedTuple):
+    """A model as a board knows it."""
+
+    display: str
+    retired: bool
+    is_reference: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Who beat whom how often: models x models, of models that played, by place."""
+
+    codes: tuple[int, ...]
+    """The models' codes, by place."""
+    wins: Floats
+    left: Floats
+    """Those wins that were won on the left."""
+
+    @property
+    def votes(self) -> int:
+        """Return the number of votes."""
+        return int(self.wins.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """The votes of a board summed up by what was judged: a row says that a model beat another n times on an item."""
+
+    codes: tuple[int, ...]
+    item: Codes
+    family: Codes
+    winner: Codes
+    """Places in `codes`, as are those of `loser`."""
+    loser: Codes
+    n: Codes
+
+    def one_by_one(self) -> Votes:
+        """Return every vote by itself."""
+        winner, loser = np.repeat(self.winner, self.n), np.repeat(self.loser, self.n)
+        return Votes(winner, loser, np.zeros(len(winner), np.int8), len(self.codes))
+
+    def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
+        """Return the (item, pair) tuples of these rows."""
+        winner, loser, n = self.winner[rows], self.loser[rows], self.n[rows].astype(np.float64)
+        won = np.zeros(len(n), np.int8)
+        return pair_clusters(Votes(winner, loser, won, len(self.codes), self.item[rows], weights=n), "tuple")
+
+
+class Crowd(NamedTuple):
+    """Who voted on what."""
+
+    voters: int
+    busiest: int
+    """Votes of the voter with most."""
+    items: int
+
+
+class Overturn(NamedTuple):
+    """The fewest votes found whose removal changes the first place, and whose it is, by code."""
+
+    leader: int
+    rival: int
+    votes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What was found out beside the requests about the votes of a board, by place in `codes`."""
+
+    codes: tuple[int, ...]
+    votes: int
+    clusters: int
+    errors: Floats
+    """Standard errors of the ratings, clustered by (item, pair) tuple."""
+    ranks: Bounds
+    elo: EloOrders
+    elo_votes: int
+    crowd: Crowd
+    overturn: Overturn | None
+    tuples: Tuples
+
+
+class Share(NamedTuple):
+    """A share of votes with Wilson's interval."""
+
+    part: int
+    votes: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """Return the share."""
+        return self.part / self.votes
+
+
+class Span(NamedTuple):
+    """A number with what it may range over; the range is None until it is found out."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One model's line on a board; None is a number that does not exist, says too little, or is still worked on."""
+
+    code: int
+    model: str
+    trust: Trust
+    status: Status
+    rank: Span | None
+    """1 + the comparable models whose interval lies above; its range is the bootstrap's, and takes this rank in."""
+    rating: Span | None
+    elo: Span | None
+    """Median over seeded orders, with the spread over these orders: no confidence interval."""
+    votes: int
+    """Battles of this model that were decided (the paper's "matches", Table 3)."""
+    win_rate: Share | None
+    """Against the reference (Table 3); None for the reference itself and without such battles."""
+    mean_win_rate: float | None
+    """Predicted share of wins against a comparable model drawn evenly."""
+    left: Share | None
+    """How often the answer on the left won in its battles."""
+    retired: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """One board: groups of models that may be compared, the largest first, the best of each first."""
+
+    key: BoardKey
+    votes: int
+    left: Share | None
+    groups: tuple[tuple[Standing, ...], ...]
+    findings: Findings | None
+    counts: Counts
+    fit: Strengths
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """Return the lines of all groups, one below the other."""
+        return tuple(standing for group in self.groups for standing in group)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Ratings at the end of chosen days, from all votes until then: days x models, NaN below the floor."""
+
+    days: tuple[date, ...]
+    codes: tuple[int, ...]
+    ratings: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyRatings:
+    """Ratings from the votes on one family's items, by place; NaN below the floor or outside the largest group."""
+
+    family: int
+    ratings: Floats
+    low: Floats
+    high: Floats
+    votes: Codes
+
+
+def shares(parts: Floats, votes: Floats) -> list[Share | None]:
+    """Return the shares parts / votes with Wilson's intervals; None of no votes."""
+    low, high = wilson(parts, votes)
+    rows = zip(parts.tolist(), votes.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Share(int(part), int(of), *bounds) if of else None for part, of, *bounds in rows]
+
+
+def board(
+    key: BoardKey,
+    counts: Counts,
+    entrants: Mapping[int, Entrant],
+    findings: Findings | None,
+    before: Board | None = None,
+) -> Board:
+    """Return the board of these counts, with as much about its models as has been found out.
+
+    The fit begins at that of the board before, if it has the same models.
+    """
+    near = before.fit.strengths if before and before.counts.codes == counts.codes else None
+    fit = bradley_terry(counts.wins, start=near)
+    lines = _lines(counts, fit, entrants, findings)
+    best_first = np.argsort(-fit.ratings, kind="stable")
+    members = [best_first[fit.components[best_first] == group].tolist() for group in np.unique(fit.components)]
+    ordered = [sorted(places, key=lambda place: lines[place].rating is None) for places in members]
+    return Board(
+        key=key,
+        votes=counts.votes,
+        left=shares(np.array([counts.left.sum()]), np.array([counts.wins.sum()]))[0],
+        groups=tuple(tuple(lines[place] for place in places) for places in ordered),
+        findings=findings,
+        counts=counts,
+        fit=fit,
+    )
+
+
+def _lines(
+    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], findings: Findings | None
+) -> list[Standing]:
+    """Return a line for each model, by place; the columns are lists, since a hundred models have a thousand cells."""
+    played = (counts.wins + counts.wins.T).sum(1)
+    found = _Found(counts.codes, findings)
+    reach = np.where(played >= FLOOR, _REACH * found.errors, np.nan)
+    bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
+    columns = zip(
+        counts.codes,
+        played.astype(int).tolist(),
+        map(_span, fit.ratings.tolist(), bounds.low.tolist(), bounds.high.tolist()),
+        reach.tolist(),
+        ranks(fit, bounds).tolist(),
+        mean_win_chances(fit).tolist(),
+        _against_reference(counts, entrants),
+        shares(counts.left.sum(1) + counts.left.sum(0), played),
+        strict=True,
+    )
+    lines = []
+    for place, (code, votes, rating, wide, rank, chance, win_rate, left) in enumerate(columns):
+        shown = votes >= FLOOR
+        lines.append(
+            Standing(
+                code=code,
+                model=entrants[code].display,
+                trust=_trust(votes, fit.statuses[place], wide),
+                status=fit.statuses[place],
+                rank=None if isnan(wide) else found.rank(place, rank),
+                rating=rating if shown else None,
+                elo=found.elo(place) if shown else None,
+                votes=votes,
+                win_rate=win_rate,
+                mean_win_rate=chance if shown else None,
+                left=left if shown else None,
+                retired=entrants[code].retired,
+            )
+        )
+    return lines
+
+
+def _trust(votes: int, status: Status, reach: float) -> Trust:
+    if votes < FLOOR:
+        return "too few votes"
+    return "provisional" if votes < SETTLED or status is not Status.RATED or reach > WIDE else "settled"
+
+
+def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:
+    """Return each model's wins of its battles with the reference; None for the reference itself and without any."""
+    reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
+    if reference is None:
+        return [None] * len(counts.codes)
+    won, lost = counts.wins[:, reference], counts.wins[reference]
+    return shares(won, won + lost)
+
+
+class _Found:
+    """Findings by the places of newer counts, which may have models that the findings do not know."""
+
+    def __init__(self, codes: Sequence[int], findings: Findings | None) -> None:
+        known = {code: place for place, code in enumerate(findings.codes)} if findings else {}
+        self._places = [known.get(code) for code in codes]
+        errors = findings.errors.tolist() if findings else []
+        self.errors = np.array([np.nan if at is None else errors[at] for at in self._places])
+        self._ranks = np.transpose(findings.ranks).tolist() if findings else []
+        elo = findings and findings.elo
+        self._elo = np.transpose([elo.median, elo.low, elo.high]).tolist() if elo else []
+
+    def rank(self, place: int, rank: int) -> Span:
+        """Return a rank with its range, which takes the rank in: it counts only models that are surely better."""
+        at = self._places[place]
+        if at is None:
+            return Span(rank, None, None)
+        low, high = self._ranks[at]
+        return Span(rank, min(rank, low), max(rank, high))
+
+    def elo(self, place: int) -> Span | None:
+        """Return Elo's median and spread over orders."""
+        at = self._places[place]
+        if at is None:
+            return None
+        return _span(*self._elo[at])
+
+
+def _span(value: float, low: float, high: float) -> Span:
+    return Span(value, None if isnan(low) else low, None if isnan(high) else high)
+
+
+def find_out(tuples: Tuples, crowd: Crowd, before: Findings | None) -> Findings:
+    """Work out what takes longer than a request may; Elo of the findings before is kept while the votes hardly grow."""
+    clusters = tuples.clusters()
+    fit = bradley_terry(clusters.win_matrix())
+    found = cluster_intervals(fit, clusters)
+    votes = int(tuples.n.sum())
+    keeps = before is not None and before.codes == tuples.codes and abs(votes - before.elo_votes) < GROWTH * votes
+    return Findings(
+        codes=tuples.codes,
+        votes=votes,
+        clusters=found.clusters,
+        errors=found.errors,
+        ranks=bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds(),
+        elo=before.elo if before and keeps else elo_orders(tuples.one_by_one(), ORDERS, SEED),
+        elo_votes=before.elo_votes if before and keeps else votes,
+        crowd=crowd,
+        overturn=_overturn(fit, tuples.codes),
+        tuples=tuples,
+    )
+
+
+def _overturn(fit: Strengths, codes: Sequence[int]) -> Overturn | None:
+    """Return what it takes to change the first place among the models that are shown with a rating."""
+    shown = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR)
+    found = fragility(bradley_terry(fit.wins[np.ix_(shown, shown)]))
+    return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
+
+
+def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
+    """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
+    total = np.cumsum(wins, axis=0)
+    chosen = np.unique(np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int))
+    ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
+    return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings))
+
+
+def family_ratings(tuples: Tuples) -> tuple[FamilyRatings, ...]:
+    """Return the models' ratings in each family, with intervals clustered by (item, pair) tuple."""
+    return tuple(_family(tuples, int(family)) for family in np.unique(tuples.family))
+
+
+def _family(tuples: Tuples, family: int) -> FamilyRatings:
+    clusters = tuples.clusters(tuples.family == family)
+    fit = bradley_terry(clusters.win_matrix())
+    ratings = _largest_group(fit)
+    reach = _REACH * cluster_intervals(fit, clusters).errors
+    votes = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
+    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, votes)
+
+
+def _largest_group(fit: Strengths) -> Floats:
+    enough = (fit.wins + fit.wins.T).sum(1) >= FLOOR
+    return np.where(enough & (fit.components == 0), fit.ratings, np.nan)

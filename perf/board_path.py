@@ -1,0 +1,147 @@
+"""What one more vote costs at 10,000 and at 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
+
+100 models, 70 families, SQLite with synchronous=FULL. A vote is `Store.vote`, committed, and then `Leaderboard.board`,
+which reads the win counts that changed, fits Bradley-Terry and makes every line of the board anew. Both databases take
+turns, so that a busy machine is busy for both. Targets: under 5 ms (p99), and at a million at most 1.5 times the cost
+at ten thousand. What is found out beside the requests (intervals, ranks, Elo over orders) is timed by itself.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arena.boards import BoardKey
+from arena.database import Database
+from arena.intake import ImageDraft, Intake, ItemDraft
+from arena.leaderboard import Leaderboard
+from arena.store import Draw, Store
+
+SIZES = (10_000, 1_000_000)
+MODELS, FAMILIES, ITEMS, VOTERS = 100, 70, 140, 5_000
+CALLS = 400
+TARGET_MS, TARGET_RATIO = 5.0, 1.5
+SINGLE = BoardKey(1, False)
+MOMENT = 1_700_000_000_000_000
+
+
+class Arena:
+    """A database with so many votes, and what serves it."""
+
+    def __init__(self, folder: Path, votes: int) -> None:
+        self.database = Database(f"sqlite:///{folder / f'{votes}.db'}")
+        drafts = [
+            ItemDraft(
+                instruction=f"What is in picture {number}?",
+                family=f"family {number % FAMILIES}",
+                images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
+                answers={f"model-{model:03}": f"Model {model} sees {number}." for model in range(MODELS)},
+            )
+            for number in range(ITEMS)
+        ]
+        Intake(self.database).add_items("bench", "folder", drafts)
+        self._plant(votes, np.random.default_rng(0))
+        self.store = Store(self.database)
+        self.leaderboard = Leaderboard(self.database, every=1e9)
+
+    def _plant(self, votes: int, coin: np.random.Generator) -> None:
+        strength = coin.normal(0, 0.63, MODELS)
+        a = coin.integers(0, MODELS, votes)
+        b = (a + coin.integers(1, MODELS, votes)) % MODELS
+        item, voter = coin.integers(0, ITEMS, votes), np.arange(votes) // (votes // VOTERS or 1)
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        _, once = np.unique(((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True)
+        a, b, item, voter, low, high = (column[once] for column in (a, b, item, voter, low, high))
+        won = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
+        winner, loser = np.where(won, a, b) + 1, np.where(won, b, a) + 1
+        number = np.arange(len(a)) + 1
+        with self.database.write() as connection:
+            names = connection.exec_driver_sql("SELECT item_id, model_id, id FROM answer")
+            answers = np.zeros((ITEMS + 1, MODELS + 1), int)
+            for of_item, model, answer in names:
+                answers[of_item, model] = answer
+            put = connection.exec_driver_sql
+            put("INSERT INTO voter VALUES (?, ?, ?)", [(n + 1, f"v{n}", MOMENT) for n in range(int(voter.max()) + 1)])
+            battles = (number, voter + 1, item + 1, low + 1, high + 1, low == a)
+            sides = (answers[item + 1, a + 1], answers[item + 1, b + 1])
+            put(
+                "INSERT INTO battle (id, token, voter_id, item_id, model_low, model_high, low_is_a, answer_a, "
+                f"answer_b, served_at) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT})",
+                _rows(*battles, *sides),
+            )
+            put(
+                "INSERT INTO vote (id, battle_id, attempt, voter_id, choice, winner, loser, voted_at, terms) "
+                f"VALUES (?1, ?1, 1, ?2, CASE ?3 WHEN 1 THEN 'a' ELSE 'b' END, ?4, ?5, {MOMENT} + ?1 * 1000000, '1')",
+                _rows(number, voter + 1, won, winner, loser),
+            )
+            put(
+                "INSERT INTO wins SELECT item.source_id, item.multi, item.family_id, winner, loser, count(*), "
+                "sum(choice = 'a'), max(voted_at) FROM vote JOIN battle ON battle.id = battle_id "
+                "JOIN item ON item.id = item_id GROUP BY 1, 2, 3, 4, 5"
+            )
+
+    def vote(self, number: int) -> float:
+        """Serve a battle, then vote and look at the board; return the seconds of the latter two."""
+        voter = self.store.voter(f"bench {number}")
+        pair = np.random.default_rng(number).choice(MODELS, 2, replace=False) + 1
+        item = number % ITEMS + 1
+        answers = [(item - 1) * MODELS + int(model) for model in pair]
+        battle = self.store.serve(voter, lambda _: Draw(item, int(pair[0]), int(pair[1]), *answers))
+        assert battle is not None
+        before = self.leaderboard.board(SINGLE).votes
+        began = time.perf_counter()
+        self.store.vote(voter, battle.token, "a", "1")
+        board = self.leaderboard.board(SINGLE)
+        seconds = time.perf_counter() - began
+        assert board.votes == before + 1
+        return seconds
+
+    def close(self) -> None:
+        """Close what is open."""
+        self.leaderboard.close()
+        self.database.close()
+
+
+def _rows(*columns: np.ndarray) -> list[tuple]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """Return the milliseconds within which a share of the times lies."""
+    return sorted(times)[int(share * (len(times) - 1))] * 1000
+
+
+def main() -> None:
+    """Prepare, measure, print."""
+    with tempfile.TemporaryDirectory() as name:
+        arenas = {}
+        for votes in SIZES:
+            print(f"planting {votes:,} votes ...", flush=True)
+            arena = arenas[votes] = Arena(Path(name), votes)
+            began = time.perf_counter()
+            arena.leaderboard.board(SINGLE)
+            first = time.perf_counter() - began
+            arena.leaderboard.board(SINGLE, 600)
+            found = time.perf_counter() - began
+            print(f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s", flush=True)
+        times: dict[int, list[float]] = {votes: [] for votes in SIZES}
+        for number in range(CALLS + 20):
+            for votes, arena in arenas.items():
+                times[votes].append(arena.vote(number))
+        print(f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board")
+        middle = {}
+        for votes, taken in times.items():
+            middle[votes] = statistics.median(taken[20:])
+            print(
+                f"{votes:>9,} {middle[votes] * 1000:>7.2f} {percentile(taken[20:], 0.99):>7.2f}   (target {TARGET_MS})"
+            )
+        print(f"ratio {middle[SIZES[-1]] / middle[SIZES[0]]:.2f} (target {TARGET_RATIO}); medians of {CALLS} votes")
+        for arena in arenas.values():
+            arena.close()
+
+
+if __name__ == "__main__":
+    main()
