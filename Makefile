@@ -17,6 +17,7 @@ check: .installed-dev
 
 bench: .installed-dev
 	$(BIN)/python -m perf.vote_path
+	$(BIN)/python -m perf.board_path
 	$(BIN)/python -m perf.judge_throughput
 	$(BIN)/python -m perf.ratings
 

@@ -204,6 +204,7 @@ def test_keys_rest_in_fields_and_when_switched_off(page, server):
     page.reload()
     expect(page.locator("#keys-switch")).not_to_be_checked(timeout=15_000)
     page.locator("#keys-switch").check()
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     page.keyboard.press("a")
     expect(page.locator("#status")).to_contain_text("You chose A")
 
