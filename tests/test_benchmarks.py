@@ -199,13 +199,13 @@ def test_a_second_run_from_the_cache_is_quick(cache, data):
     with OpenAIServer() as server:
         report = drafted(server.address, data / "mm-vet" / "llava_llama2_13b_chat.json", questions)
         first = scored(server, cache, report)
-        calls, start = server.counts.calls, time.monotonic()
+        calls, start = server.counts.calls, time.process_time()
         second = scored(server, cache, report)
-        took = time.monotonic() - start
+        took = time.process_time() - start
         assert server.counts.calls == calls == quote(report, SPEC, None, cache).cached
     assert calls == (218 + 4) * 5
     assert second == first
-    assert took < 20, "the benchmark measures it (perf/judge_throughput.py); here it only must not ask again"
+    assert took < 2
     print(f"{took:.2f} s")
 
 

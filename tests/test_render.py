@@ -305,7 +305,7 @@ BOMBS = {
 def test_bombs_are_quick(name):
     begun = time.process_time()
     rendered = answer_html(BOMBS[name])
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 1
     assert len(rendered) <= MOST_HTML
     assert read(rendered).wrong == []
 
@@ -314,7 +314,7 @@ def test_long_answers_are_shown_whole():
     text = "**word** <b> " * 8000
     begun = time.process_time()
     rendered = answer_html(text)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 1
     assert rendered.startswith('<div class="plain">**word** &lt;b&gt;')
     assert "".join(read(rendered).text) == text.rstrip()
     assert answer_html("a" * 20_000).startswith("<p>") and answer_html("a" * 20_001).startswith('<div class="plain">')
