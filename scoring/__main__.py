@@ -14,10 +14,10 @@ from arena.settings import SettingError, Settings
 from scoring.address import Address, AddressError
 from scoring.benchmarks import Options, OptionsError, Progress, draft, quote, score
 from scoring.cache import ReplyCache
-from scoring.desk import known_or_probed
+from scoring.desk import TRY_OUT, known
 from scoring.downloads import downloads
 from scoring.jobs import Jobs
-from scoring.judge import Judge, JudgeError
+from scoring.judge import Judge, JudgeError, probe
 from scoring.mm_vet import tabulate
 from scoring.pace import Pace
 from scoring.questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
@@ -62,7 +62,7 @@ def score_mm_vet(arguments: argparse.Namespace, settings: Settings) -> None:
     cache, jobs = ReplyCache(database), Jobs(database)
     address = Address(arguments.base_url or settings.judge.base_url, settings.judge.key)
     prices = read_prices(settings.judge.prices) if settings.judge.prices else {}
-    spec = with_price(known_or_probed(arguments.judge, address, jobs), prices)
+    spec = with_price(_spec(arguments, address, jobs), prices)
     options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)
     report = draft(
         filled, questions, options, spec, address.shown, arguments.file.name, arguments.title or upload.title
@@ -84,6 +84,15 @@ def _questions(arguments: argparse.Namespace, settings: Settings) -> QuestionSet
     return subset(questions, arguments.subset) if arguments.subset else questions
 
 
+def _spec(arguments: argparse.Namespace, address: Address, jobs: Jobs) -> JudgeSpec:
+    """Return what the judge takes; one that is not known is tried out, if its owner agrees."""
+    spec = known(arguments.judge, address, jobs)
+    if spec is None:
+        print(f"{arguments.judge} is not known here. {TRY_OUT}.")
+        _agreed(arguments.yes)
+    return spec or asyncio.run(probe(address, arguments.judge))
+
+
 def _confirm(report: Report, spec: JudgeSpec, cache: ReplyCache, accepted: bool) -> None:
     """Say what it will cost and ask; raises Declined."""
     cost = quote(report, spec, None, cache)
@@ -95,7 +104,13 @@ def _confirm(report: Report, spec: JudgeSpec, cache: ReplyCache, accepted: bool)
         f"{cost.calls:,} calls to {spec.model} at {report.judge.address} ({cost.cached:,} replies are here already): "
         f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
     )
-    if cost.calls and not accepted and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+    if cost.calls:
+        _agreed(accepted)
+
+
+def _agreed(accepted: bool) -> None:
+    """Ask whether to go on; raises Declined."""
+    if not accepted and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         raise Declined
 
 

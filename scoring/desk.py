@@ -18,6 +18,8 @@ from scoring.runner import Operator, Runner
 from scoring.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.uploads import fill, notices, read_predictions
 
+TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
+
 
 class DeskError(ValueError):
     """Say which wish cannot be met, and what to choose."""
@@ -29,6 +31,8 @@ class OwnJudge:
 
     model: str
     address: Address
+    try_out: bool
+    """Whether it may be asked a few tiny questions, at its owner's cost, if we do not know what it takes."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +119,18 @@ class Desk:
 
     def _judge(self, own: OwnJudge | None) -> tuple[Address, JudgeSpec]:
         if own is not None:
-            return own.address, with_price(known_or_probed(own.model, own.address, self.jobs), self._prices)
+            spec = known(own.model, own.address, self.jobs)
+            if spec is None and not own.try_out:
+                raise DeskError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
+            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self._prices)
         if self.operator is None:
             raise DeskError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
 
 
-def known_or_probed(model: str, address: Address, jobs: Jobs) -> JudgeSpec:
-    """Return what a judge allows: known, found out by an earlier job, or found out now. Raises JudgeError."""
-    spec = known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
-    return spec or asyncio.run(probe(address, model))
+def known(model: str, address: Address, jobs: Jobs) -> JudgeSpec | None:
+    """Return what a judge allows, as it is known or was found out for an earlier job; None without any."""
+    return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
 
 
 def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]) -> Operator | None:
@@ -133,7 +139,8 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
         return None
     try:
         address = Address(settings.base_url, settings.key)
-        spec = with_price(known_or_probed(settings.model, address, jobs), prices)
+        spec = known(settings.model, address, jobs) or asyncio.run(probe(address, settings.model))
+        spec = with_price(spec, prices)
     except (AddressError, JudgeError) as error:
         raise SettingError(f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}") from error
     if spec.price is None:

@@ -16,7 +16,7 @@ from arena.records import Secret
 from arena.rows import RowsError
 from scoring.address import Address, AddressError
 from scoring.benchmarks import Options, OptionsError
-from scoring.desk import Desk, DeskError, OwnJudge, Wish
+from scoring.desk import TRY_OUT, Desk, DeskError, OwnJudge, Wish
 from scoring.inbox import InboxError
 from scoring.jobs import JobError
 from scoring.judge import JudgeError
@@ -95,9 +95,9 @@ class ScoringTab:
                     self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
                     gr.HTML(
                         '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, '
-                        "and after a restart you are asked for it again. A judge that we do not know is asked six tiny "
-                        "questions when you check the file.</p>"
+                        "and after a restart you are asked for it again.</p>"
                     )
+                    self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
                 self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
                 self.check = gr.Button("Check the file and show the cost", elem_id="check", variant="primary")
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
@@ -117,7 +117,7 @@ class ScoringTab:
         settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         job = [self.link, self.quote, self.confirm, self.progress, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
-        own = [self.url, self.model, self.key]
+        own = [self.url, self.model, self.key, self.try_out]
         wish = [self.token, self.questions, self.protocol, self.missing, self.runs, self.title, self.judge, *own]
         self.judge.input(self.on_judge, self.judge, self.own, **settings)
         found = [self.quote, self.title, self.problem]
@@ -152,13 +152,14 @@ class ScoringTab:
         url: object,
         model: object,
         key: object,
+        try_out: object,
         request: gr.Request,
     ) -> Updates:
         """Join the file to the questions, and show what judging it will cost."""
         owner = self._owner(request)
         count, sampled = _known(RUNS, runs)
         options = Options(_known(PROTOCOLS, protocol), count, sampled, _known(MISSING, missing))
-        own = OwnJudge(str(model).strip(), self._own(owner, url, key)) if judge == OWN else None
+        own = OwnJudge(str(model).strip(), self._own(owner, url, key), try_out is True) if judge == OWN else None
         job = self._desk.quote(owner, Wish(str(token), str(questions), options, str(title or ""), own))
         return {**self._shown(job.link, request), self.quote: quote_html(job, self._desk.ceiling)}
 

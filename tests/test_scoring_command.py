@@ -85,15 +85,18 @@ def test_faults_on_the_way_change_nothing(command):
 
 def test_the_cost_is_asked_first(command):
     done = command("--sample", str(SAMPLE_PREDICTIONS), answer="n\n")
-    assert done.returncode == 3
-    assert "100 calls to test-judge" in done.stdout and "Nothing was sent" in done.stderr
+    assert done.returncode == 3 and "test-judge is not known here" in done.stdout
+    assert command.judge.counts.calls == 0 and "Nothing was sent" in done.stderr
+    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="y\nn\n")
+    assert done.returncode == 3 and "100 calls to test-judge" in done.stdout
+    assert command.judge.counts.calls in (6, 7), "what the judge takes was found out, and nothing else was asked"
     assert not command.out.exists()
 
 
 def test_a_price_list_gives_the_cost_in_dollars(command):
     prices = command.folder / "prices.csv"
     prices.write_text("model,prompt,completion\ntest-judge,2,8\n")
-    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="n\n", JUDGE_PRICES=str(prices))
+    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="y\nn\n", JUDGE_PRICES=str(prices))
     assert "about $0.1" in done.stdout
     prices.write_text("model,prompt,completion\ntest-judge,two,8\n")
     done = command("--sample", str(SAMPLE_PREDICTIONS), JUDGE_PRICES=str(prices))

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scoring.questions import SAMPLE_PREDICTIONS
-from tests.conftest import AppServer
+from tests.conftest import ROOT, AppServer
 from tests.openai_server import OpenAIServer
 from tests.voter import Voter
 
@@ -158,6 +158,10 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
     for label, value in (("Address", address), ("Judge model", "unknown-judge"), ("Key", "sk-own-1122334455")):
         visitor.get_by_label(label, exact=label == "Key").fill(value)
     visitor.locator("#check").click()
+    if told == "public":
+        expect(visitor.locator("#scoring-problem")).to_contain_text("We do not know 'unknown-judge'")
+        visitor.get_by_label("Try out").check()
+        visitor.locator("#check").click()
     expect(visitor.locator("#scoring-problem")).to_contain_text(told, timeout=15_000)
     shot(visitor, "own-key")
     assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
@@ -210,13 +214,26 @@ def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
 def test_nothing_in_the_page_is_believed(scoring):
     """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
     with Voter(scoring.address) as voter:
-        good = ["token", "MM-Vet", "Hardened", "Stop and tell me", "1 run", "", "My own key", "https://h/v1", "m", "k"]
+        good = [
+            "token",
+            "MM-Vet",
+            "Hardened",
+            "Stop and tell me",
+            "1 run",
+            "",
+            "My own key",
+            "https://h/v1",
+            "m",
+            "k",
+            False,
+        ]
         for place in range(len(good)):
             for value in (*NOTHING, None, 7, "x" * 5000, "../../etc/passwd"):
                 forged = [*good[:place], value, *good[place + 1 :]]
                 answer = voter.client.post(
                     f"{scoring.address}/gradio_api/run/predict",
-                    json={"data": forged, "fn_index": voter.events["on_check"], "session_hash": "s"},
+                    json={"data": forged, "fn_index": voter.events["on_check"]["id"], "session_hash": "s"},
                 )
                 assert "passwd" not in answer.text.replace("../../etc/passwd", "") and "Traceback" not in answer.text
-    assert "Traceback" not in scoring.log.read_text("utf-8")
+    log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
+    assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
