@@ -3,7 +3,6 @@
 import hashlib
 import json
 import string
-import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from scoring.choice_records import NONE, PROTOCOLS, ChoiceQuestion, Decision, Rule
 from scoring.multiple_choice import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
 from scoring.spec import JudgeSpec, Reply
+from tests.timing import work_seconds
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 NINE = dict(zip("ABCDEFGHI", "dog cat bird fish horse sheep cow bear zebra".split(), strict=True))
@@ -52,7 +52,6 @@ NO_LETTER = (
     "Example 4:\nAnswer: B\nYour output: B", "B. dog", "Answer: B (dog)", "It is a dog. The answer is B.",
     "The answer is dog. B.",
 )  # fmt: skip
-
 
 READ_TOO = """
 Looking at the picture I see whiskers and pointed ears. Therefore the answer is B.
@@ -211,10 +210,7 @@ def test_letter_and_content_are_read_in_any_order_of_options(texts, letter, form
 )
 def test_no_text_takes_long(piece):
     text = "B" + piece * (20_000 // len(piece)) + "x"
-    begun = time.process_time()
-    for protocol in PROTOCOLS:
-        extract(text, ANIMALS, protocol)
-    assert time.process_time() - begun < 4
+    assert work_seconds(lambda: [extract(text, ANIMALS, protocol) for protocol in PROTOCOLS]) < 4
 
 
 def reply(text: str, finish: str = "stop") -> Reply:
