@@ -12,12 +12,13 @@ from arena.database import Database, DatabaseError
 from arena.rows import COMMAND_LINE, RowsError
 from arena.settings import SettingError, Settings
 from scoring.address import Address, AddressError
-from scoring.benchmarks import Options, OptionsError, Progress, draft, quote, score
+from scoring.benchmarks import BENCHMARKS, quote, score
 from scoring.cache import ReplyCache
 from scoring.desk import TRY_OUT, known
-from scoring.downloads import downloads
+from scoring.driving import Progress
 from scoring.jobs import Jobs
 from scoring.judge import Judge, JudgeError, probe
+from scoring.marking import Options, OptionsError, draft
 from scoring.mm_vet import tabulate
 from scoring.pace import Pace
 from scoring.questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
@@ -127,7 +128,7 @@ async def _judged(report: Report, spec: JudgeSpec, address: Address, cache: Repl
 
 def _write(report: Report, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    files = downloads(report)
+    files = BENCHMARKS[report.benchmark].files(report)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     for table in tabulate(report):

@@ -51,6 +51,8 @@ class Rule(StrEnum):
     OBEYED = "judge obeyed the answer"
     """The judge gave what an answer that speaks to the extractor demanded: nobody knows what the model meant."""
     UNREAD = "no reply of the judge is a letter"
+    DECLINED = "judge declined"
+    """The judge's server refuses this one prompt, and says why in the span."""
     RANDOM = "random assignment"
     """MMBench's step 3."""
     ASSIGNED_NONE = "none assigned"
@@ -62,7 +64,11 @@ STEPS: Mapping[Rule, Step] = {
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),
     **dict.fromkeys((Rule.EMPTY, Rule.REFUSAL, Rule.OUTSIDE), "none"),
     **dict.fromkeys(
-        (Rule.FAILED, Rule.CUT, Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED, Rule.OBEYED, Rule.UNREAD), "undecided"
+        (
+            *(Rule.FAILED, Rule.CUT, Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED),
+            *(Rule.OBEYED, Rule.UNREAD, Rule.DECLINED),
+        ),
+        "undecided",
     ),
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),
     Rule.JUDGE: "judge",
@@ -107,6 +113,11 @@ class Decision:
     def step(self) -> Step:
         """Return how the letter was come by."""
         return STEPS[self.rule]
+
+    @property
+    def open(self) -> bool:
+        """Tell whether rules leave it to a judge, and none was asked."""
+        return self.rule in (Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)

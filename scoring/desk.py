@@ -7,11 +7,12 @@ from pathlib import Path
 
 from arena.settings import JudgeSettings, SettingError
 from scoring.address import Address, AddressError
-from scoring.benchmarks import Options, draft, quote
+from scoring.benchmarks import quote
 from scoring.cache import ReplyCache
 from scoring.inbox import Inbox
 from scoring.jobs import Job, Jobs
 from scoring.judge import JudgeError, probe
+from scoring.marking import Options, draft
 from scoring.questions import load_mm_vet, own_sample, subset
 from scoring.results import QuestionSet
 from scoring.runner import Operator, Runner

@@ -33,8 +33,9 @@ from sqlalchemy import (
 from sqlalchemy import Column as Field
 
 from arena.database import METADATA, Database, Moment, now, take_turn
-from scoring.benchmarks import Progress, Quote
-from scoring.results import Protocol, Report, read_report, report_json
+from scoring.benchmarks import BENCHMARKS
+from scoring.driving import Progress, Quote
+from scoring.results import AnyReport
 from scoring.spec import JudgeSpec, Price
 
 State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "cancelled"]
@@ -92,11 +93,11 @@ class Job:
     """Unguessable: who holds it may read the report."""
     owner: str
     benchmark: str
-    protocol: Protocol
+    protocol: str
     title: str
     file: str
     address: str
-    """The judge's, as it may be shown."""
+    """The judge's, as it may be shown; empty where rules alone decided."""
     model: str
     own_key: bool
     """Whether it is judged at its owner's address with its owner's key."""
@@ -124,9 +125,9 @@ class Claim(NamedTuple):
     spec: JudgeSpec
 
     @property
-    def draft(self) -> Report:
+    def draft(self) -> AnyReport:
         """Return the report to fill. Raises ReportError."""
-        return read_report(self.draft_json)
+        return BENCHMARKS[self.job.benchmark].read(self.draft_json)
 
 
 class Jobs:
@@ -136,35 +137,22 @@ class Jobs:
         self._database = database
         self._lease = lease
 
-    def create(self, owner: str, draft: Report, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
+    def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
         """Keep a draft with its quote until its owner confirms; an earlier quote of the owner goes. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
-        values = {
-            "link": secrets.token_urlsafe(24),
-            "owner": owner,
-            "draft": report_json(draft),
-            "benchmark": draft.benchmark,
-            "protocol": draft.protocol,
-            "title": draft.title,
-            "file": draft.file,
-            "address": draft.judge.address,
-            "model": spec.model,
-            "spec": json.dumps(asdict(spec)),
-            "own_key": own_key,
-            "quote": json.dumps(asdict(quote)),
-            "ratio": 1.0,
-            "state": "quoted",
-            "problem": "",
-            "done": 0,
-            "total": quote.grades,
-            "fresh": 0,
-            "created": now(),
-        }
+        judged = {"spec": json.dumps(asdict(spec)), "own_key": own_key}
         old = (JOB.c.owner == owner) | (JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", old))
-            return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
+            return self._insert(connection, owner, draft, quote, state="quoted", **judged)
+
+    def add_done(self, owner: str, report: AnyReport) -> Job:
+        """Keep a report that no judge was needed for."""
+        ended = {"report": _written(report), "finished": now()}
+        free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
+        with self._database.write() as connection:
+            return self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
 
     def start(self, owner: str, link: str, holder: str | None) -> Job:
         """Queue a job that is quoted or stands still; `holder` has its owner's key. Raises JobError."""
@@ -214,11 +202,11 @@ class Jobs:
             before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
             return connection.execute(select(func.count()).where(before)).scalar_one()
 
-    def report(self, link: str) -> Report | None:
+    def report(self, link: str) -> AnyReport | None:
         """Return the report under a link, for whoever holds it; None where there is none (yet)."""
         with self._database.read() as connection:
-            text = connection.scalar(select(JOB.c.report).where(JOB.c.link == link))
-        return _parsed(text) if text else None
+            row = connection.execute(select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)).one_or_none()
+        return _parsed(row.benchmark, row.report) if row and row.report else None
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Return what an earlier job knew of a model at this address: an owner's own, or (None) the operator's."""
@@ -260,9 +248,9 @@ class Jobs:
         with self._database.write() as connection:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))
 
-    def finish(self, holder: str, link: str, report: Report) -> bool:
+    def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Keep the report of a job that is still this server's; say whether it was."""
-        values = {"state": "done", "done": JOB.c.total, "report": report_json(report), "finished": now()}
+        values = {"state": "done", "done": JOB.c.total, "report": _written(report), "finished": now()}
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
@@ -297,6 +285,28 @@ class Jobs:
 
     def _held_by(self, holder: str | None) -> dict[str, object]:
         return {"holder": holder, "until": now() + self._lease if holder else None}
+
+    def _insert(self, connection: Connection, owner: str, draft: AnyReport, quote: Quote, **more: object) -> Job:
+        values = {
+            "link": secrets.token_urlsafe(24),
+            "owner": owner,
+            "draft": _written(draft),
+            "benchmark": draft.benchmark,
+            "protocol": draft.protocol,
+            "title": draft.title,
+            "file": draft.file,
+            "address": draft.judge.address if draft.judge else "",
+            "model": draft.judge.model if draft.judge else "",
+            "quote": json.dumps(asdict(quote)),
+            "ratio": 1.0,
+            "problem": "",
+            "done": 0,
+            "total": quote.grades,
+            "fresh": 0,
+            "created": now(),
+            **more,
+        }
+        return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)).one_or_none()
@@ -333,4 +343,10 @@ def _price(values: dict[str, float] | None) -> Price | None:
     return None if values is None else Price(**values)
 
 
-_parsed = lru_cache(maxsize=8)(read_report)
+def _written(report: AnyReport) -> str:
+    return BENCHMARKS[report.benchmark].write(report)
+
+
+@lru_cache(maxsize=8)
+def _parsed(benchmark: str, text: str) -> AnyReport:
+    return BENCHMARKS[benchmark].read(text)

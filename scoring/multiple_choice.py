@@ -61,7 +61,7 @@ def extraction(
     What a model's API failed to say is asked of nobody.
     """
     decision = extract(prediction, question.options, protocol)
-    if decision.letter is not None or decision.rule is Rule.FAILED:
+    if not decision.open:
         return decision
     replies: list[str] = []
     model = ""

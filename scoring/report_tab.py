@@ -9,9 +9,8 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.plots import plotly_figure
 from scoring.benchmarks import BENCHMARKS
-from scoring.downloads import downloads
 from scoring.jobs import Jobs
-from scoring.mm_vet import published
+from scoring.mm_vet import published, tabulate
 from scoring.questions import CAPABILITIES
 from scoring.report_page import SHOWS, Filter, audit_html, capability_figure, files_html, head_html, table_html
 from scoring.results import Report, Table
@@ -74,14 +73,13 @@ class ReportTab:
             report = self._jobs.report(str(link))
         except DatabaseError as error:
             return {self.head: f'<p class="problem" role="alert">{escape(str(error))}</p>'}
-        if report is None:
+        if not isinstance(report, Report):
             return {self.head: GONE, self.body: gr.update(visible=False)}
-        benchmark = BENCHMARKS[report.benchmark]
-        capabilities, integrations = benchmark.tabulate(report)
+        capabilities, integrations = tabulate(report)
         return {
             self.head: head_html(report, capabilities),
             self.body: gr.update(visible=True),
-            self.files: files_html(str(link), list(downloads(report))),
+            self.files: files_html(str(link), list(BENCHMARKS[report.benchmark].files(report))),
             self.capabilities: table_html(capabilities),
             self.integrations: table_html(integrations),
             self.plot: _plot(report, capabilities, beside),
@@ -95,14 +93,14 @@ class ReportTab:
     def on_page(self, link: object, beside: object, show: object, group: object, page: object) -> Updates:
         """Show another page of the audit."""
         report = self._jobs.report(str(link))
-        return {self.audit: audit_html(report, _filter(show, group, page)) if report else GONE}
+        return {self.audit: audit_html(report, _filter(show, group, page)) if isinstance(report, Report) else GONE}
 
     def on_beside(self, link: object, beside: object, show: object, group: object, page: object) -> Updates:
         """Show the capabilities beside another published row."""
         report = self._jobs.report(str(link))
-        if report is None:
+        if not isinstance(report, Report):
             return {self.plot: None}
-        return {self.plot: _plot(report, BENCHMARKS[report.benchmark].tabulate(report)[0], beside)}
+        return {self.plot: _plot(report, tabulate(report)[0], beside)}
 
 
 def _plot(report: Report, capabilities: Table, beside: object) -> Any:

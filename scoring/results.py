@@ -7,14 +7,15 @@ import csv
 import io
 import json
 import re
+import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scoring.stored import read_record, record_json
 
 Protocol = Literal["paper", "hardened"]
 Kind = Literal["item", "canary", "probe"]
@@ -88,6 +89,40 @@ class JudgeStamp:
     """sha256 of the prompt's fixed part."""
     parser: str
     """Name and version of the reading of replies."""
+
+
+class AnyReport(typing.Protocol):
+    """What the reports of all benchmarks have, whatever their rows are."""
+
+    @property
+    def benchmark(self) -> str:
+        """Return the key of its benchmark."""
+        ...
+
+    @property
+    def protocol(self) -> str:
+        """Return by which rules it is scored."""
+        ...
+
+    @property
+    def judge(self) -> JudgeStamp | None:
+        """Return who judged or is to judge; None where rules alone decide."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Return the model's name as its owner gave it."""
+        ...
+
+    @property
+    def file(self) -> str:
+        """Return the uploaded file's name."""
+        ...
+
+    @property
+    def created(self) -> str:
+        """Return the ISO time of its making, UTC."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -232,21 +267,14 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-class ReportError(ValueError):
-    """Say what in a stored report cannot be read."""
-
-
 def report_json(report: Report) -> str:
     """Return the whole report as JSON text, from which `read_report` makes the same report."""
-    return json.dumps(asdict(report))
+    return record_json(report)
 
 
 def read_report(text: str) -> Report:
     """Return the report of a `report_json` text. Raises ReportError."""
-    try:
-        return _built(Report, json.loads(text))
-    except (json.JSONDecodeError, TypeError) as error:
-        raise ReportError(f"The stored report cannot be read ({error}); score the file again") from error
+    return read_record(Report, text)
 
 
 def audit(report: Report) -> bytes:
@@ -296,24 +324,3 @@ def _cell(text: str) -> str:
     clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     safe = f"'{clean}" if _FORMULA.match(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT
-
-
-_hints = cache(get_type_hints)
-
-
-def _built(kind: Any, value: Any) -> Any:
-    """Return the record of type `kind` that JSON describes; an unknown key or value is an error."""
-    parts = get_args(kind)
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = _hints(kind)
-        if not isinstance(value, dict) or not value.keys() <= hints.keys():
-            raise ReportError(f"The stored report holds a {kind.__name__} of another version; score the file again")
-        return kind(**{name: _built(hints[name], inner) for name, inner in value.items()})
-    if get_origin(kind) is tuple:
-        return tuple(_built(parts[0], inner) for inner in value)
-    if get_origin(kind) is UnionType:
-        return None if value is None else _built(parts[0], value)
-    fits = value in parts if get_origin(kind) is Literal else isinstance(value, float | int if kind is float else kind)
-    if not fits:
-        raise ReportError(f"The stored report holds {value!r:.40}, where {kind} was expected; score the file again")
-    return value

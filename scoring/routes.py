@@ -7,7 +7,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
-from scoring.downloads import downloads
+from scoring.benchmarks import BENCHMARKS
 from scoring.inbox import Inbox, InboxError
 from scoring.jobs import Jobs
 from scoring.questions import SAMPLE_PREDICTIONS
@@ -37,7 +37,7 @@ def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
         report = jobs.report(link)
-        content = downloads(report).get(name) if report else None
+        content = BENCHMARKS[report.benchmark].files(report).get(name) if report else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         headers = {

@@ -14,13 +14,15 @@ from arena.database import DatabaseError
 from arena.fetching import Fetcher
 from arena.ledger import Ledger, LedgerError
 from scoring.address import Address
-from scoring.benchmarks import Progress, ScoringStopped, score
+from scoring.benchmarks import score
 from scoring.cache import ReplyCache
+from scoring.driving import Progress, ScoringStopped
 from scoring.jobs import Claim, Job, JobError, Jobs
 from scoring.judge import Judge, JudgeError
 from scoring.pace import Meter, Pace
-from scoring.results import Report, ReportError
+from scoring.results import AnyReport
 from scoring.spec import JudgeSpec
+from scoring.stored import ReportError
 
 AT_ONCE = 2
 TICK_SECONDS = 1.0
@@ -155,7 +157,7 @@ class Runner:
         else:
             await asyncio.to_thread(self._jobs.finish, self.name, link, report)
 
-    async def _report(self, running: _Running) -> Report:
+    async def _report(self, running: _Running) -> AnyReport:
         async with self._judge_of(running) as judge:
 
             def tell(progress: Progress) -> None:

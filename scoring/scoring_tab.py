@@ -15,11 +15,11 @@ from arena.identity import cookie_hash
 from arena.records import Secret
 from arena.rows import RowsError
 from scoring.address import Address, AddressError
-from scoring.benchmarks import Options, OptionsError
 from scoring.desk import TRY_OUT, Desk, DeskError, OwnJudge, Wish
 from scoring.inbox import InboxError
 from scoring.jobs import JobError
 from scoring.judge import JudgeError
+from scoring.marking import Options, OptionsError
 from scoring.scoring_page import DROP, LEAD, found_html, mine_html, problems_html, progress_html, quote_html
 from scoring.uploads import UploadError
 

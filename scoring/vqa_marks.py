@@ -23,10 +23,11 @@ from scoring.accuracies import share
 from scoring.choice_files import Problem
 from scoring.defence import neutralise
 from scoring.results import Grade, Line, line
-from scoring.results import Protocol as ProtocolName
 from scoring.spec import Ask, Grading, JudgeSpec, Message
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
+MarkProtocol = Literal["strict", "mmbench-paper"]
+"""strict: ours, the answer on one line, so that it cannot write its own mark. mmbench-paper: the paper's prompt, bare."""
 
 MARKS = (1, 2, 3, 4, 5)
 ATTEMPTS = 3
@@ -170,11 +171,8 @@ def recognised(rows: Sequence[VQAnswer]) -> Dataset:
     return "TextVQA" if 2 * inside > len(rows) else "OK-VQA"
 
 
-def grading(row: VQAnswer, dataset: Dataset, protocol: ProtocolName, spec: JudgeSpec) -> Grading:
-    """Mark one answer from 1 to 5; the grade's score is the mark.
-
-    `paper` sends the paper's prompt; `hardened` sends the answer on one line, so that it cannot write its own mark.
-    """
+def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Grading:
+    """Mark one answer from 1 to 5; the grade's score is the mark."""
     if not row.answers:
         return Grade(row.id, 0, None, "the question has no reference answer")
     replies: list[str] = []
@@ -190,14 +188,14 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: ProtocolName, spec: Judge
     return Grade(row.id, 0, None, reason, (), tuple(replies), model)
 
 
-def _ask(row: VQAnswer, dataset: Dataset, protocol: ProtocolName, spec: JudgeSpec) -> Ask:
-    hardened = protocol == "hardened"
+def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Ask:
+    strictly = protocol == "strict"
     prompt = PROMPTS[dataset].format(
         question=row.text,
         answer=row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers)),
-        prediction=neutralise(row.prediction) if hardened else row.prediction,
+        prediction=neutralise(row.prediction) if strictly else row.prediction,
     )
-    schema = _SCHEMA if hardened and spec.json_schema else None
+    schema = _SCHEMA if strictly and spec.json_schema else None
     return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
 
 

@@ -23,9 +23,10 @@ from arena.fetching import Fetcher
 from arena.ledger import Ceilings, Ledger
 from arena.records import Secret
 from scoring.address import Address
-from scoring.benchmarks import Options, draft, quote
+from scoring.benchmarks import quote
 from scoring.cache import ReplyCache
 from scoring.jobs import JOB, Job, Jobs
+from scoring.marking import Options, draft
 from scoring.pace import Pace
 from scoring.questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.results import QuestionSet, Report

@@ -14,9 +14,11 @@ import pytest
 from arena.database import Database
 from arena.records import Secret
 from scoring.address import Address
-from scoring.benchmarks import Options, OptionsError, Progress, ScoringStopped, draft, quote, score
+from scoring.benchmarks import quote, score
 from scoring.cache import ReplyCache
+from scoring.driving import Progress, ScoringStopped
 from scoring.judge import Judge, JudgeFailed, JudgeStopped
+from scoring.marking import Options, OptionsError, draft
 from scoring.pace import Pace
 from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample
 from scoring.results import Question, QuestionSet, Report

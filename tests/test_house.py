@@ -17,7 +17,7 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 FLOORS = (
     (
         *("records", "ratings", "settings", "identity", "strict_json"),
-        *("results", "choice_records", "phrases", "plain_answers"),
+        *("stored", "results", "choice_records", "phrases", "plain_answers"),
     ),
     (
         *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
@@ -37,12 +37,13 @@ FLOORS = (
     ),
     (
         *("campaigns", "ballot_box", "rating_files", "board_votes"),
-        *("benchmarks", "mmbench", "mmt_bench", "vqa_marks"),
+        *("driving", "marking", "mmbench", "mmt_bench", "vqa_marks"),
     ),
-    ("leaderboard", "live_votes", "matchmaking", "jobs", "downloads"),
-    ("guard", "battle_page", "leaderboard_page", "board_plots", "board_files", "inbox", "runner"),
-    ("bank_commands", "rating_commands", "leaderboard_routes", "desk", "report_page", "scoring_page"),
-    ("battle_tab", "leaderboard_tab", "routes", "scoring_tab", "report_tab", "wing"),
+    ("leaderboard", "live_votes", "matchmaking", "benchmarks"),
+    ("guard", "battle_page", "leaderboard_page", "board_plots", "board_files", "inbox", "jobs"),
+    ("bank_commands", "rating_commands", "leaderboard_routes", "runner", "report_page", "scoring_page"),
+    ("battle_tab", "leaderboard_tab", "routes", "desk"),
+    ("scoring_tab", "report_tab", "wing"),
     ("__main__", "app"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

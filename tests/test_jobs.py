@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from arena.database import now
-from scoring.benchmarks import Progress
+from scoring.driving import Progress
 from scoring.jobs import JobError
 from tests import test_fetching
 from tests.judging_process import OWNER, SPEC, Bench, drafted, set_job, state
