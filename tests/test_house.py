@@ -16,34 +16,92 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
     (
-        *("records", "ratings", "settings", "identity", "strict_json"),
+        *("records", "ratings", "settings", "identity", "strict_json", "card_limits", "control_tokens"),
         *("stored", "results", "choice_records", "phrases", "plain_answers"),
     ),
     (
         *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
-        *("spec", "named_options"),
+        *("spec", "named_options", "api_vlm", "local_vlm", "worker"),
     ),
     (
-        *("items", "ledger", "intervals", "compiled", "style", "exchange"),
-        *("questions", "disguises", "replies", "pace", "choice_statements", "choice_downloads"),
+        *("items", "ledger", "intervals", "compiled", "style", "exchange", "voter_flags"),
+        *("models", "questions", "disguises", "replies", "pace", "choice_statements", "choice_downloads"),
+        *("matches", "submission_files"),
     ),
     (
-        *("intake", "ballots", "resampling", "fragility"),
-        *("address", "uploads", "defence", "cache", "strict_choice", "paper_choice", "choice_files", "accuracies"),
+        *("intake", "ballots", "elo_draws", "resampling", "fragility", "agreement", "imported_votes"),
+        *(
+            "asking",
+            "address",
+            "uploads",
+            "defence",
+            "cache",
+            "strict_choice",
+            "paper_choice",
+            "choice_files",
+            "accuracies",
+        ),
     ),
     (
         *("store", "importers", "rating_report", "boards", "tally"),
-        *("judge", "mm_vet", "multiple_choice", "circular"),
+        *("polls", "polled", "text_metrics", "outbox"),
+        *("judge", "mm_vet", "multiple_choice", "circular", "visit_bench"),
     ),
     (
-        *("campaigns", "ballot_box", "rating_files", "board_votes"),
-        *("driving", "marking", "mmbench", "mmt_bench", "vqa_marks"),
+        *("campaigns", "ballot_box", "rating_files", "board_votes", "breakdowns", "imports"),
+        *("concordance", "mirror"),
+        *("answering", "visit_answering", "driving", "marking", "mmbench", "mmt_bench", "vqa_marks"),
+        *("matching", "automatic_board"),
+        *("choice_reports", "choice_uploads", "choice_benchmarks", "choice_lines"),
     ),
-    ("leaderboard", "live_votes", "matchmaking", "benchmarks"),
-    ("guard", "battle_page", "leaderboard_page", "board_plots", "board_files", "inbox", "jobs"),
-    ("bank_commands", "rating_commands", "leaderboard_routes", "runner", "report_page", "scoring_page"),
-    ("battle_tab", "leaderboard_tab", "routes", "desk"),
+    ("leaderboard", "stored_votes", "matchmaking", "benchmarks", "book"),
+    (
+        "guard",
+        "battle_page",
+        "leaderboard_page",
+        "board_notes",
+        "board_plots",
+        "board_files",
+        "inbox",
+        "jobs",
+        "submissions",
+    ),
+    (
+        *(
+            "bank_commands",
+            "rating_commands",
+            "leaderboard_routes",
+            "runner",
+            "report_page",
+            "scoring_page",
+            "agreement_files",
+            "agreement_page",
+        ),
+        *(
+            "levels",
+            "choice_page",
+            "choice_plots",
+            "choice_audit",
+            "choice_faces",
+            "choice_head",
+            "marks_page",
+            "automatic_page",
+        ),
+    ),
+    (
+        "battle_tab",
+        "leaderboard_tab",
+        "routes",
+        "desk",
+        "mm_vet_tab",
+        "choice_tab",
+        "marks_tab",
+        "agreement_tab",
+        "submissions_tab",
+    ),
     ("scoring_tab", "report_tab", "wing"),
+    ("clerk",),
+    ("answer_commands", "mm_vet_commands", "choice_commands", "agreement_commands"),
     ("__main__", "app"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -57,20 +115,20 @@ SHARED = frozenset(
 DOORS = {
     "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|intake|ballots|store|campaigns|leaderboard|board_votes|live_votes|ledger)\.py"
-        r"|scoring/(cache|jobs)\.py"
+        r"arena/(database|items|intake|ballots|polls|store|campaigns|leaderboard|board_votes|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
+        r"|scoring/(cache|jobs|book|submissions)\.py"
     ),
-    "huggingface_hub": r"nowhere yet",
-    "torch": r"nowhere yet",
-    "transformers": r"nowhere yet",
+    "huggingface_hub": r"arena/mirror\.py",
+    "torch": r"arena/local_vlm\.py",
+    "transformers": r"arena/local_vlm\.py",
     "openai": r"scoring/judge\.py",
     "pandas": r"nowhere yet",
     "openpyxl": r"arena/spreadsheet\.py",
     "numba": r"arena/compiled\.py",
-    "PIL": r"arena/(pictures|demo/\w+)\.py",
+    "PIL": r"arena/(pictures|local_vlm|demo/\w+)\.py",
     "nh3": r"arena/render\.py",
     "markdown_it": r"arena/render\.py",
-    "tqdm": r"(arena/bank_commands|scoring/__main__)\.py",
+    "tqdm": r"(arena/bank_commands|arena/asking|scoring/clerk)\.py",
 }
 
 

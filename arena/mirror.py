@@ -1,0 +1,217 @@
+"""The mirror: a durable copy of the database in a private Hub dataset, for machines whose disk is wiped at a restart.
+
+A thread takes the changes out of the outbox and commits them as a file that never changes, at most once a minute. They
+are struck out only after the commit: what a dead network or a restart leaves in between is committed again, and the
+same row twice is one row when the copy is taken back. No vote ever waits for the Hub.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+import httpx2
+from huggingface_hub import CommitOperationAdd, HfApi
+from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RepositoryNotFoundError
+from sqlalchemy import Column, Integer, Table, Text, select, update
+
+from arena.database import METADATA, Database, DatabaseError, Moment, now
+from arena.outbox import Outbox, Parcel
+from arena.records import Secret
+
+EVERY = timedelta(seconds=60)
+"""The shortest time between two commits, of all servers on one database together."""
+MOST_ROWS = 20_000
+"""Changes in one file."""
+_PATIENCE = 10
+"""After failures the waiting doubles up to so many times `EVERY`."""
+_ROWS = "votes/"
+_PICTURES = "pictures/"
+
+MIRROR = Table(
+    "mirror",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("tried_at", Moment),
+    Column("copied_at", Moment),
+    Column("problem", Text, nullable=False),
+)
+
+log = logging.getLogger(__name__)
+
+
+class HubError(OSError):
+    """Say what the Hub refused or why it cannot be reached."""
+
+
+class Hub(Protocol):
+    """Where copies lie."""
+
+    def paths(self) -> frozenset[str]:
+        """Return the paths of all files. Raises HubError."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return a file. Raises HubError."""
+        ...
+
+    def commit(self, files: Mapping[str, bytes]) -> None:
+        """Add files, all or none. Raises HubError, which may come after they were added."""
+        ...
+
+
+class HubDataset:
+    """A private dataset of the Hub; it is made when it is not there, and refused when it is public."""
+
+    def __init__(self, name: str, token: Secret, endpoint: str | None = None) -> None:
+        self._name = name
+        self._api = HfApi(endpoint=endpoint, token=token.reveal())
+
+    def paths(self) -> frozenset[str]:
+        """Return the paths of all files. Raises HubError."""
+        try:
+            self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
+            if not self._api.dataset_info(self._name).private:
+                raise HubError(f"the dataset {self._name} is public; make it private, votes and workers stand in it")
+            return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
+        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+            raise _told(error) from error
+
+    def read(self, path: str) -> bytes:
+        """Return a file. Raises HubError."""
+        try:
+            return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
+        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+            raise _told(error) from error
+
+    def commit(self, files: Mapping[str, bytes]) -> None:
+        """Add files, all or none. Raises HubError, which may come after they were added."""
+        added = [CommitOperationAdd(path, content) for path, content in files.items()]
+        try:
+            self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
+        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+            raise _told(error) from error
+
+
+@dataclass(frozen=True)
+class CopyState:
+    """How the copy stands, for the page."""
+
+    copied_at: datetime | None
+    waiting: int
+    """Changes that are not copied yet."""
+    problem: str
+
+
+class Mirror:
+    """Copy one database's changes and the pictures they speak of, from `start` to `stop`."""
+
+    def __init__(self, database: Database, pictures: Path, hub: Hub, every: timedelta = EVERY) -> None:
+        self.outbox = Outbox(database)
+        self._database, self._pictures, self._hub, self._every = database, pictures, hub, every
+        self._instance = secrets.token_hex(8)
+        self._sent: frozenset[str] | None = None
+        """Pictures that are on the Hub; None before it was asked."""
+        self._pending: Parcel | None = None
+        self._failures = 0
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+
+    def restore(self) -> bool:
+        """Fill an empty database and the picture folder from the copy; tell whether there was one.
+
+        Raises HubError and OutboxError: a server that cannot see its copy does not begin a second one.
+        """
+        if not self.outbox.empty():
+            return False
+        paths = self._hub.paths()
+        copies = [self._hub.read(path) for path in sorted(paths) if path.startswith(_ROWS)]
+        for name in self.outbox.take_back(copies):
+            if f"{_PICTURES}{name}" in paths and not (self._pictures / name).exists():
+                self._pictures.mkdir(parents=True, exist_ok=True)
+                (self._pictures / name).write_bytes(self._hub.read(f"{_PICTURES}{name}"))
+        return bool(copies)
+
+    def start(self) -> None:
+        """Note changes and copy them in the background."""
+        self.outbox.open()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Copy what is left, once, and end."""
+        self._ending.set()
+        self._thread.join()
+        self._copy()
+
+    def state(self) -> CopyState:
+        """Return how the copy stands. Raises DatabaseError."""
+        with self._database.read() as connection:
+            row = connection.execute(select(MIRROR)).one_or_none()
+        return CopyState(row.copied_at if row else None, self.outbox.waiting(), row.problem if row else "")
+
+    def _run(self) -> None:
+        while not self._ending.wait(self._every.total_seconds() / 20):
+            try:
+                if self._our_turn():
+                    self._copy()
+            except DatabaseError as error:
+                log.warning("the copy waits for the database: %s", error)
+
+    def _our_turn(self) -> bool:
+        """Take the turn to commit if nobody committed too lately; a clock that was set back does not stop it."""
+        rest = self._every * min(2**self._failures, _PATIENCE)
+        present = now()
+        tried = MIRROR.c.tried_at
+        due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
+        if not self.outbox.waiting():
+            return False
+        with self._database.write() as connection:
+            values = {"id": 1, "problem": ""}
+            connection.execute(self._database.insert(MIRROR).values(values).on_conflict_do_nothing())
+            return connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
+
+    def _copy(self) -> None:
+        """Commit the oldest changes; a parcel that may have arrived is sent again as it was."""
+        try:
+            self._pending = self._pending or self.outbox.parcel(MOST_ROWS)
+            if self._pending is None:
+                return
+            self._commit(self._pending)
+            self.outbox.struck(self._pending)
+        except (OSError, DatabaseError) as error:
+            self._failures += 1
+            log.warning("the copy is late: %s", error)
+            self._note(problem=str(error))
+        else:
+            self._pending, self._failures = None, 0
+            self._note(problem="", copied_at=now())
+
+    def _commit(self, parcel: Parcel) -> None:
+        if self._sent is None:
+            self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
+        fresh = [name for name in parcel.pictures - self._sent if (self._pictures / name).is_file()]
+        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
+        self._hub.commit({f"{_ROWS}{parcel.day}/{self._instance}-{parcel.number}.jsonl": parcel.content, **files})
+        self._sent |= frozenset(fresh)
+
+    def _note(self, **values: object) -> None:
+        try:
+            with self._database.write() as connection:
+                connection.execute(self._database.insert(MIRROR).values(id=1, problem="").on_conflict_do_nothing())
+                connection.execute(update(MIRROR).values(values))
+        except DatabaseError as error:
+            log.warning("how the copy stands is not noted: %s", error)
+
+
+def _told(error: Exception) -> HubError:
+    """Return what to tell an operator, without the server's own words: they may hold a token."""
+    if isinstance(error, HubError):
+        return error
+    if isinstance(error, RepositoryNotFoundError | EntryNotFoundError):
+        return HubError("the dataset or a file in it is not there, or the token may not see it")
+    status = error.response.status_code if isinstance(error, HfHubHTTPError) and error.response is not None else None
+    return HubError(f"the Hub answered {status}" if status else f"the Hub cannot be reached ({type(error).__name__})")
