@@ -1,6 +1,8 @@
 """Stereoscope: settings to database to tabs to FastAPI with Gradio mounted."""
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads its switches when it is imported
@@ -15,6 +17,7 @@ from gradio.themes import Default
 from arena.battle_page import HEAD, TOP, Terms
 from arena.battle_tab import BattleTab
 from arena.campaigns import Campaigns
+from arena.chat_tab import ChatTab
 from arena.database import Database, DatabaseError
 from arena.guard import Guard
 from arena.importers import Importer
@@ -24,16 +27,25 @@ from arena.leaderboard import Leaderboard
 from arena.leaderboard_page import BOARD_HEAD
 from arena.leaderboard_routes import routes as board_routes
 from arena.leaderboard_tab import LeaderboardTab
+from arena.live_page import LIVE_HEAD
+from arena.live_routes import IMAGES
+from arena.live_store import LiveModelError
+from arena.live_tab import LiveTab
+from arena.live_wing import LiveWing
 from arena.matchmaking import Matchmaker
-from arena.pictures import PictureStore
+from arena.models import CatalogueError
+from arena.pictures import MAX_BYTES, PictureStore
 from arena.rows import PAGE, RowsError
 from arena.store import Store
+from scoring.automatic_routes import routes as automatic_routes
 from scoring.questions import QuestionsError
 from scoring.report_tab import TAB as REPORT
 from scoring.report_tab import ReportTab
 from scoring.routes import UPLOADS, routes
 from scoring.scoring_page import UPLOAD
 from scoring.scoring_tab import ScoringTab
+from scoring.submissions import PeoplesBoards
+from scoring.submissions_tab import SubmissionsTab
 from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
@@ -61,17 +73,27 @@ def create_app(settings: Settings) -> FastAPI:
         Importer(Intake(database), items, pictures).demo()
     terms = Terms.read()
     leaderboard = Leaderboard(database)
-    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=scoring.running)
+    live = LiveWing.build(settings, database, items, pictures, terms.version)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        async with scoring.running(app), live.running():
+            yield
+
+    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=running)
     add_routes(app, pictures, terms)
     app.include_router(routes(scoring.inbox, scoring.jobs))
     app.include_router(board_routes(leaderboard))
+    app.include_router(automatic_routes(scoring.submissions))
+    for router in live.routers():
+        app.include_router(router)
     gr.mount_gradio_app(
         app,
-        build_page(settings, database, items, leaderboard, terms, scoring),
+        build_page(settings, database, items, leaderboard, terms, scoring, live),
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
         css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css"],
-        head=HEAD + BOARD_HEAD + UPLOAD,
+        head=HEAD + LIVE_HEAD + BOARD_HEAD + UPLOAD,
         show_error=False,
         run_history=False,
         enable_monitoring=False,
@@ -81,13 +103,19 @@ def create_app(settings: Settings) -> FastAPI:
         footer_links=[],
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
-    uploads = {UPLOADS: PAGE.bytes or 0}
+    uploads = {UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads)
     return app
 
 
 def build_page(
-    settings: Settings, database: Database, items: ItemBank, leaderboard: Leaderboard, terms: Terms, scoring: Wing
+    settings: Settings,
+    database: Database,
+    items: ItemBank,
+    leaderboard: Leaderboard,
+    terms: Terms,
+    scoring: Wing,
+    live: LiveWing,
 ) -> gr.Blocks:
     """Build the tabs."""
     store = Store(database)
@@ -98,14 +126,21 @@ def build_page(
         with gr.Tabs() as tabs:
             with gr.Tab("Battle"):
                 battle = BattleTab(store, items, matchmaker, campaigns, terms.version)
+            with gr.Tab("Your images"):
+                LiveTab(len(live.models))
+            with gr.Tab("Chat"):
+                ChatTab(live.models)
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(leaderboard)
+            with gr.Tab("Judges' boards") as automatic_tab:
+                automatic = SubmissionsTab(scoring.submissions, PeoplesBoards(leaderboard, database))
             with gr.Tab("Score outputs") as scoring_tab:
                 scored = ScoringTab(scoring.desk)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(scoring.jobs)
         battle.listen(page)
         board.listen(board_tab)
+        automatic.listen(automatic_tab)
         scored.listen(scoring_tab)
         report.listen(page, tabs, report_tab)
     page.queue(api_open=False, max_size=64)
@@ -139,7 +174,7 @@ def main() -> int:
     try:
         settings = Settings.from_env()
         app = create_app(settings)
-    except (SettingError, DatabaseError, QuestionsError, RowsError) as error:
+    except (SettingError, DatabaseError, QuestionsError, RowsError, CatalogueError, LiveModelError) as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")

@@ -19,6 +19,7 @@ ROOMS = {
     "items": Room("bring items and answers in", "arena.bank_commands"),
     "models": Room("the models", "arena.bank_commands"),
     "campaign": Room("what the workers of a campaign link have done, as CSV", "arena.bank_commands"),
+    "answer": Room("let a model of the catalogue answer the items", "arena.answer_commands"),
     "rate": Room("a board, plots and their parameters from a file of votes", "arena.rating_commands"),
     "votes": Room("votes from and to the formats that people hold", "arena.rating_commands"),
 }

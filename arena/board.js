@@ -6,7 +6,7 @@
   const say = (text) => { const line = byId("board-said"); if (line) line.textContent = text; };
   const isText = (name) => name === "model";
   const rows = (table) => [...table.querySelectorAll("tbody tr:not(.group)")];
-  const value = (row, name) => row.querySelector(`.${name}`).dataset.value;
+  const value = (row, name) => row.querySelector(`.${name}`)?.dataset.value ?? "";  // a board may lack the column
 
   const before = (one, other) => {
     const [a, b] = [value(one, column), value(other, column)];

@@ -11,7 +11,7 @@ from arena.plots import Figure
 from arena.rating_files import table_text
 
 _COLUMNS = (
-    "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,reference_wins,"
+    "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
     "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired"
 ).split(",")
 
@@ -32,6 +32,7 @@ def board_csv(board: Board) -> str:
                     *_span(line.rating),
                     *_span(line.elo),
                     line.votes,
+                    line.ties,
                     *((rate.part, rate.votes) if rate else (None, None)),
                     *_share(rate),
                     line.mean_win_rate,

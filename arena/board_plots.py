@@ -1,11 +1,13 @@
 """The plots of a board, each made from what the leaderboard keeps."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from arena.boards import FLOOR, Board, FamilyRatings, Standing
+from arena.boards import FLOOR, Board, Standing
 from arena.bradley_terry import win_chances
+from arena.breakdowns import FamilyRatings
 from arena.leaderboard import Leaderboard
 from arena.plots import (
     Bar,
@@ -58,7 +60,8 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
         for line in _largest(board)[:MOST_LINES]
         if line.rating is not None and line.code in column
     ]
-    return history_figure([str(day) for day in past.days], lines)
+    drawn = history_figure([str(day) for day in past.days], lines)
+    return drawn if past.days else replace(drawn, traces=(), note="These votes do not say when they were cast.")
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Figure:
@@ -72,7 +75,10 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     ]
     families = sorted(found, key=str.casefold)
     cells = [[_cell(found[family], place[line.code]) for line in shown] for family in families]
-    return family_figure(families, [line.model for line in shown], cells)
+    drawn = family_figure(families, [line.model for line in shown], cells)
+    return (
+        drawn if families else replace(drawn, traces=(), note="These votes do not say of which family their items are.")
+    )
 
 
 def _cell(family: FamilyRatings, at: int) -> Cell | None:

@@ -16,10 +16,11 @@ import numpy as np
 
 from arena.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
 from arena.clusters import PairClusters, pair_clusters
+from arena.elo_draws import EloOrders, elo_orders
 from arena.fragility import fragility
 from arena.intervals import LEVEL, Bounds, cluster_intervals, ranks, wilson
 from arena.ratings import Codes, Floats, Votes
-from arena.resampling import EloOrders, bootstrap, elo_orders
+from arena.resampling import bootstrap
 
 FLOOR = 10
 """Votes under which a model gets no numbers but its counts."""
@@ -33,11 +34,13 @@ ORDERS = 100
 """Orders of the votes for Elo's median."""
 GROWTH = 0.01
 """Share by which the votes have grown before Elo is drawn anew: its orders cost most, and move least."""
-POINTS_IN_TIME = 30
 SEED = 0
-_REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Standard errors from a rating to the bounds of its interval."""
 
 Trust = Literal["settled", "provisional", "too few votes"]
+VoteKind = Literal["bank", "imported"]
+"""Whether votes are this arena's on the items of its bank, or came from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,12 @@ class BoardKey:
     """Which votes a board counts; days are whole ones, UTC."""
 
     source: int
+    """The code of a source of this kind."""
     multi: bool
     family: int | None = None
     since: date | None = None
     until: date | None = None
+    kind: VoteKind = "bank"
 
     @property
     def dated(self) -> bool:
@@ -73,16 +78,23 @@ class Counts:
     wins: Floats
     left: Floats
     """Those wins that were won on the left."""
+    ties: Floats | None = None
+    """Votes without a winner, which `wins` has as half a win for each: symmetric; None where there are none."""
 
     @property
     def votes(self) -> int:
         """Return the number of votes."""
         return int(self.wins.sum())
 
+    @property
+    def decided(self) -> Floats:
+        """Return the wins without the halves of ties."""
+        return self.wins if self.ties is None else self.wins - self.ties / 2
+
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """The votes of a board summed up by what was judged: a row says that a model beat another n times on an item."""
+    """The votes of a board summed up by what was judged: a row says how a pair came out n times on an item."""
 
     codes: tuple[int, ...]
     item: Codes
@@ -90,18 +102,20 @@ class Tuples:
     winner: Codes
     """Places in `codes`, as are those of `loser`."""
     loser: Codes
+    outcome: Codes
+    """`Outcome.A` where the winner won, `Outcome.TIE` where neither did."""
     n: Codes
 
     def one_by_one(self) -> Votes:
         """Return every vote by itself."""
-        winner, loser = np.repeat(self.winner, self.n), np.repeat(self.loser, self.n)
-        return Votes(winner, loser, np.zeros(len(winner), np.int8), len(self.codes))
+        winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
+        return Votes(winner, loser, outcome, len(self.codes))
 
     def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
         """Return the (item, pair) tuples of these rows."""
-        winner, loser, n = self.winner[rows], self.loser[rows], self.n[rows].astype(np.float64)
-        won = np.zeros(len(n), np.int8)
-        return pair_clusters(Votes(winner, loser, won, len(self.codes), self.item[rows], weights=n), "tuple")
+        columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
+        votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
+        return pair_clusters(votes, "tuple")
 
 
 class Crowd(NamedTuple):
@@ -111,6 +125,30 @@ class Crowd(NamedTuple):
     busiest: int
     """Votes of the voter with most."""
     items: int
+
+
+class Elsewhere(NamedTuple):
+    """What should be known of a board's votes from elsewhere."""
+
+    votes: int
+    """Those that count."""
+    sources: tuple[str, ...]
+    judge: bool
+    """Whether a judge model cast them, and no people."""
+    ties: int
+    """Half a win for each, as is a "both bad" that counts."""
+    both_bad: int
+    both_bad_out: int
+    """Those that are left out, as the import was told."""
+    alone: int
+    """Left out: a model against itself."""
+    named: int
+    """Cast with the names in view."""
+    no_item: int
+    no_voter: int
+    no_time: int
+    no_images: int
+    """Those that do not tell how many images were shown."""
 
 
 class Overturn(NamedTuple):
@@ -174,14 +212,16 @@ class Standing:
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
     votes: int
-    """Battles of this model that were decided (the paper's "matches", Table 3)."""
+    """Battles of this model (the paper's "matches", Table 3)."""
     win_rate: Share | None
-    """Against the reference (Table 3); None for the reference itself and without such battles."""
+    """Of its decided battles with the reference (Table 3); None for the reference itself and without such battles."""
     mean_win_rate: float | None
     """Predicted share of wins against a comparable model drawn evenly."""
     left: Share | None
-    """How often the answer on the left won in its battles."""
+    """How often the answer on the left won in its decided battles."""
     retired: bool
+    ties: int
+    """How many of its battles nobody won."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,31 +235,12 @@ class Board:
     findings: Findings | None
     counts: Counts
     fit: Strengths
+    elsewhere: Elsewhere | None = None
 
     @property
     def standings(self) -> tuple[Standing, ...]:
         """Return the lines of all groups, one below the other."""
         return tuple(standing for group in self.groups for standing in group)
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """Ratings at the end of chosen days, from all votes until then: days x models, NaN below the floor."""
-
-    days: tuple[date, ...]
-    codes: tuple[int, ...]
-    ratings: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class FamilyRatings:
-    """Ratings from the votes on one family's items, by place; NaN below the floor or outside the largest group."""
-
-    family: int
-    ratings: Floats
-    low: Floats
-    high: Floats
-    votes: Codes
 
 
 def shares(parts: Floats, votes: Floats) -> list[Share | None]:
@@ -234,6 +255,7 @@ def board(
     counts: Counts,
     entrants: Mapping[int, Entrant],
     findings: Findings | None,
+    elsewhere: Elsewhere | None = None,
     before: Board | None = None,
 ) -> Board:
     """Return the board of these counts, with as much about its models as has been found out.
@@ -249,11 +271,12 @@ def board(
     return Board(
         key=key,
         votes=counts.votes,
-        left=shares(np.array([counts.left.sum()]), np.array([counts.wins.sum()]))[0],
+        left=shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]))[0],
         groups=tuple(tuple(lines[place] for place in places) for places in ordered),
         findings=findings,
         counts=counts,
         fit=fit,
+        elsewhere=elsewhere,
     )
 
 
@@ -261,9 +284,11 @@ def _lines(
     counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], findings: Findings | None
 ) -> list[Standing]:
     """Return a line for each model, by place; the columns are lists, since a hundred models have a thousand cells."""
+    decided = counts.decided
     played = (counts.wins + counts.wins.T).sum(1)
+    ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
     found = _Found(counts.codes, findings)
-    reach = np.where(played >= FLOOR, _REACH * found.errors, np.nan)
+    reach = np.where(played >= FLOOR, REACH * found.errors, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     columns = zip(
         counts.codes,
@@ -273,11 +298,12 @@ def _lines(
         ranks(fit, bounds).tolist(),
         mean_win_chances(fit).tolist(),
         _against_reference(counts, entrants),
-        shares(counts.left.sum(1) + counts.left.sum(0), played),
+        shares(counts.left.sum(1) + counts.left.sum(0), (decided + decided.T).sum(1)),
+        ties.astype(int).tolist(),
         strict=True,
     )
     lines = []
-    for place, (code, votes, rating, wide, rank, chance, win_rate, left) in enumerate(columns):
+    for place, (code, votes, rating, wide, rank, chance, win_rate, left, tied) in enumerate(columns):
         shown = votes >= FLOOR
         lines.append(
             Standing(
@@ -293,6 +319,7 @@ def _lines(
                 mean_win_rate=chance if shown else None,
                 left=left if shown else None,
                 retired=entrants[code].retired,
+                ties=tied,
             )
         )
     return lines
@@ -309,7 +336,7 @@ def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[
     reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
     if reference is None:
         return [None] * len(counts.codes)
-    won, lost = counts.wins[:, reference], counts.wins[reference]
+    won, lost = counts.decided[:, reference], counts.decided[reference]
     return shares(won, won + lost)
 
 
@@ -371,30 +398,3 @@ def _overturn(fit: Strengths, codes: Sequence[int]) -> Overturn | None:
     shown = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR)
     found = fragility(bradley_terry(fit.wins[np.ix_(shown, shown)]))
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
-
-
-def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
-    """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
-    total = np.cumsum(wins, axis=0)
-    chosen = np.unique(np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int))
-    ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
-    return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings))
-
-
-def family_ratings(tuples: Tuples) -> tuple[FamilyRatings, ...]:
-    """Return the models' ratings in each family, with intervals clustered by (item, pair) tuple."""
-    return tuple(_family(tuples, int(family)) for family in np.unique(tuples.family))
-
-
-def _family(tuples: Tuples, family: int) -> FamilyRatings:
-    clusters = tuples.clusters(tuples.family == family)
-    fit = bradley_terry(clusters.win_matrix())
-    ratings = _largest_group(fit)
-    reach = _REACH * cluster_intervals(fit, clusters).errors
-    votes = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
-    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, votes)
-
-
-def _largest_group(fit: Strengths) -> Floats:
-    enough = (fit.wins + fit.wins.T).sum(1) >= FLOOR
-    return np.where(enough & (fit.components == 0), fit.ratings, np.nan)

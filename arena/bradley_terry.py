@@ -172,11 +172,13 @@ def mean_win_chances(fit: Strengths) -> Floats:
 def _reach(links: np.ndarray) -> np.ndarray:
     """Return which node can be reached from which: the links squared until nothing is added."""
     reach = links | np.eye(len(links), dtype=bool)
-    while True:
-        further = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+    while not reach.all():
+        ways = reach.astype(np.float32)
+        further = (ways @ ways) > 0
         if (further == reach).all():
-            return reach
+            break
         reach = further
+    return reach
 
 
 class _Links(NamedTuple):
@@ -189,7 +191,8 @@ class _Links(NamedTuple):
 def _links(wins: Floats) -> _Links:
     beat = wins > 0
     reach = _reach(beat)
-    return _Links(_reach(beat | beat.T), reach & reach.T)
+    mutual = reach & reach.T
+    return _Links(mutual if mutual.all() else _reach(beat | beat.T), mutual)
 
 
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
@@ -215,12 +218,9 @@ def _statuses(wins: Floats, linked: np.ndarray, mutual: np.ndarray) -> tuple[Sta
     # Of two equally large groups neither is the body of the other: both are separated.
     of_largest = (linked & (size[None, :] == largest[:, None])).sum(1)
     body = (size > 1) & (size == largest) & (of_largest == size)
-    statuses = np.select(
-        [~won & ~lost, ~lost, ~won, body],
-        [Status.UNPLAYED, Status.UNBEATEN, Status.WINLESS, Status.RATED],
-        Status.SEPARATED,
-    )
-    return tuple(map(Status, statuses.tolist()))
+    known = (Status.UNPLAYED, Status.UNBEATEN, Status.WINLESS, Status.RATED, Status.SEPARATED)
+    places = np.select([~won & ~lost, ~lost, ~won, body], range(4), 4)
+    return tuple(known[place] for place in places.tolist())
 
 
 class _Fitted(NamedTuple):
@@ -238,9 +238,10 @@ def _newton(wins: Floats, same: np.ndarray, prior: float, start: Floats) -> _Fit
     strengths = start
     slope, information = _slope(strengths, won, games, same, prior)
     for steps in range(STEPS):
-        move = np.linalg.solve(information, slope) if len(wins) else slope
-        if np.abs(move).max(initial=0.0) < SETTLED or np.abs(slope).max() <= rounding:
-            return _Fitted(strengths, information, steps, float(np.abs(slope).max(initial=0.0)))
+        residual = float(np.abs(slope).max(initial=0.0))
+        move = slope if residual <= rounding else np.linalg.solve(information, slope)
+        if residual <= rounding or np.abs(move).max() < SETTLED:
+            return _Fitted(strengths, information, steps, residual)
         climb = slope @ move
         for _ in range(STEPS):
             slope, information = _slope(strengths + move, won, games, same, prior)

@@ -1,14 +1,21 @@
-"""The loops of `resampling`, compiled by numba: imported only where that is installed and asked for."""
+"""The loops of `elo_draws` and `resampling`, compiled by numba: imported only where that is installed and asked for."""
+
+from threading import Lock
 
 import numpy as np
 from numba import njit, prange
 
-LANES_A_SHUFFLE = 50
+ORDERS_A_SHUFFLE = 50
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NODES_A_UNIT, REACH = 128, 40
 """Nodes of the logistic curve's table in one unit of log odds, and how far it goes either way."""
 CENTRE = REACH * NODES_A_UNIT
 STEPS_AT_ONCE = 256
 """Votes that are fetched before they are played, so that no rating waits for the memory."""
+STEPS_AHEAD = 32
+"""The same where each comes with numbers for many lanes."""
+RUNS = Lock()
+"""Numba's threads serve one caller at a time."""
 
 
 def _curve():
@@ -32,13 +39,11 @@ def _logistic(x, curve):
 
 
 @njit(inline="always")
-def _drawn_place(key, step, n):
-    """Return the place that a draw with replacement takes at a step: splitmix64 of its key and the step."""
-    mixed = key + step * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return ((mixed >> np.uint64(32)) * n) >> np.uint64(32)
+def _mixed(number):
+    """Return splitmix64's output for a state."""
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
 
 
 @njit(inline="always")
@@ -67,13 +72,14 @@ def elo(a, b, outcome, scores, models, k, rate):
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def elo_orders(orders, models, offset, stride, k, rate):
+def elo_orders(drawn, models, k, rate):
     """Return Elo ratings less their start, draws x models: each draw steps through its random order by its stride."""
+    orders, offset, stride = drawn
     draws, n = len(offset), orders.shape[1]
     ratings = np.zeros((draws, models))
     for draw in prange(draws):
         own, taken = np.zeros(models), np.empty(STEPS_AT_ONCE, np.uint32)
-        order = orders[draw // LANES_A_SHUFFLE]
+        order = orders[draw // ORDERS_A_SHUFFLE]
         place, hop = offset[draw], stride[draw]
         for first in range(0, n, STEPS_AT_ONCE):
             size = min(STEPS_AT_ONCE, n - first)
@@ -87,31 +93,57 @@ def elo_orders(orders, models, offset, stride, k, rate):
     return ratings
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def elo_bootstrap(packed, models, key, k, rate):
-    """Return Elo ratings less their start, draws x models: each draw takes as many votes with replacement."""
-    draws, n = len(key), len(packed)
-    ratings = np.zeros((draws, models))
-    for draw in prange(draws):
-        own, taken = np.zeros(models), np.empty(STEPS_AT_ONCE, np.uint32)
-        for first in range(0, n, STEPS_AT_ONCE):
-            size = min(STEPS_AT_ONCE, n - first)
-            for step in range(size):
-                taken[step] = packed[_drawn_place(key[draw], np.uint64(first + step), np.uint64(n))]
-            _play_packed(taken[:size], own, k, rate * NODES_A_UNIT, CURVE)
-        ratings[draw] = own
-    return ratings
-
-
 @njit(inline="always")
 def _exp(x):
-    """Return e ** x to 1e-14 in plain arithmetic, which (unlike a call) is done for several lanes at once."""
+    """Return e ** x to 1e-11 in plain arithmetic, which (unlike a call) is done for several lanes at once."""
     x = min(max(x, -700.0), 700.0)
     whole = np.floor(x * 1.4426950408889634 + 0.5)
     r = x - whole * 0.693145751953125 - whole * 1.42860682030941723212e-6
-    e = 1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880 + r * (1.0 / 3628800 + r * (1.0 / 39916800))))
-    e = 1.0 + r * (1.0 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720 + r * e))))))
+    e = 1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880))))
+    e = 1.0 + r * (1.0 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * e))))
     return e * np.int64((np.int64(whole) + 1023) << 52).view(np.float64)
+
+
+@njit(inline="always")
+def _play_lanes(ratings, a, b, numbers, step, won, unlost, k, rate):
+    """Move the ratings of a step's two models in each lane, by the outcome that the lane's number stands for."""
+    for lane in range(ratings.shape[1]):
+        number = np.int64(numbers[step, lane])
+        score = (0.5 if number < won else 0.0) + (0.5 if number < unlost else 0.0)
+        rating_a, rating_b = ratings[a, lane], ratings[b, lane]
+        gain = k * (score - 1.0 / (1.0 + _exp(rate * (rating_b - rating_a))))
+        ratings[a, lane] = rating_a + gain
+        ratings[b, lane] = rating_b - gain
+
+
+@njit(parallel=True, cache=True, error_model="numpy", fastmath={"contract"})
+def elo_bootstrap(drawn, models, k, rate):
+    """Return Elo ratings less their start, blocks x models x lanes: what `elo_draws` does in numpy.
+
+    Pairs and numbers are fetched some steps ahead, and the lanes of a step are one plain loop: as such it is done for
+    several lanes at once.
+    """
+    pair, low, high, won, unlost, key, lane_keys = drawn
+    blocks, twos, n = len(key), lane_keys.shape[1], len(pair)
+    ratings = np.empty((blocks, models, 2 * twos))
+    for block in prange(blocks):
+        own, keys = np.zeros((models, 2 * twos)), lane_keys[block]
+        pairs, mixed = np.empty(STEPS_AHEAD, np.uint32), np.empty((STEPS_AHEAD, twos), np.uint64)
+        numbers = mixed.view(np.uint32)
+        for first in range(0, n, STEPS_AHEAD):
+            size = min(STEPS_AHEAD, n - first)
+            for step in range(size):
+                jump = np.uint64(first + step) * GOLDEN
+                pairs[step] = pair[((_mixed(key[block] + jump) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)]
+                for two in range(len(keys)):
+                    mixed[step, two] = _mixed(keys[two] + jump)
+            for step in range(size):
+                met = np.uint64(pairs[step])
+                _play_lanes(
+                    own, np.uint64(low[met]), np.uint64(high[met]), numbers, step, won[met], unlost[met], k, rate
+                )
+        ratings[block] = own
+    return ratings
 
 
 @njit(inline="always")

@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 from arena.fetching import FetchError, fetch_all
 from arena.intake import Changes, ImageDraft, Intake, ItemDraft
-from arena.items import ItemBank, KeptPicture, KnownItem, folded, item_key
+from arena.items import ItemBank, KeptPicture, KnownItem
 from arena.pictures import PictureError, PictureStore, read_picture
-from arena.records import DATASET_ANSWER, REFERENCE, SourceKind
+from arena.records import DATASET_ANSWER, REFERENCE, SourceKind, folded, item_key
 from arena.rows import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 
 DEMO_FOLDER = Path(__file__).parent / "demo"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Table, insert, select, update
 
 from arena.database import Database, bump_counter, now, take_turn
-from arena.items import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE, item_key
-from arena.records import SourceKind
+from arena.items import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
+from arena.records import SourceKind, item_key
 
 
 class IntakeError(ValueError):

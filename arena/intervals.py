@@ -82,6 +82,11 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
 
 
+def percentiles(values: Floats, level: float = LEVEL) -> Bounds:
+    """Return the bounds within which a share `level` of each column's values lies, as much left out on either side."""
+    return Bounds(*np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=0))
+
+
 def wilson(wins: Floats | Codes, votes: Floats | Codes, level: float = LEVEL) -> Bounds:
     """Return Wilson's (1927) score interval of shares wins / votes; the whole of 0 to 1 where there are no votes."""
     z = NormalDist().inv_cdf((1 + level) / 2)

@@ -1,12 +1,10 @@
 """The item bank: items, their images and the answers that models gave to them.
 
-An item's key is the first 16 hex digits of sha256 over the instruction and each image's source key, so the same content
-is the same item whatever file it came from. `intake.py` changes the bank; this room reads it.
+The same content is the same item whatever file it came from (`records.item_key`). `intake.py` changes the bank; this
+room reads it.
 """
 
-import hashlib
 import time
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -166,16 +164,6 @@ class Bank:
         return next((item for item in self.items.values() if item.key == key), None)
 
 
-def folded(text: str) -> str:
-    """Return a text in NFC with every run of white space as one space."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def item_key(instruction: str, image_keys: Sequence[str]) -> str:
-    """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, a line each."""
-    return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
-
-
 class ItemBank:
     """Read and change the item bank of one database.
 
@@ -214,7 +202,7 @@ class ItemBank:
     def sources(self) -> tuple[Source, ...]:
         """Return every source in the order of its first import."""
         with self._database.read() as connection:
-            return _sources(connection)
+            return sources_of(connection)
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """Return the kept pictures by their images' source keys."""
@@ -237,6 +225,13 @@ class ItemBank:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
+    def answered_by(self, model: str) -> frozenset[int]:
+        """Return the ids of the items to which a model has an answer in use."""
+        query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        with self._database.read() as connection:
+            rows = connection.execute(query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None)))
+            return frozenset(row.item_id for row in rows)
+
     def contributions(self) -> list[Contribution]:
         """Return what each predictions file brought, in the order of import."""
         query = (
@@ -250,7 +245,8 @@ class ItemBank:
             return [Contribution(*row) for row in connection.execute(query)]
 
 
-def _sources(connection: Connection) -> tuple[Source, ...]:
+def sources_of(connection: Connection) -> tuple[Source, ...]:
+    """Return every source in the order of its first import."""
     return tuple(Source(*row) for row in connection.execute(select(SOURCE).order_by(SOURCE.c.id)))
 
 
@@ -277,7 +273,7 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
             family = families[row.family_id]
             answers = tuple(contestants.get(row.id, ()))
             items[row.id] = Item(row.id, row.key, row.source_id, family, row.instruction, shown, answers)
-    return Bank(version, _sources(connection), items, missing=len(rows) - len(items))
+    return Bank(version, sources_of(connection), items, missing=len(rows) - len(items))
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:

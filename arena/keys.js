@@ -24,7 +24,7 @@ const stereoscope = (() => {
   });
 
   // The enlarged picture
-  const pictures = () => [...document.querySelectorAll("#item .enlarge img")];
+  const pictures = () => [...document.querySelectorAll(".enlarge img")].filter(shown);
   let place = 0;
   const lightbox = () => {
     let dialog = byId("lightbox");
@@ -61,21 +61,24 @@ const stereoscope = (() => {
     if (!dialog.open) dialog.showModal();
   };
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#item .enlarge");
+    const button = event.target.closest?.(".enlarge");
     if (button) enlarge(pictures().indexOf(button.querySelector("img")));
   });
 
   // Keys
-  const buttons = { a: "choose-a", b: "choose-b", n: "next", s: "skip", z: "undo" };
+  const buttons = {
+    a: ["choose-a", "live-a"], b: ["choose-b", "live-b"], n: ["reveal", "next", "live-reveal", "live-again", "live-new"],
+    s: ["skip", "live-stop"], z: ["undo", "live-undo"],
+  };
   const resting = () => document.querySelector("dialog[open]")
     || document.activeElement?.closest("input, textarea, select, [contenteditable=true], [role=listbox], [role=dialog]");
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (kept("keys") === "off" || resting()) return;
     const key = event.key.toLowerCase();
-    if (key === "i" && shown(byId("answers"))) { event.preventDefault(); enlarge(0); }
-    const button = key === "n" && shown(byId("reveal")) ? byId("reveal") : byId(buttons[key]);
-    if (shown(button)) { event.preventDefault(); button.click(); }
+    if (key === "i" && pictures().length) { event.preventDefault(); enlarge(0); }
+    const button = buttons[key]?.map(byId).find(shown);
+    if (button) { event.preventDefault(); button.click(); }
   });
 
   // The names appear when the choice can no longer be taken back; if the server is away, ask again.

@@ -2,16 +2,17 @@
 
 A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps: only
 rows that changed are read, so that one more vote costs the same at any number. Boards of some days are counted from the
-votes themselves. Intervals and what else takes long are found out by one thread beside the requests.
+votes themselves. Votes from elsewhere are counted when a board of theirs is opened first after an import. Intervals and
+what else takes long are found out by one thread beside the requests.
 """
 
 import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import Lock
 from typing import NamedTuple
@@ -20,23 +21,24 @@ import numpy as np
 from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce
 
 from arena.ballots import WINS
-from arena.board_votes import counts_of_days, crowd_of, history_of, tuples_of
+from arena.board_votes import Table, counts_of_days, crowd_of, elsewhere_of, history_of, imported_counts, tuples_of
 from arena.boards import (
     Board,
     BoardKey,
     Counts,
+    Elsewhere,
     Entrant,
-    FamilyRatings,
     Findings,
-    History,
+    VoteKind,
     board,
-    family_ratings,
     find_out,
 )
+from arena.breakdowns import FamilyRatings, History, family_ratings
 from arena.database import Database, counter
-from arena.items import BANK_VERSION, FAMILY, MODEL, ItemBank
+from arena.imported_votes import imported_sources
+from arena.items import BANK_VERSION, FAMILY, MODEL, sources_of
 from arena.records import REFERENCE
-from arena.tally import Tally
+from arena.tally import Tally, added_counts, summed_counts
 
 EVERY_SECONDS = 60.0
 """How often at most a board's intervals, its history, and the counts of some days are made anew."""
@@ -58,6 +60,14 @@ class BoardChoiceError(ValueError):
     """Say what is wrong with the board that was asked for."""
 
 
+class BoardSource(NamedTuple):
+    """A source of votes that has boards, by the name that people choose it by."""
+
+    label: str
+    kind: VoteKind
+    code: int
+
+
 @dataclass(frozen=True)
 class BoardChoice:
     """A board that somebody chose, with the names that it goes by and what else there is."""
@@ -75,7 +85,6 @@ class Leaderboard:
 
     def __init__(self, database: Database, every: float = EVERY_SECONDS) -> None:
         self._database = database
-        self._items = ItemBank(database)
         self._every = every
         self._lock = Lock()
         """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
@@ -83,6 +92,10 @@ class Leaderboard:
         self._tallies: dict[tuple[int, bool], Tally] = {}
         self._kept: OrderedDict[BoardKey, _Kept] = OrderedDict()
         self._bank = -1
+        self._told = False
+        """Whether any votes from elsewhere were told to count beside this arena's."""
+        self._imported: dict[BoardKey, Table] = {}
+        """The votes from elsewhere of whole boards, as `imported_counts` has them, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
         self._finder = ThreadPoolExecutor(1, "boards")
@@ -94,25 +107,25 @@ class Leaderboard:
     def choose(
         self, source: object, images: object, family: object = None, since: object = None, until: object = None
     ) -> BoardChoice | None:
-        """Return the board of these names, at first the newest source's single images; None while there is no source.
+        """Return the board of these names, at first the newest bank's single images; None while there is no source.
 
         `images` is "single" or "multiple", days are written as 2026-01-31. Raises BoardChoiceError for other days.
         """
         first, last = _day(since), _day(until)
         if first and last and first > last:
             raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
-        sources = self._items.sources()
-        if not sources:
-            return None
-        chosen = next((known for known in sources if known.name == source), sources[-1])
-        whole = BoardKey(chosen.id, images == "multiple")
         with self._database.read() as connection, self._lock:
             self._know_bank(connection)
-            voted = {self._families[code]: code for code in self._tally(connection, whole).voted_families()}
+            sources = _sources(connection)
+            if not sources:
+                return None
+            chosen = next((known for known in sources if known.label == source), _first(sources))
+            whole = BoardKey(chosen.code, images == "multiple", kind=chosen.kind)
+            voted = {self._families[code]: code for code in self._voted_families(connection, whole)}
         named = family if isinstance(family, str) and family in voted else None
-        key = BoardKey(chosen.id, whole.multi, voted[named] if named else None, first, last)
+        key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
-        return BoardChoice(key, chosen.name, named, tuple(known.name for known in sources), names)
+        return BoardChoice(key, chosen.label, named, tuple(known.label for known in sources), names)
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
         """Return a board with every vote committed before the call (one of some days: within EVERY_SECONDS).
@@ -143,7 +156,8 @@ class Leaderboard:
         with kept.turn:
             if kept.families is None or kept.families.findings is not made.findings:
                 kept.families = _ByFamily(made.findings, family_ratings(made.findings.tuples))
-            return {self._families[ratings.family]: ratings for ratings in kept.families.ratings}
+            ratings = kept.families.ratings
+            return {self._families[one.family]: one for one in ratings if one.family in self._families}
 
     # In the request.
     def _keep(self, key: BoardKey) -> "_Kept":
@@ -158,7 +172,7 @@ class Leaderboard:
     def _board(self, key: BoardKey, kept: "_Kept") -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = _Basis(kept.counts, self._entrants, kept.findings)
+            basis = _Basis(kept.counts, self._entrants, kept.findings, kept.elsewhere)
             if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
                 kept.board, kept.basis = board(key, *basis, kept.board), basis
             self._see_to_findings(key, kept)
@@ -170,17 +184,42 @@ class Leaderboard:
             with self._lock:  # taken before the first statement, so that nobody reads an older state after a newer one
                 tally = self._tally(connection, key)
                 self._know_bank(connection)
-                version = tally.version
+                version = _Version(self._bank, tally.version)
                 if version != kept.counted and not key.dated:
-                    kept.counts = tally.counts(key.family)
+                    kept.counts = self._counts(connection, key, tally)
             if version == kept.counted or (key.dated and time.monotonic() - kept.counted_at < self._every):
                 return
             if key.dated:
                 kept.counts = counts_of_days(connection, key)
+            if version.bank != kept.counted.bank:
+                kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
             kept.counted, kept.counted_at = version, time.monotonic()
+
+    def _counts(self, connection: Connection, key: BoardKey, tally: Tally) -> Counts:
+        """Return the counts of this arena's votes and of those from elsewhere that count on a board."""
+        rows = self._rows_from_elsewhere(connection, key)
+        if key.family is not None:
+            rows = rows[rows[:, 0] == key.family]
+        counts = tally.counts(key.family)
+        return added_counts(counts, summed_counts(rows[:, 1:])) if len(rows) else counts
+
+    def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
+        """Return the rows of `imported_counts` of all families, counted once after each import."""
+        whole = replace(key, family=None, since=None, until=None)
+        if key.kind == "bank" and not self._told:
+            return _NO_ROWS
+        if whole not in self._imported:
+            self._imported[whole] = imported_counts(connection, whole)
+        return self._imported[whole]
+
+    def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
+        elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist()) - {0}
+        return elsewhere.union(self._tally(connection, key).voted_families())
 
     def _tally(self, connection: Connection, key: BoardKey) -> Tally:
         """Return the win counts of a board's source and kind of images, with what changed since the last look."""
+        if key.kind == "imported":
+            return Tally()
         tally = self._tallies.setdefault((key.source, key.multi), Tally())
         late = 0 if self._database.is_sqlite else LATE_SECONDS * 1_000_000
         wanted = {"source": key.source, "multi": key.multi, "since": tally.seen - late}
@@ -195,6 +234,8 @@ class Leaderboard:
                 row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
             }
             self._families = {row.id: row.name for row in connection.execute(select(FAMILY))}
+            self._told = any(source.into_live for source in imported_sources(connection))
+            self._imported.clear()
             self._bank = version
 
     # Beside the requests.
@@ -219,6 +260,8 @@ class Leaderboard:
 
     def _check(self, key: BoardKey) -> None:
         """Read all win counts anew where some changed unseen, as they do when the clock is set back."""
+        if key.kind == "imported":
+            return
         total = select(func.sum(WINS.c.n)).where(WINS.c.source_id == key.source, WINS.c.multi == key.multi)
         with self._database.read() as connection, self._lock:
             tally = self._tally(connection, key)
@@ -233,6 +276,14 @@ class _Basis(NamedTuple):
     counts: Counts
     entrants: Mapping[int, Entrant]
     findings: Findings | None
+    elsewhere: Elsewhere | None
+
+
+class _Version(NamedTuple):
+    """Which state of the database counts are of."""
+
+    bank: int
+    tally: int
 
 
 class _Dated(NamedTuple):
@@ -246,6 +297,7 @@ class _ByFamily(NamedTuple):
 
 
 _NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
+_NO_ROWS = np.zeros((0, 6), np.int64)
 
 
 @dataclass(eq=False)
@@ -255,11 +307,11 @@ class _Kept:
     turn: Lock = field(default_factory=Lock)
     """Held by whoever computes for this board, so that others wait for the result."""
     counts: Counts = _NOTHING
-    counted: int = -1
-    """The tally's version that the counts are of."""
+    elsewhere: Elsewhere | None = None
+    counted: _Version = _Version(-1, -1)
     counted_at: float = -math.inf
     board: Board | None = None
-    basis: _Basis = _Basis(_NOTHING, {}, None)
+    basis: _Basis = _Basis(_NOTHING, {}, None, None)
     findings: Findings | None = None
     found_for: Counts | None = None
     found_at: float = -math.inf
@@ -271,6 +323,17 @@ class _Kept:
     def is_waiting(self) -> bool:
         """Tell whether findings are on their way."""
         return self.finding is not None and not self.finding.done()
+
+
+def _sources(connection: Connection) -> list[BoardSource]:
+    """Return every source of votes: the item bank's, then those from elsewhere."""
+    bank = [BoardSource(one.name, "bank", one.id) for one in sources_of(connection)]
+    return [*bank, *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection))]
+
+
+def _first(sources: Sequence[BoardSource]) -> BoardSource:
+    """Return the source that is shown at first: the newest of the bank, else the newest from elsewhere."""
+    return max(sources, key=lambda one: (one.kind == "bank", one.code))
 
 
 def _day(text: object) -> date | None:

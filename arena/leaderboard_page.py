@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.boards import FLOOR, ORDERS, SETTLED, Board, BoardKey, Share, Span, Standing
+from arena.board_notes import elsewhere_notes
+from arena.boards import FLOOR, ORDERS, SETTLED, Board, BoardKey, Findings, Share, Span, Standing
 from arena.bradley_terry import Status
 from arena.leaderboard import BoardChoice
 
@@ -48,11 +49,17 @@ COLUMNS = (
         f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
         "votes, with the spread over these orders, which is no confidence interval.",
     ),
-    Column("votes", "Votes", "Battles of this model that were decided; each counts for two models."),
-    Column("win-rate", "Win vs. reference", "Share of its battles with the reference answers that it won; n of them."),
+    Column("votes", "Votes", "Battles of this model, each for two models; ties, which only imported votes have, too."),
+    Column(
+        "win-rate",
+        "Win vs. reference",
+        "Share of its decided battles with the reference answers that it won; n of them.",
+    ),
     Column("mean", "Mean win rate", "Predicted share of wins against each other model of its group, averaged."),
     Column(
-        "left", "Left chosen", "How often the answer on the left won in its battles; half where sides do not matter."
+        "left",
+        "Left chosen",
+        "How often the answer on the left won in its decided battles; half where sides do not matter.",
     ),
 )
 
@@ -66,35 +73,26 @@ def board_html(board: Board, choice: BoardChoice) -> str:
     """Return a board: what it can tell, the table, and downloads."""
     title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
     if not board.votes:
-        return f'<p class="empty">No votes yet on {escape(title)}. Vote, and this board begins.</p>'
+        begin = " yet on {}. Vote, and this board begins" if board.key.kind == "bank" else " on {}"
+        return f'<p class="empty">No votes{begin.format(escape(title))}.</p>'
     query = urlencode(_query(choice))
     links = "".join(f'<a href="boards/{name}?{escape(query)}" download>{text}</a>' for name, text in FILES.items())
     return (
-        f'<p class="tells">{" ".join(summary(board))}</p>'
+        f'<div class="tells">{"".join(f"<p>{part}</p>" for part in summary(board))}</div>'
         f'<div class="board">{_table(board, title)}</div>'
         f'<p class="downloads">{links}</p>'
     )
 
 
 def summary(board: Board) -> tuple[str, ...]:
-    """Return, as HTML, what the numbers of a board can and cannot tell."""
-    findings = board.findings
+    """Return, as paragraphs of HTML, what the numbers of a board can and cannot tell."""
+    findings, elsewhere = board.findings, elsewhere_notes(board)
     if findings is None:
-        return f"{_votes(board.votes)}.", "Intervals and ranks are being computed."
-    crowd = findings.crowd
-    people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
-    items = "1 item" if crowd.items == 1 else f"{crowd.items:,} items"
-    of_busiest = crowd.busiest / findings.votes
-    busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
-    return (
-        f"<b>{_votes(board.votes)}</b> by {people} on {items}{busiest}.",
-        *_lead(board),
-        *_sides(board.left),
-        f"Intervals take the {findings.clusters:,} (item, pair) tuples for independent, not the votes on them. They "
-        "tell how far more votes of this kind would move a rating, not whether other people or other tasks would "
-        "agree: whoever came here voted.",
-        *_groups(board),
-    )
+        lead, limits = f"{_votes(board.votes)}. Intervals and ranks are being computed.", ""
+    else:
+        lead = " ".join((_cast(board, findings), *_lead(board), *_sides(board.left)))
+        limits = " ".join((_limits(board, findings), *_groups(board)))
+    return tuple(part for part in (lead, " ".join(elsewhere), limits) if part)
 
 
 def note_html(text: str) -> str:
@@ -108,6 +106,33 @@ def problem_html(text: str) -> str:
 
 
 # The sentence over the table.
+def _cast(board: Board, findings: Findings) -> str:
+    """Say how many votes there are, by whom and on how much, as far as they tell."""
+    crowd = findings.crowd
+    people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
+    items = "1 item" if crowd.items == 1 else f"{crowd.items:,} items"
+    of_busiest = crowd.busiest / findings.votes
+    busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
+    by = "a judge model" if _by_judge(board) else people
+    told = [f" by {by}"] if crowd.voters or _by_judge(board) else []
+    return f"<b>{_votes(board.votes)}</b>{''.join(told)}{f' on {items}' if crowd.items else ''}{busiest}."
+
+
+def _limits(board: Board, findings: Findings) -> str:
+    """Say what intervals are of, and what no interval tells."""
+    others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
+    where = "there" if board.key.kind == "imported" else "here"
+    return (
+        f"Intervals take the {findings.clusters:,} (item, pair) tuples for independent, not the votes on them. They "
+        f"tell how far more votes of this kind would move a rating, not whether {others} would "
+        f"agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
+    )
+
+
+def _by_judge(board: Board) -> bool:
+    return board.elsewhere is not None and board.elsewhere.judge
+
+
 def _lead(board: Board) -> tuple[str, ...]:
     """Say who is first, whether the votes can tell, and how many votes carry it."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
@@ -152,39 +177,45 @@ def _groups(board: Board) -> tuple[str, ...]:
 
 # The table.
 def _table(board: Board, title: str) -> str:
+    columns = [column for column in COLUMNS if column.name != "win-rate" or _meets_reference(board)]
     head = "".join(
         f'<th scope="col" class="{column.name}" role="columnheader" aria-sort="none"><button type="button" '
         f'data-column="{column.name}" title="{escape(column.meaning)}">{column.label}</button></th>'
-        for column in COLUMNS
+        for column in columns
     )
-    bodies = "".join(_body(group, number, len(board.groups)) for number, group in enumerate(board.groups, 1))
+    names = [column.name for column in columns]
+    bodies = "".join(_body(group, names, number, len(board.groups)) for number, group in enumerate(board.groups, 1))
     caption = f"<caption>{escape(title)}: {_votes(board.votes)}</caption>"
     return f'<table role="table">{caption}<thead role="rowgroup"><tr role="row">{head}</tr></thead>{bodies}</table>'
 
 
-def _body(group: Sequence[Standing], number: int, groups: int) -> str:
+def _meets_reference(board: Board) -> bool:
+    return any(line.win_rate for line in board.standings)
+
+
+def _body(group: Sequence[Standing], columns: Sequence[str], number: int, groups: int) -> str:
     title = ""
     if groups > 1:
         told = f"Group {number} of {groups}: {len(group)} models, not comparable with the others"
-        title = f'<tr class="group" role="row"><th scope="rowgroup" colspan="{len(COLUMNS)}">{told}</th></tr>'
+        title = f'<tr class="group" role="row"><th scope="rowgroup" colspan="{len(columns)}">{told}</th></tr>'
     bounds = [bound for line in group if line.rating for bound in line.rating if bound is not None]
     scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
-    return f'<tbody role="rowgroup">{title}{"".join(_row(line, *scale) for line in group)}</tbody>'
+    return f'<tbody role="rowgroup">{title}{"".join(_row(line, columns, *scale) for line in group)}</tbody>'
 
 
-def _row(line: Standing, low: float, high: float) -> str:
+def _row(line: Standing, columns: Sequence[str], low: float, high: float) -> str:
     cells = {
         "rank": _cell("rank", line.rank and line.rank.value, _rank(line.rank)),
         "model": f'<th scope="row" class="model" role="rowheader" data-value="{escape(line.model)}">'
         f"{escape(line.model)}</th>",
         "rating": _cell("rating", line.rating and line.rating.value, _rating(line, low, high)),
         "elo": _cell("elo", line.elo and line.elo.value, _elo(line.elo)),
-        "votes": _cell("votes", line.votes, f"{line.votes:,}"),
+        "votes": _cell("votes", line.votes, f"{line.votes:,}{_ties(line.ties)}"),
         "win-rate": _cell("win-rate", line.win_rate and line.win_rate.value, _win_rate(line.win_rate)),
         "mean": _cell("mean", line.mean_win_rate, "" if line.mean_win_rate is None else f"{line.mean_win_rate:.0%}"),
         "left": _cell("left", line.left and line.left.value, _left(line.left)),
     }
-    return f'<tr role="row" class="{line.trust.replace(" ", "-")}">{"".join(cells.values())}</tr>'
+    return f'<tr role="row" class="{line.trust.replace(" ", "-")}">{"".join(map(cells.__getitem__, columns))}</tr>'
 
 
 def _cell(name: str, value: float | None, shown: str) -> str:
@@ -232,6 +263,10 @@ def _win_rate(rate: Share | None) -> str:
     if rate is None:
         return ""
     return f'{rate.value:.2%} <small title="95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)">(n={rate.votes})</small>'
+
+
+def _ties(ties: int) -> str:
+    return f" <small>({ties:,} tied)</small>" if ties else ""
 
 
 def _left(left: Share | None) -> str:

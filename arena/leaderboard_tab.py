@@ -28,8 +28,8 @@ class LeaderboardTab:
     def __init__(self, leaderboard: Leaderboard) -> None:
         self._leaderboard = leaderboard
         with gr.Row(elem_id="board-choice"):
-            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=180)
-            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=280)
+            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=240, scale=2)
+            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=180)
             self.family = gr.Dropdown(
                 [ALL_FAMILIES], value=ALL_FAMILIES, label="Family", elem_id="board-family", min_width=180
             )
@@ -108,7 +108,8 @@ class LeaderboardTab:
         if not isinstance(plot, str) or plot not in PLOTS or not board.votes:
             return {self.plot: gr.update(visible=False), self.note: ""}
         figure = PLOTS[plot](board, self._leaderboard)
-        return {self.plot: gr.update(value=_drawn(figure), visible=True), self.note: note_html(figure.note)}
+        drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
+        return {self.plot: drawn, self.note: note_html(figure.note)}
 
 
 def _drawn(figure: Figure) -> PlotData:

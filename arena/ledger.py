@@ -1,4 +1,4 @@
-"""The ledger: what the operator's judge may cost, held before each call and settled after it.
+"""The ledger: what the operator's judge and live models may cost, held before each call and settled after it.
 
 A hold is taken by an UPDATE that finds room under every ceiling: the database decides, however many jobs of however
 many servers spend at once. Amounts are millionths of a US dollar.
@@ -28,8 +28,7 @@ HOLD = Table(
     Column("amount", BigInteger, nullable=False),
     Column("since", Moment, nullable=False, index=True),
 )
-"""Money on its way; `job` and `day` name the budgets that it is held in, beside the total."""
-_TOTAL = "total"
+"""Money on its way; `job` and `day` name the budgets that it is held in, beside the fund's total."""
 
 LOST = timedelta(minutes=10)
 """No call takes that long: who held the money died before the call was settled."""
@@ -52,6 +51,31 @@ class Ceilings:
     total: int
 
 
+class Fund(NamedTuple):
+    """Money of its own: how the names of its budgets begin, and what its messages say."""
+
+    prefix: str
+    job: str
+    """Whose the smallest budget is."""
+    settings: tuple[str, str, str]
+    """What sets the ceilings of job, day and total."""
+    advice: str
+
+
+JUDGE = Fund(
+    "",
+    "this job",
+    ("JUDGE_JOB_BUDGET", "JUDGE_DAY_BUDGET", "JUDGE_TOTAL_BUDGET"),
+    "go on with a key of your own, or ask the operator to raise",
+)
+LIVE = Fund(
+    "live ",
+    "this conversation",
+    ("LIVE_BATTLE_BUDGET", "LIVE_DAY_BUDGET", "LIVE_TOTAL_BUDGET"),
+    "start a new one, come back tomorrow, or ask the operator to raise",
+)
+
+
 class Spent(NamedTuple):
     """What a job, its person today and all together did cost, without what is on its way."""
 
@@ -70,9 +94,11 @@ class _Budget(NamedTuple):
 class Ledger:
     """Keep what is spent and held under each ceiling."""
 
-    def __init__(self, database: Database, ceilings: Ceilings) -> None:
+    def __init__(self, database: Database, ceilings: Ceilings, fund: Fund = JUDGE) -> None:
         self._database = database
         self._ceilings = ceilings
+        self._fund = fund
+        self._total = f"{fund.prefix}total"
 
     def purse(self, job: str, user: str) -> "LedgerPurse":
         """Return what pays for the calls of a person's job."""
@@ -95,14 +121,15 @@ class Ledger:
             held = connection.execute(delete(HOLD).where(HOLD.c.id == number).returning(HOLD)).one_or_none()
             if held is None:
                 return
-            for name in (held.job, held.day, _TOTAL):
+            for name in (held.job, held.day, self._total):
                 values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def settle_lost(self) -> int:
         """Count what dead servers held as spent, at its upper bound; return how many calls these were."""
+        mine = HOLD.c.job.startswith(f"{self._fund.prefix}job ")
         with self._database.read() as connection:
-            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST)).all()
+            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)).all()
         for number, amount in lost:
             self.settle(number, amount)
         return len(lost)
@@ -116,12 +143,11 @@ class Ledger:
         return Spent(*(found.get(name, 0) for name in names))
 
     def _budgets(self, job: str, user: str) -> tuple[_Budget, _Budget, _Budget]:
-        ceilings = self._ceilings
-        day = f"day {now():%Y-%m-%d} {user}"
+        ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund
         return (
-            _Budget(f"job {job}", ceilings.job, "for this job", "JUDGE_JOB_BUDGET"),
-            _Budget(day, ceilings.user_day, "for one person and day", "JUDGE_DAY_BUDGET"),
-            _Budget(_TOTAL, ceilings.total, "for all together", "JUDGE_TOTAL_BUDGET"),
+            _Budget(f"{prefix}job {job}", ceilings.job, f"for {whose}", settings[0]),
+            _Budget(f"{prefix}day {now():%Y-%m-%d} {user}", ceilings.user_day, "for one person and day", settings[1]),
+            _Budget(self._total, ceilings.total, "for all together", settings[2]),
         )
 
     def _hold_in(self, connection: Connection, budget: _Budget, amount: int) -> None:
@@ -135,8 +161,7 @@ class Ledger:
             spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == budget.name)).scalar_one()
             raise LedgerError(
                 f"The operator's budget {budget.whose} is ${budget.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
-                f"spent, and the next call may cost ${amount / 1e6:.4f}; go on with a key of your own, or ask the "
-                f"operator to raise {budget.setting}",
+                f"spent, and the next call may cost ${amount / 1e6:.4f}; {self._fund.advice} {budget.setting}",
                 passing=spent + amount <= budget.ceiling,
             )
 

@@ -18,12 +18,18 @@ import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float64]
 
-_BLUE, _GREY = "#3f4db8", "#8a8f98"
+_BLUE, _GREY = "#5566d6", "#8a8f98"
 _SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
 _COUNTS = [[0.0, "#f7f5f2"], [1.0, "#3f4db8"]]
 _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10}
 _ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 140, 4000
+_LINES_PIXELS = 360
+"""Height of lines over time without their legend, which on a phone has a row for each."""
 _MOST_LETTERS = 24
+_COLOURS = 10
+"""Lines that plotly.js draws before its colours begin again."""
+_CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+"""The page shows through, light or dark; `page.css` gives a screen's plots its colours of text and lines."""
 
 
 class PlotsError(RuntimeError):
@@ -103,15 +109,17 @@ def history_figure(days: Sequence[str], lines: Sequence[Line]) -> Figure:
         {
             "type": "scatter",
             "mode": "lines+markers",
+            "line": {"dash": "solid" if place < _COLOURS else "dot"},
             "name": escape(_short(line.model)),
             "x": list(days),
             "y": list(line.ratings),
             "hovertemplate": f"{label.replace('%', '&#37;')}, %{{x}}: %{{y:.0f}}<extra></extra>",
         }
-        for label, line in zip(_labels(line.model for line in lines), lines, strict=True)
+        for place, (label, line) in enumerate(zip(_labels(line.model for line in lines), lines, strict=True))
     )
     layout = {
-        "height": _FRAME_PIXELS + _ROW_PIXELS * max(12, len(lines)),
+        **_CLEAR,
+        "height": _LINES_PIXELS + _ROW_PIXELS * len(lines),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         "xaxis": {"automargin": True, "type": "date", "tickformat": "%Y-%m-%d"},
         "yaxis": {"automargin": True, "title": {"text": "rating"}},
@@ -199,6 +207,7 @@ def _layout(rows: Sequence[str], columns: Sequence[str] | None = None) -> dict[s
     x_axis = {"title": {"text": "rating"}} if columns is None else {"tickangle": 90, **_names(columns)}
     frame = _FRAME_PIXELS if columns is None else 2 * _FRAME_PIXELS
     return {
+        **_CLEAR,
         "height": min(frame + _ROW_PIXELS * max(len(rows), 4), _MOST_PIXELS),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         "xaxis": {"automargin": True, **x_axis},

@@ -4,14 +4,14 @@ import argparse
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from arena.bradley_terry import PRIOR, ConvergenceError
-from arena.exchange.battles import Battles
+from arena.exchange.battles import BothBad
 from arena.exchange.files import FORMAT_NAMES, read, write
 from arena.plots import PlotsError
 from arena.rating_files import write_report
-from arena.rating_report import BothBad, ClusterChoice, Method, RatingOrder, rating_report
+from arena.rating_report import ClusterChoice, Method, RatingOrder, rating_report
 from arena.ratings import VotesError
 from arena.strict_json import RowsError
 
@@ -38,24 +38,27 @@ def rate(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
-    """Write the votes of a foreign file as ours; each carries the row along that it came with."""
+    """Bring the votes of a file into this arena's database, as a source with boards of its own."""
     battles = read(arguments.file, arguments.format)
-    write(battles, arguments.out)
-    yield f"votes: {len(battles):,}, format: {battles.format or 'none'}, written to {arguments.out}"
+    yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
+    room = _stored_votes()
+    source = arguments.source or arguments.file.stem
+    order = room.ImportOrder(source, arguments.into_live, arguments.both_bad, arguments.judge)
+    yield from room.bring_in(battles, order)
 
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
     """Write votes in a format that others read, and say what has no place in it."""
-    battles = read(arguments.file) if arguments.file else _live_votes(arguments.source)
+    battles = read(arguments.file) if arguments.file else _stored_votes().stored_votes(arguments.source)
     lost = write(battles, arguments.out, arguments.format)
     yield f"votes: {len(battles):,}, format: {arguments.format}, written to {arguments.out}"
     yield from (*battles.notices, *lost)
 
 
-def _live_votes(source: str | None) -> Battles:
-    """Return this arena's own votes; the database's rooms are entered for these alone, files do without."""
-    return importlib.import_module("arena.live_votes").live_votes(source)
+def _stored_votes() -> Any:
+    """Return the room of the database's votes, which is entered for these alone: files do without."""
+    return importlib.import_module("arena.stored_votes")
 
 
 def add_rate(group: argparse.ArgumentParser) -> None:
@@ -77,14 +80,21 @@ def add_rate(group: argparse.ArgumentParser) -> None:
 def add_votes(group: argparse.ArgumentParser) -> None:
     """Add the grammar of `votes`."""
     votes = group.add_subparsers(required=True)
-    imported = votes.add_parser("import", help="a file in any format to our votes, .jsonl or .parquet")
+    imported = votes.add_parser("import", help="a file in any format into this arena, with boards of its own")
     imported.add_argument("file", type=Path)
     imported.add_argument("--format", choices=FORMAT_NAMES, help="told from the content if left out")
-    imported.add_argument("--out", type=Path, required=True)
+    imported.add_argument("--source", help="the name of its boards; the file's if left out")
+    imported.add_argument(
+        "--into-live", action="store_true", help="count votes on this arena's items beside its own too"
+    )
+    imported.add_argument("--both-bad", choices=get_args(BothBad), default="half", help='how "both bad" counts')
+    imported.add_argument("--judge", action="store_true", help="a judge model chose, and no people")
     imported.set_defaults(command=import_votes)
     exported = votes.add_parser("export", help="this arena's votes, or a file of votes, to a format that others read")
     exported.add_argument("file", type=Path, nargs="?", help="left out: the votes of this arena")
-    exported.add_argument("--source", help="whose items this arena's votes are on; may be left out if there is one")
+    exported.add_argument(
+        "--source", help="the bank or the import that the votes are of; may be left out if there is one"
+    )
     exported.add_argument("--format", choices=FORMAT_NAMES, default="stereoscope")
     exported.add_argument("--out", type=Path, required=True)
     exported.set_defaults(command=export_votes)

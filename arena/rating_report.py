@@ -8,14 +8,14 @@ import numpy as np
 
 from arena.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_matrix
 from arena.clusters import Cluster, pair_clusters
-from arena.exchange.battles import Battles, Winner
+from arena.elo_draws import EloOrders, elo_orders
+from arena.exchange.battles import Battles, BothBad, Winner
 from arena.intervals import Bounds, Intervals, intervals, ranks
 from arena.ratings import Codes, Floats, Outcome, Votes, coded, elo, tallies
-from arena.resampling import Bootstrap, EloOrders, bootstrap, elo_orders, voter_bootstrap
+from arena.resampling import Bootstrap, bootstrap, voter_bootstrap
 
 Method = Literal["elo", "bt", "all"]
 ClusterChoice = Literal["tuple", "voter", "none"]
-BothBad = Literal["half", "out"]
 
 _OUTCOMES: dict[Winner, Outcome] = {
     "a": Outcome.A,
@@ -37,7 +37,6 @@ class RatingOrder:
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
-    """Whether "both bad" counts half to each side, as a tie does, or its votes are left out."""
 
 
 @dataclass(frozen=True)

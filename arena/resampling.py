@@ -1,7 +1,7 @@
-"""Ratings over many draws: Elo over orders of the votes, and Bradley-Terry's bootstrap over clusters.
+"""Bradley-Terry's bootstrap over clusters of votes.
 
-Both draw from numbers that are fixed by their seed before any arithmetic, so that the plain functions here and the
-loops of `compiled` (numba, an optional extra) come to the same ratings. Lanes are draws worked on side by side.
+What is drawn is fixed by the seed before any arithmetic, so that the plain functions here and the loops of `compiled`
+(numba, an optional extra) come to the same ratings. Lanes are draws worked on side by side.
 """
 
 from collections.abc import Callable
@@ -9,25 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from statistics import NormalDist
-from threading import Lock
 from types import ModuleType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arena.bradley_terry import Strengths, bradley_terry
 from arena.clusters import Cluster, PairClusters, voters_of
-from arena.intervals import LEVEL, Bounds
-from arena.ratings import SCORES, Codes, EloRatings, EloSettings, Floats, Votes, summed
+from arena.elo_draws import Engine
+from arena.intervals import LEVEL, Bounds, percentiles
+from arena.ratings import SCORES, Codes, Floats, Votes, summed
 
-Engine = Literal["plain", "compiled"]
-"""Who does the arithmetic: numpy, or loops compiled by numba, which must then be installed."""
-Draw = Literal["orders", "bootstrap"]
-"""All votes in a random order, or as many votes drawn with replacement (FastChat's bootstrap)."""
-
-LANES_A_SHUFFLE = 50
-STEPS_AT_ONCE = 256
 LANES = 32
 """Draws of the bootstrap that the compiled loop works on side by side."""
 NUMBERS_AT_ONCE = 4_000_000
@@ -41,23 +34,6 @@ NORMALS = 1 << 12
 """How many values stand for the normal."""
 LEAST_ROOT = 0.05
 """The least cube root of a weight, so that no cluster is drawn out of existence."""
-_COMPILED_RUNS = Lock()
-"""Numba's threads serve one caller at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class EloOrders:
-    """Elo over draws of the votes, by model code; its spread is one over orders and rounds, no confidence interval."""
-
-    median: Floats
-    low: Floats
-    high: Floats
-    level: float
-    """Share of the draws from low to high."""
-    draw: Draw
-    rounds: int
-    seed: int
-    settings: EloSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +51,7 @@ class Bootstrap:
 
     def bounds(self, level: float = LEVEL) -> Bounds:
         """Return percentile bounds of the ratings."""
-        return _percentiles(self.ratings, level)
+        return percentiles(self.ratings, level)
 
     def rank_bounds(self, level: float = LEVEL) -> Bounds:
         """Return percentile bounds of each model's rank among those it may be compared with; NaN without a number."""
@@ -89,33 +65,6 @@ class Bootstrap:
             np.where(np.isnan(self.ratings[0]), np.nan, np.quantile(ranks, low, axis=0, method="inverted_cdf")),
             np.where(np.isnan(self.ratings[0]), np.nan, np.quantile(ranks, high, axis=0, method="inverted_cdf")),
         )
-
-
-def elo_orders(
-    votes: Votes,
-    rounds: int,
-    seed: int,
-    *,
-    draw: Draw = "orders",
-    settings: EloSettings | None = None,
-    level: float = LEVEL,
-    engine: Engine = "plain",
-) -> EloOrders:
-    """Rate models by Elo over seeded draws of the votes, and return the median and the spread over these draws.
-
-    One pass of Elo depends on the order it is given (10 to 15 points at K=4), hence the median.
-    """
-    if rounds < 1:
-        raise ValueError("Elo over orders takes at least one round")
-    settings = settings or EloSettings()
-    picks = _picks(len(votes), rounds, seed, draw)
-    if engine == "compiled":
-        ratings = _compiled_elo_draws(votes, picks, settings)
-    else:
-        ratings = _elo_draws(votes, picks, settings)
-    ratings += settings.start
-    spread = _percentiles(ratings, level)
-    return EloOrders(np.median(ratings, axis=0), spread.low, spread.high, level, draw, rounds, seed, settings)
 
 
 def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, engine: Engine = "plain") -> Bootstrap:
@@ -132,7 +81,7 @@ def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, en
             return _settled(fit, pairs, _drawn(pairs, normal))
         least, steps = LEAST_ROOT, (WANTED, SETTLED, MOST_MOVES)
         compiled = _compiled()
-        with _COMPILED_RUNS:
+        with compiled.RUNS:
             strengths, settled = compiled.bootstrap(
                 normal, _normals(), tuple(pairs), fit.strengths, fit.inverse, fit.prior, least, *steps
             )
@@ -165,88 +114,6 @@ def voter_bootstrap(fit: Strengths, votes: Votes, rounds: int, seed: int) -> Boo
         return _settled(fit, pairs, drawn)
 
     return _bootstrap(fit, "voter", voters, rounds, seed, moved)
-
-
-class _Picks(NamedTuple):
-    """Which vote each lane takes at each step."""
-
-    shuffled: npt.NDArray[np.uint32]
-    """Random orders, one for every LANES_A_SHUFFLE lanes; none for draws with replacement."""
-    offset: npt.NDArray[np.int64]
-    stride: npt.NDArray[np.int64]
-    """Steps through a random order by a stride that shares no factor with its length: again a random order."""
-    key: npt.NDArray[np.uint64]
-    """Keys of the lanes' draws with replacement (splitmix64 of key and step)."""
-
-    def at(self, steps: npt.NDArray[np.int64], votes: int) -> npt.NDArray[np.int64]:
-        """Return the places of the votes taken: steps x lanes."""
-        if len(self.shuffled):
-            places = (self.offset + self.stride * steps[:, None]) % votes
-            return self.shuffled[np.arange(len(self.offset)) // LANES_A_SHUFFLE, places].astype(np.int64)
-        mixed = self.key + steps[:, None].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return (((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)) * np.uint64(votes) >> np.uint64(32)).astype(
-            np.int64
-        )
-
-
-def _picks(votes: int, rounds: int, seed: int, draw: Draw) -> _Picks:
-    coin = np.random.default_rng(seed)
-    key = coin.integers(0, 1 << 64, rounds, dtype=np.uint64)
-    groups = -(-rounds // LANES_A_SHUFFLE) if draw == "orders" else 0
-    shuffled = np.empty((groups, votes), np.uint32)
-    for order in shuffled:
-        order[:] = coin.permutation(votes)
-    stride = coin.integers(1, max(1, votes), rounds, endpoint=True)
-    while (shared := np.gcd(stride, votes) > 1).any():
-        stride[shared] = coin.integers(1, votes, int(shared.sum()), endpoint=True)
-    return _Picks(shuffled, coin.integers(0, max(1, votes), rounds), stride, key)
-
-
-def _elo_draws(votes: Votes, picks: _Picks, settings: EloSettings) -> Floats:
-    """Return Elo ratings less their start: rounds x models."""
-    rounds = len(picks.key)
-    row = np.arange(rounds) * votes.models
-    scores = SCORES[votes.outcome]
-    ratings = np.zeros(rounds * votes.models)
-    rate, k = 1 / settings.points, settings.k
-    for first in range(0, len(votes), STEPS_AT_ONCE):
-        places = picks.at(np.arange(first, min(first + STEPS_AT_ONCE, len(votes))), len(votes))
-        for a, b, score in zip(row + votes.a[places], row + votes.b[places], scores[places], strict=True):
-            rating_a, rating_b = ratings[a], ratings[b]
-            gain = k * (score - 1 / (1 + np.exp(rate * (rating_b - rating_a))))
-            ratings[a] = rating_a + gain
-            ratings[b] = rating_b - gain
-    return ratings.reshape(rounds, votes.models)
-
-
-def compiled_elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
-    """Rate models as `ratings.elo` does, by the compiled loop (to 1e-8 rating points)."""
-    settings = settings or EloSettings()
-    ratings = _compiled().elo(votes.a, votes.b, votes.outcome, SCORES, votes.models, settings.k, 1 / settings.points)
-    return EloRatings(ratings + settings.start, settings)
-
-
-def _compiled_elo_draws(votes: Votes, picks: _Picks, settings: EloSettings) -> Floats:
-    packed, compiled = _packed(votes), _compiled()
-    rates = settings.k, 1 / settings.points
-    with _COMPILED_RUNS:
-        if len(picks.shuffled):
-            return compiled.elo_orders(packed[picks.shuffled], votes.models, picks.offset, picks.stride, *rates)
-        return compiled.elo_bootstrap(packed, votes.models, picks.key, *rates)
-
-
-def _packed(votes: Votes) -> npt.NDArray[np.uint32]:
-    """Return each vote in one number, as the compiled loops read it: 15 bits a model, 2 of twice the score."""
-    if votes.models > 1 << 15:
-        raise ValueError("the compiled loops take up to 32,768 models")
-    packed = votes.a.astype(np.uint32)
-    packed <<= 15
-    packed |= votes.b.astype(np.uint32, copy=False)
-    packed <<= 2
-    packed |= (2 * SCORES).astype(np.uint32)[votes.outcome]
-    return packed
 
 
 _Normal = npt.NDArray[np.uint16]
@@ -387,10 +254,6 @@ def _refitted(fit: Strengths, pairs: _Pairs, drawn: _Drawn, strengths: Floats, s
         wins[pairs.high, pairs.low] = drawn.votes[:, lane] - drawn.won[:, lane]
         strengths[:, lane] = bradley_terry(np.maximum(wins, 0), fit.prior).strengths
     return _Moved(strengths, len(unsettled))
-
-
-def _percentiles(values: Floats, level: float) -> Bounds:
-    return Bounds(*np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=0))
 
 
 @cache

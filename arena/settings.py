@@ -51,6 +51,19 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True)
+class LiveSettings:
+    """What live battles and the chat may cost, and how many run at one time; millionths of a US dollar."""
+
+    battle_budget: int = 200_000
+    """For one live battle or one conversation of the chat."""
+    day_budget: int = 1_000_000
+    """For one person and day."""
+    total_budget: int = 20_000_000
+    at_once: int = 20
+    """Battles and chats whose models are writing at one time; others wait."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """What an operator can choose, read once at start."""
 
@@ -72,6 +85,11 @@ class Settings:
     """The judge that the operator lends."""
     mm_vet: Path | None
     """Folder with MM-Vet's `mm-vet.json`; none: only our own sample can be scored."""
+    models: Path | None
+    """Catalogue of models (TOML); none: no live battles."""
+    local_models: int
+    """Models of this machine that are loaded at one time."""
+    live: LiveSettings
     space: bool
     """Whether this is a Hugging Face Space."""
 
@@ -90,6 +108,9 @@ class Settings:
             voters_per_pair=_whole(environ, "VOTERS_PER_PAIR", 5, 1, 1000),
             judge=_judge(environ),
             mm_vet=_path(environ, "MM_VET_PATH"),
+            models=_path(environ, "MODELS"),
+            local_models=_whole(environ, "LOCAL_MODELS", 2, 1, 100),
+            live=_live(environ),
             space=space,
         )
 
@@ -102,6 +123,14 @@ class Settings:
     def pictures_dir(self) -> Path:
         """Folder of the kept pictures."""
         return self.data_dir / "pictures"
+
+
+def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
+    """Return the key that an environment variable of this name holds; raise SettingError where there is none."""
+    value = environ.get(name, "").strip()
+    if not value:
+        raise SettingError(f"The catalogue of models takes a key from {name}, which is not set; set it to the key")
+    return Secret(value)
 
 
 def _whole(environ: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
@@ -133,6 +162,16 @@ def _judge(environ: Mapping[str, str]) -> JudgeSettings:
         job_budget=_dollars(environ, "JUDGE_JOB_BUDGET", default.job_budget),
         day_budget=_dollars(environ, "JUDGE_DAY_BUDGET", default.day_budget),
         total_budget=_dollars(environ, "JUDGE_TOTAL_BUDGET", default.total_budget),
+    )
+
+
+def _live(environ: Mapping[str, str]) -> LiveSettings:
+    default = LiveSettings()
+    return LiveSettings(
+        battle_budget=_dollars(environ, "LIVE_BATTLE_BUDGET", default.battle_budget),
+        day_budget=_dollars(environ, "LIVE_DAY_BUDGET", default.day_budget),
+        total_budget=_dollars(environ, "LIVE_TOTAL_BUDGET", default.total_budget),
+        at_once=_whole(environ, "LIVE_AT_ONCE", default.at_once, 1, 10_000),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.boards import Counts
+from arena.ratings import Codes
 
 
 class Tally:
@@ -75,8 +76,36 @@ class Tally:
             self._total = np.pad(self._total, ((0, 0), (0, more), (0, more)))
 
 
-def played_counts(codes: np.ndarray, wins: np.ndarray, left: np.ndarray) -> Counts:
+def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero((wins + wins.T).sum(1))
     grid = np.ix_(played, played)
-    return Counts(tuple(codes[played].tolist()), wins[grid].astype(np.float64), left[grid].astype(np.float64))
+    tied = ties[grid].astype(np.float64) if ties is not None and ties.any() else None
+    return Counts(tuple(codes[played].tolist()), wins[grid].astype(np.float64), left[grid].astype(np.float64), tied)
+
+
+def summed_counts(rows: Codes) -> Counts:
+    """Return the counts of rows (winner, loser, 1 if they tied, n, n on the left), by code."""
+    codes, place = np.unique(rows[:, :2], return_inverse=True)
+    winner, loser = place.reshape(-1, 2).T
+    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    tied, n = rows[:, 2] > 0, rows[:, 3]
+    np.add.at(ties, (winner[tied], loser[tied]), n[tied])
+    np.add.at(wins, (winner[~tied], loser[~tied]), n[~tied])
+    np.add.at(left, (winner[~tied], loser[~tied]), rows[~tied, 4])
+    ties += ties.T
+    return played_counts(codes, wins + ties / 2, left, ties)
+
+
+def added_counts(one: Counts, other: Counts) -> Counts:
+    """Return the counts of both."""
+    codes = np.union1d(one.codes, other.codes).astype(np.int64)
+    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    for part in (one, other):
+        places = np.searchsorted(codes, part.codes)
+        grid = np.ix_(places, places)
+        wins[grid] += part.wins
+        left[grid] += part.left
+        if part.ties is not None:
+            ties[grid] += part.ties
+    return played_counts(codes, wins, left, ties)

@@ -1,7 +1,8 @@
 """One side of `perf.ratings`: a process that has the votes ready, runs what it is asked for and says how long it took.
 
-It reads the name of a task a line and answers a line of JSON: seconds, the megabytes by which its peak memory grew, and
-the ratings by model. It runs in a peer's own environment, so it imports nothing of the project but for the side "ours".
+It reads the name of a task a line and answers a line of JSON: seconds, those of processor time, the megabytes by which
+its peak memory grew, and the ratings by model. It runs in a peer's own environment, so it imports nothing of the
+project but for the side "ours".
 """
 
 import ast
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,9 +44,8 @@ class Battles:
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Return what this project does, by task."""
-    ratings, fitting, resampling, intervals, clusters = map(
-        import_module, (f"arena.{room}" for room in ("ratings", "bradley_terry", "resampling", "intervals", "clusters"))
-    )
+    rooms = ("ratings", "bradley_terry", "elo_draws", "resampling", "intervals", "clusters")
+    ratings, fitting, elo_draws, resampling, intervals, clusters = (import_module(f"arena.{room}") for room in rooms)
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))
     cells = clusters.vote_clusters(fit.wins)
@@ -70,9 +71,9 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
 
     return {
         "elo from names": elo_from_names,
-        "elo compiled": lambda: by_name(resampling.compiled_elo(votes).ratings),
+        "elo compiled": lambda: by_name(elo_draws.compiled_elo(votes).ratings),
         "bootstrap elo": lambda: by_name(
-            resampling.elo_orders(votes, ROUNDS, 0, draw="bootstrap", engine="compiled").median
+            elo_draws.elo_orders(votes, ROUNDS, 0, draw="bootstrap", engine="compiled").median
         ),
         "bt and intervals": lambda: by_name(
             intervals.vote_intervals(fitting.bradley_terry(fitting.win_matrix(votes))).low
@@ -158,9 +159,21 @@ SIDES = {
 }
 
 
-def peak() -> float:
-    """Return this process's and its children's peak memory in megabytes."""
-    return sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+class Used(NamedTuple):
+    """What this process and its children have used so far."""
+
+    seconds: float
+    processor: float
+    """Seconds of processor time, of all threads."""
+    megabytes: float
+    """Peak memory."""
+
+
+def used() -> Used:
+    """Return what was used so far."""
+    of = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processor = sum(one.ru_utime + one.ru_stime for one in of)
+    return Used(time.perf_counter(), processor, sum(one.ru_maxrss for one in of) / 1024)
 
 
 def main() -> None:
@@ -168,11 +181,11 @@ def main() -> None:
     tasks = SIDES[sys.argv[1]](Battles(Path(sys.argv[2])), sys.argv[3])
     print(json.dumps(list(tasks)), flush=True)
     for line in sys.stdin:
-        before, started = peak(), time.perf_counter()
+        before = used()
         with contextlib.redirect_stdout(sys.stderr):
             ratings = tasks[line.strip()]()
-        seconds = time.perf_counter() - started
-        print(json.dumps({"seconds": seconds, "megabytes": peak() - before, "ratings": ratings}), flush=True)
+        spent = (after - start for after, start in zip(used(), before, strict=True))
+        print(json.dumps({**dict(zip(Used._fields, spent, strict=True)), "ratings": ratings}), flush=True)
 
 
 if __name__ == "__main__":

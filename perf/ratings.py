@@ -1,7 +1,8 @@
 """Ratings beside their peers: `python -m perf.ratings`, or with `--golden` to write anew what the tests compare with.
 
 Every side runs in a process of its own, the peers in environments of their own under ~/.cache, and one task after the
-other takes turns between the two sides; the ratio is of the medians. FastChat's newest code is read from a checkout at
+other takes turns between the two sides; the ratio is of the medians. That of processor time, which a busy machine
+stretches less, stands beside it; there our two threads count double. FastChat's newest code is read from a checkout at
 FASTCHAT=; without one 0.2.36, the last release, stands in where it can, and that is said. The peers' arrays are
 multiplied by one thread each, which is their better case. `--small` takes a tenth of the votes and one round.
 """
@@ -70,6 +71,7 @@ class Run(NamedTuple):
     """One run of a task."""
 
     seconds: float
+    processor: float
     megabytes: float
     ratings: dict[str, float] | None
 
@@ -167,10 +169,11 @@ def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
         if number == 0 or other[0].seconds < SLOW:
             other.append(theirs.run(bar.theirs))
     mine, peers = (statistics.median(run.seconds for run in runs) for runs in (own, other))
+    spent, theirs_spent = (statistics.median(run.processor for run in runs) for runs in (own, other))
     target = f"(target {bar.least:g})" if bar.least else ""
     print(
         f"{bar.title:<52} {mine * 1000:>10.2f} ms   {bar.peer:<16} {peers * 1000:>10.1f} ms x{len(other)}"
-        f"   {peers / mine:>7.1f} times {target}",
+        f"   {peers / mine:>7.1f} times {target}, {theirs_spent / spent:.1f} by processor time",
         flush=True,
     )
 

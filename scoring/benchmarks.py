@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from scoring.cache import ReplyCache
+from scoring.choice_benchmarks import Choices, Marks
+from scoring.choice_uploads import CHOICES, DATASETS
 from scoring.driving import Progress, Quote, Task, drive, quoted
 from scoring.judge import Judge
 from scoring.marking import MMVet
+from scoring.matching import VisitBench
 from scoring.results import AnyReport
 from scoring.spec import JudgeSpec
 
@@ -41,7 +44,12 @@ class Benchmark(Protocol[R]):
         ...
 
 
-BENCHMARKS: Mapping[str, Benchmark[Any]] = {"mm-vet": MMVet()}
+BENCHMARKS: Mapping[str, Benchmark[Any]] = {
+    "mm-vet": MMVet(),
+    "visit-bench": VisitBench(),
+    **dict.fromkeys(CHOICES, Choices()),
+    **dict.fromkeys(DATASETS, Marks()),
+}
 
 
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache) -> Quote:

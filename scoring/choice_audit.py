@@ -92,7 +92,7 @@ def _item(one: Decided | Difference, other: Protocol) -> str:
     trails = _trail_html(decision)
     if isinstance(one, Difference):
         trails = (
-            f"<div class=both><div><h5>Here</h5>{trails}</div><div><h5>{escape(PROTOCOL_WORDS[other])}: "
+            f'<div class="both"><div><h5>Here</h5>{trails}</div><div><h5>{escape(PROTOCOL_WORDS[other])}: '
             f"{escape(letter_words(one.other.letter))}</h5>{_trail_html(one.other)}</div></div>"
         )
     hint = f"<dt>Hint</dt><dd>{escape(question.hint)}</dd>" if question.hint.strip() else ""
@@ -115,13 +115,11 @@ def _verdict(row: Decided) -> str:
 
 def _options(row: Decided) -> str:
     def option(letter: str, text: str) -> str:
-        kinds = [
-            *(["answer"] if letter == row.question.answer else []),
-            *(["read"] if letter == row.decision.letter else []),
-        ]
-        words = {"answer": "right", "read": "read"}
-        tags = "".join(f"<small>{words[kind]}</small>" for kind in kinds)
-        return f'<li class="{" ".join(kinds)}"><b>{letter}</b> <span>{escape(text)}</span>{tags}</li>'
+        tags = {"key": letter == row.question.answer, "said": letter == row.decision.letter}
+        words = {"key": "right", "said": "read"}
+        kinds = [kind for kind, true in tags.items() if true]
+        told = "".join(f"<small>{words[kind]}</small>" for kind in kinds)
+        return f'<li class="{" ".join(kinds)}"><b>{letter}</b> <span>{escape(text)}</span>{told}</li>'
 
     return f'<ul class="options">{"".join(option(*one) for one in row.question.options.items())}</ul>'
 

@@ -1,12 +1,14 @@
-"""Files out of multiple choice: every item with its trail, and the submission that an official server takes."""
+"""Files out of multiple choice: every item with its trail, where protocols part, and what an official server takes."""
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scoring.choice_records import LETTERS, NONE, Decided
+from scoring.choice_files import Problem
+from scoring.choice_records import LETTERS, NONE, Decided, Decision
+from scoring.results import safe_cell
 
 _CONTROL = dict.fromkeys([*range(0x20), 0x7F])
 _KEPT = {ord("\n"): "\n", ord("\t"): "\t"}
@@ -52,3 +54,38 @@ def submission(rows: Sequence[Decided]) -> bytes:
         letter = row.decision.letter or NONE
         writer.writerow([question.index, *(cell.translate(_CONTROL | _KEPT) for cell in cells), letter])
     return out.getvalue().encode("utf-8", "replace")
+
+
+def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
+    """Return every row whose letter two readings of the same file part on, with the trails of all, safe in Excel.
+
+    `readings` are named by their protocols and hold the same questions in the same order.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    columns = (column for name in readings for column in (name, f"{name}: trail"))
+    writer.writerow(["index", "row", "question", "options", "answer", "prediction", *columns])
+    for rows in zip(*readings.values(), strict=True):
+        if len({row.decision.letter for row in rows}) > 1:
+            question = rows[0].question
+            options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
+            texts = (question.text, options, question.answer or "", rows[0].prediction)
+            read = (cell for row in rows for cell in (row.decision.letter or "", trail_text(row.decision)))
+            writer.writerow([question.index, question.row, *map(safe_cell, (*texts, *read))])
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def trail_text(decision: Decision) -> str:
+    """Return what the rules found, in a line each: the rule, its letter and the piece that it read."""
+    return "\n".join(f"{clue.rule.value}: {clue.letter or 'no letter'} ({clue.span})" for clue in decision.trail)
+
+
+def problems_csv(problems: Iterable[Problem]) -> bytes:
+    """Return what is wrong with a file, a line each, safe in Excel."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["row", "index", "keeps from", "problem"])
+    for problem in problems:
+        index = "" if problem.index is None else problem.index
+        writer.writerow([problem.row or "", index, problem.blocks, safe_cell(problem.text)])
+    return out.getvalue().encode("utf-8-sig", "replace")

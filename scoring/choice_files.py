@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -175,13 +175,8 @@ class _Reader:
 
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
         options = self._options(record)
-        if self._questions is not None and not options:
-            known = self._questions.get(index)
-            if known is None:
-                self._tell(
-                    record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring"
-                )
-            return known
+        if self._questions is not None:
+            return self._known(record, index, self._questions.get(index), options)
         if not options:
             text = "expected option columns A, B ...; add them, or give the benchmark's question file as well"
             self._tell(record.row, index, text, "scoring")
@@ -199,6 +194,20 @@ class _Reader:
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
         )
+
+    def _known(
+        self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
+    ) -> ChoiceQuestion | None:
+        """Return the benchmark's own question, if what the file says of it is not another one."""
+        if known is None:
+            self._tell(record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring")
+            return None
+        answer = self._answer(record, index, options or known.options)
+        other = [letter for letter, text in options.items() if text.strip() != known.options.get(letter, "").strip()]
+        if other or (answer and known.answer and answer != known.answer):
+            text = f"index {index} has other options or another answer than in the question file; choose the right one"
+            self._tell(record.row, index, text, "scoring")
+        return replace(known, row=record.row, answer=known.answer or answer)
 
     def _options(self, record: Record) -> dict[str, str]:
         """Return the options that are there; a "nan" behind the last of them is how pandas writes an empty cell."""

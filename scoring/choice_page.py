@@ -7,7 +7,8 @@ from typing import NamedTuple
 from scoring import mmbench, mmt_bench
 from scoring.accuracies import Comparison, LetterCount, Node, Success
 from scoring.choice_files import Blocks, Problem
-from scoring.levels import L2_WORDS, bar_html, name_html
+from scoring.choice_reports import Compared
+from scoring.levels import L2_WORDS, bar_html, label, name_html
 from scoring.results import Line
 
 WORST = 10
@@ -47,8 +48,8 @@ def overalls_html(scores: mmt_bench.SplitScores) -> str:
         for line, *guesses in lines
     )
     return (
-        '<div class="levels"><table><caption>Overall, beside guessing</caption><thead><tr>'
-        '<th scope="col" class="name"></th><th scope="col">This file</th><th scope="col">Random</th>'
+        '<div class="figures levels"><table><caption>Overall, beside guessing</caption><thead><tr>'
+        '<th scope="col" class="name"></th><th scope="col" class="measure">This file</th><th scope="col">Random</th>'
         f'<th scope="col">Frequency</th></tr></thead><tbody>{rows}</tbody></table></div>'
         '<p class="note">Random: a guess among the options. Frequency: always the most frequent right letter of a '
         "subtask. Both are of the questions of this file.</p>"
@@ -57,11 +58,11 @@ def overalls_html(scores: mmt_bench.SplitScores) -> str:
 
 def worst_html(what: str, nodes: Iterable[Node]) -> str:
     """Return the abilities from the worst up; those without a score are not among them."""
-    scored = sorted((node.line.mean, node.line.name, node) for node in nodes if node.line.mean is not None)
+    scored = sorted((node.line for node in nodes if node.line.mean is not None), key=lambda line: line.mean or 0.0)
     rows = [
-        f'<li><span class="name">{name_html(name)} <small>n {node.line.n:,}</small></span>'
-        f"<span>{bar_html(node.line)}</span></li>"
-        for _, name, node in scored
+        f'<li><span class="name">{name_html(line.name)} <small>n {line.n:,}</small></span>'
+        f"<span>{bar_html(line)}</span></li>"
+        for line in scored
     ]
     first, rest = rows[:WORST], rows[WORST:]
     more = ""
@@ -83,7 +84,7 @@ def letters_html(counts: Sequence[LetterCount]) -> str:
         for one in counts
     )
     return (
-        '<div class="letters"><table><caption>Letters predicted, beside the right ones</caption><thead><tr>'
+        '<div class="figures letters"><table><caption>Letters predicted, beside the right ones</caption><thead><tr>'
         '<th scope="col">Letter</th><th scope="col">Predicted</th><th scope="col">Right</th></tr></thead>'
         f'<tbody>{rows}</tbody></table><p class="note">As in MMBench\'s Figure 4. Z: none of the options.</p></div>'
     )
@@ -116,31 +117,22 @@ def published_html(title: str, own: Node | None, rows: Sequence[mmbench.Publishe
     other = "".join(_numbers(row.model, [number(row.scores[name]) for name in columns]) for row in rows)
     warning = f'<p class="warning" role="note">{escape(apart)}</p>' if apart else ""
     return (
-        f'{warning}<div class="numbers"><table><caption>CircularEval beside Table {rows[0].table} '
+        f'{warning}<div class="figures numbers"><table><caption>CircularEval beside Table {rows[0].table} '
         f'({escape(rows[0].split)})</caption><thead><tr><th scope="col" class="name">Model</th>{heads}</tr></thead>'
         f"<tbody>{first}{other}</tbody></table></div>"
     )
 
 
-def comparison_html(first: str, second: str, found: Sequence[Comparison]) -> str:
+def comparison_html(first: str, second: str, found: Sequence[Compared]) -> str:
     """Return McNemar's comparison of two models, ability by ability."""
-    paired = [one for one in found if _pairs(one)]
-    if not paired:
-        return '<p class="empty">The two files have no scored question in common.</p>'
-    rows = "".join(_numbers(name_html(one.name), _cells(one), "sure" if one.p < 0.05 else "", True) for one in paired)
-    heads = ("n", "Both", "Only this", "Only the other", "Neither")
-    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
     return (
-        f'<p class="versus"><b>{escape(first)}</b> beside <b>{escape(second)}</b>: {_verdict(paired[0])}</p>'
-        '<div class="numbers"><table><caption>Questions that both, one or neither answers right</caption><thead><tr>'
-        f'<th scope="col" class="name">Ability</th>{columns}<th scope="col"><abbr title="two-sided exact McNemar test">'
-        f"p</abbr></th></tr></thead><tbody>{rows}</tbody></table></div>"
+        f'<p class="versus"><b>{escape(first)}</b> beside <b>{escape(second)}</b></p>{"".join(map(_compared, found))}'
         '<p class="note">p: exact McNemar test of "only this" against "only the other", not corrected for the number '
         "of rows. A question with an undecided answer on either side is left out.</p>"
     )
 
 
-def problems_html(problems: Sequence[Problem]) -> str:
+def file_problems_html(problems: Sequence[Problem]) -> str:
     """Return what is wrong with a file, the gravest first, each with its row and how to mend it."""
     return "".join(
         _problems(blocks, those)
@@ -158,13 +150,13 @@ def _total(total: Total) -> str:
     line = total.line
     interval = "" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
     count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
-    note = "; ".join(filter(None, (interval, count)))
-    return f"<div><dt>{escape(total.name)}</dt><dd><b>{number(line.mean)}</b><small>{note}</small></dd></div>"
+    notes = "".join(f"<small>{note}</small>" for note in (interval, count) if note)
+    return f"<div><dt>{escape(total.name)}</dt><dd><b>{number(line.mean)}</b>{notes}</dd></div>"
 
 
 def _share(times: int, total: int, most: float) -> str:
     share = times / total
-    return f'<span style="--at:{100 * share / most:.1f}%"></span><b>{100 * share:.1f}%</b> <small>{times:,}</small>'
+    return f'<span style="--share:{share / most:.3f}"></span><b>{100 * share:.1f}%</b> <small>{times:,}</small>'
 
 
 def _success(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
@@ -174,16 +166,31 @@ def _success(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[float | No
         for place, (name, cells) in enumerate(rows)
     )
     return (
-        '<div class="numbers"><table><caption>Answers read after each step</caption><thead>'
+        '<div class="figures numbers"><table><caption>Answers read after each step</caption><thead>'
         f'<tr><th scope="col" class="name">Model</th>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
         f'<p class="note">{escape(note)}</p>'
     )
 
 
-def _numbers(name: str, cells: Iterable[str], kind: str = "", ready: bool = False) -> str:
-    """Return a row of numbers; its name is text unless it is `ready` HTML."""
+def _numbers(name: str, cells: Iterable[str], kind: str = "") -> str:
+    """Return a row of a table of numbers, which are HTML; its name is text."""
     numbers = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr class="{kind}"><th scope="row" class="name">{name if ready else escape(name)}</th>{numbers}</tr>'
+    return f'<tr class="{kind}"><th scope="row" class="name">{escape(name)}</th>{numbers}</tr>'
+
+
+def _compared(found: Compared) -> str:
+    lines = [line for line in found.lines if _pairs(line)]
+    if not lines:
+        return ""
+    heads = ("n", "Both", "Only this", "Only the other", "Neither")
+    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    rows = "".join(_numbers(label(line.name), _cells(line), "sure" if line.p < 0.05 else "") for line in lines)
+    return (
+        f"<p>Over {escape(found.over)}: {_verdict(lines[0])}</p>"
+        f'<div class="figures numbers"><table><caption>Right over {escape(found.over)}</caption><thead><tr>'
+        f'<th scope="col" class="name">Ability</th>{columns}<th scope="col"><abbr title="exact McNemar test">p</abbr>'
+        f"</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _pairs(one: Comparison) -> int:
@@ -199,7 +206,7 @@ def _verdict(overall: Comparison) -> str:
     n = _pairs(overall)
     here, there = (100 * (overall.both + only) / n for only in (overall.first_only, overall.second_only))
     sure = "no more than chance may do" if overall.p >= 0.05 else "more than chance does"
-    return f"{here:.1f} and {there:.1f} over the {n:,} questions of both, {sure} (p = {overall.p:.2g})."
+    return f"{here:.1f} and {there:.1f} of {n:,} in both files, {sure} (p = {overall.p:.2g})."
 
 
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:

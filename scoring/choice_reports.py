@@ -3,19 +3,22 @@
 Rules alone make a report at once. `asked` turns it into the draft of what a judge is still to be asked.
 """
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args, overload
 
 from scoring import mmbench, mmt_bench, multiple_choice, vqa_marks
 from scoring.accuracies import Comparison
 from scoring.choice_files import Problem
 from scoring.choice_records import Answered, Decided, Protocol
-from scoring.results import Grade, JudgeStamp
+from scoring.results import Grade, JudgeStamp, safe_cell
 from scoring.spec import JudgeSpec
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAnswer
 
 ChoiceBenchmark = Literal["mmbench", "mmt-bench"]
+ChoiceTables: TypeAlias = mmbench.MMBenchReport | mmt_bench.MMTBenchReport
 
 
 class ComparisonError(ValueError):
@@ -72,6 +75,9 @@ class MarksReport:
         return tuple(row for row in self.rows if row.answers and row.id not in marked)
 
 
+R = TypeVar("R", bound=ChoiceReport | MarksReport)
+
+
 class Compared(NamedTuple):
     """Two models on the same questions."""
 
@@ -94,27 +100,30 @@ def under(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
     return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
-@overload
-def asked(report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport: ...
-@overload
-def asked(report: MarksReport, spec: JudgeSpec, address: str) -> MarksReport: ...
-def asked(report: ChoiceReport | MarksReport, spec: JudgeSpec, address: str) -> ChoiceReport | MarksReport:
+def asked(report: R, spec: JudgeSpec, address: str) -> R:
     """Return a report as the draft for a judge; `address` is the judge's as it may be shown."""
     if isinstance(report, MarksReport):
         prompt = vqa_marks.prompt_digest(report.benchmark)
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompt, vqa_marks.PARSER))
-    languages = sorted({multiple_choice.language(row.question) for row in report.rows if row.decision.open})
+    used = {multiple_choice.language(row.question) for row in report.rows if row.decision.open}
+    languages = [language for language in get_args(multiple_choice.Language) if language in used]
     prompts = ", ".join(f"{language} {multiple_choice.prompt_digest(language)}" for language in languages)
     return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, multiple_choice.PARSER))
 
 
 @overload
-def tabulated(report: ChoiceReport) -> mmbench.MMBenchReport | mmt_bench.MMTBenchReport: ...
+def tabulated(report: ChoiceReport) -> ChoiceTables:
+    """Return the tables of letters."""
+    ...
+
+
 @overload
-def tabulated(report: MarksReport) -> vqa_marks.VQAReport: ...
-def tabulated(
-    report: ChoiceReport | MarksReport,
-) -> mmbench.MMBenchReport | mmt_bench.MMTBenchReport | vqa_marks.VQAReport:
+def tabulated(report: MarksReport) -> vqa_marks.VQAReport:
+    """Return the table of marks."""
+    ...
+
+
+def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQAReport:
     """Return the tables of a report."""
     if isinstance(report, MarksReport):
         return vqa_marks.tabulate(report.rows, report.grades, report.benchmark)
@@ -125,9 +134,10 @@ def tabulated(
 
 def accuracy_csv(report: ChoiceReport) -> bytes:
     """Return the accuracies in the public toolkit's layout."""
-    if report.benchmark == "mmt-bench":
-        return mmt_bench.accuracy_csv(mmt_bench.tabulate(report.rows, report.protocol))
-    return mmbench.accuracy_csv(mmbench.tabulate(report.rows, report.protocol))
+    tables = tabulated(report)
+    if isinstance(tables, mmt_bench.MMTBenchReport):
+        return mmt_bench.accuracy_csv(tables)
+    return mmbench.accuracy_csv(tables)
 
 
 def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ...]:
@@ -153,6 +163,18 @@ def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ..
         found = [Compared("base rows", mmbench.comparison(*pair, circular=False))]
         found += [Compared("whole questions", mmbench.comparison(*pair, circular=True))] if whole else []
     return tuple(found)
+
+
+def comparison_csv(found: Iterable[Compared]) -> bytes:
+    """Return comparisons as a table, a line for each ability, with McNemar's exact p."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["over", "name", "both", "first only", "second only", "neither", "p"])
+    for compared in found:
+        for one in compared.lines:
+            counts = (one.both, one.first_only, one.second_only, one.neither)
+            writer.writerow([compared.over, safe_cell(one.name), *counts, repr(one.p)])
+    return out.getvalue().encode("utf-8-sig", "replace")
 
 
 def _check_same_questions(first: Sequence[Decided], second: Sequence[Decided]) -> None:

@@ -12,7 +12,7 @@ from arena.rows import KEY, PAGE, VALUE, Limits, Record, RowsError, read_records
 from scoring import mmbench, mmt_bench, vqa_marks
 from scoring.choice_files import IMAGE_COLUMNS, ChoiceFile, Problem, read_choices, read_questions
 from scoring.choice_records import LETTERS, PROTOCOLS, ChoiceQuestion, Protocol
-from scoring.choice_reports import ChoiceBenchmark, ChoiceReport, MarksReport, decided
+from scoring.choice_reports import ChoiceBenchmark, ChoiceReport, MarksReport, decided, tabulated
 from scoring.circular import PASS
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAFile
 
@@ -42,6 +42,13 @@ class OpenedChoices:
     def title(self) -> str:
         """Return the model's name if the file tells it, else the file's name without its ending."""
         return self.file.model or Path(self.name).stem
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the file, and with its questions beside those of the benchmark."""
+        if not self.file.scorable:
+            return self.file.problems
+        return (*self.file.problems, *tabulated(self.report("strict")).problems)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -77,6 +84,11 @@ class OpenedMarks:
     def title(self) -> str:
         """Return the file's name without its ending."""
         return Path(self.name).stem
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the file."""
+        return self.file.problems
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -116,12 +128,11 @@ def opened(
     whole = chain([first], records)
     if questions or kind == "choices":
         choices = read_choices(whole, questions)
-        told = next((one for one in CHOICES if one == benchmark), None)
-        return OpenedChoices(told or _recognised(choices), choices, label)
+        return OpenedChoices(benchmark if benchmark in CHOICES else _recognised(choices), choices, label)
     if kind == "marks":
         answers = vqa_marks.read_answers(whole)
-        told = next((one for one in DATASETS if one == benchmark), None)
-        return OpenedMarks(told or vqa_marks.recognised(answers.rows), answers, label)
+        dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)
+        return OpenedMarks(dataset, answers, label)
     return None
 
 

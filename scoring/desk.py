@@ -1,4 +1,7 @@
-"""The desk, where a file becomes a job: it is read, joined to its questions and quoted, and its owner starts it."""
+"""The desk, where a file becomes a job: it is read, joined to its questions and quoted, and its owner starts it.
+
+Of multiple choice, rules alone make a report at once and free; what they leave open is then quoted as a job of its own.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,15 +12,22 @@ from arena.settings import JudgeSettings, SettingError
 from scoring.address import Address, AddressError
 from scoring.benchmarks import quote
 from scoring.cache import ReplyCache
+from scoring.choice_files import Problem
+from scoring.choice_records import Protocol
+from scoring.choice_reports import ChoiceReport, MarksReport, asked
+from scoring.choice_uploads import CHOICES, DATASETS, Subject, opened
 from scoring.inbox import Inbox
 from scoring.jobs import Job, Jobs
 from scoring.judge import JudgeError, probe
 from scoring.marking import Options, draft
 from scoring.questions import load_mm_vet, own_sample, subset
-from scoring.results import QuestionSet
+from scoring.results import AnyReport, QuestionSet
 from scoring.runner import Operator, Runner
 from scoring.spec import JudgeSpec, Price, known_judges, with_price
-from scoring.uploads import fill, notices, read_predictions
+from scoring.submission_files import is_submission, read_submission
+from scoring.submissions import Submissions
+from scoring.submissions import Wish as MatchWish
+from scoring.uploads import UploadError, fill, notices, read_predictions
 
 TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
 
@@ -56,6 +66,30 @@ class Found:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Recognised:
+    """What an uploaded file looks like."""
+
+    benchmark: str
+    """Of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
+    title: str
+    lines: tuple[str, ...]
+    """What it holds, in words."""
+    problems: tuple[Problem, ...]
+    scorable: bool
+    """Whether no problem keeps it from being scored."""
+
+
+@dataclass(frozen=True)
+class ChoiceWish:
+    """What a person asks for where rules make the report."""
+
+    token: str
+    benchmark: Subject
+    protocol: Protocol
+    title: str
+
+
 class Desk:
     """Serve people at the page; an owner is the hash of a voter cookie."""
 
@@ -69,6 +103,7 @@ class Desk:
         operator: Operator | None,
         prices: Mapping[str, Price],
         ceiling: int,
+        submissions: Submissions,
     ) -> None:
         """Prepare; `ceiling` is what one job may cost the operator, in millionths of a US dollar."""
         self.question_sets = question_sets
@@ -78,6 +113,7 @@ class Desk:
         self._runner = runner
         self._cache = cache
         self._prices = prices
+        self._submissions = submissions
         self.ceiling = ceiling / 1e6
         """In US dollars."""
 
@@ -101,13 +137,79 @@ class Desk:
         address, spec = self._judge(wish.judge)
         title = wish.title.strip()[:120] or upload.title
         report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
+        return self._quoted(owner, report, address, spec, wish.judge)
+
+    def recognise(self, owner: str, token: str, benchmark: str | None = None) -> Recognised:
+        """Tell which benchmark's answers a file holds, or what it holds of the one that is told.
+
+        Raises InboxError, RowsError and DeskError.
+        """
+        arrived = self._inbox.find(owner, token)
+        if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
+            return self._submission(owner, token)
+        subject = None if benchmark is None else _subject(benchmark)
+        found = opened(arrived.path, name=arrived.name, benchmark=subject)
+        if found is None:
+            return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
+        problems = found.problems
+        scorable = not any(problem.blocks == "scoring" for problem in problems)
+        return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
+
+    def compare(self, owner: str, token: str, wish: MatchWish, judge: OwnJudge | None) -> Job:
+        """Draw a submission's opponents and keep their matches as a quoted job.
+
+        Raises InboxError, RowsError, UploadError, JobError, DeskError and, for an unknown judge that is asked a few
+        tiny questions first, JudgeError.
+        """
+        arrived = self._inbox.find(owner, token)
+        address, spec = self._judge(judge)
+        file = read_submission(arrived.path, name=arrived.name)
+        report = self._submissions.draft(owner, file, wish, spec.model, address.shown).report
+        return self._quoted(owner, report, address, spec, judge)
+
+    def extract(self, owner: str, wish: ChoiceWish) -> Job:
+        """Keep the report that rules alone make of a file, as a job that is done.
+
+        Raises InboxError, RowsError, ChoicesError and DeskError.
+        """
+        arrived = self._inbox.find(owner, wish.token)
+        found = opened(arrived.path, name=arrived.name, benchmark=_subject(wish.benchmark))
+        if found is None:
+            raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
+        return self.jobs.add_done(owner, found.report(wish.protocol, wish.title))
+
+    def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
+        """Quote what rules left open in a report of its owner's, as a job of its own.
+
+        Raises DeskError, JobError and, for an unknown judge that is asked a few tiny questions first, JudgeError.
+        """
+        job, report = self.jobs.find(link), self.jobs.report(link)
+        if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
+            raise DeskError("There is no such report of yours; upload the file again")
+        if not report.left:
+            raise DeskError(f"Nothing in {report.title!r} is left to a judge")
+        address, spec = self._judge(judge)
+        return self._quoted(owner, asked(report, spec, address.shown), address, spec, judge)
+
+    def _submission(self, owner: str, token: str) -> Recognised:
+        """Tell what a submission holds; what keeps it from being judged is told when its cost is asked for."""
+        arrived = self._inbox.find(owner, token)
+        file = read_submission(arrived.path, name=arrived.name)
+        lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
+        try:
+            lines = self._submissions.draft(owner, file, MatchWish(), "", "").lines
+        except UploadError as error:
+            lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
+        return Recognised("visit-bench", file.model, lines, (), True)
+
+    def _quoted(self, owner: str, report: AnyReport, address: Address, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
         cost = quote(report, spec, address.owner, self._cache)
-        if wish.judge is None and (cost.dollars or 0) > self.ceiling:
+        if judge is None and (cost.dollars or 0) > self.ceiling:
             raise DeskError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
-                "Choose fewer runs, samples of one call, or your own key"
+                "Choose fewer runs or opponents, samples of one call, or your own key"
             )
-        return self.jobs.create(owner, report, spec, cost, own_key=wish.judge is not None)
+        return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
     def start(self, owner: str, link: str, address: Address | None) -> None:
         """Start or resume a job; one with an own judge needs its address and key. Raises JobError."""
@@ -127,6 +229,13 @@ class Desk:
         if self.operator is None:
             raise DeskError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
+
+
+def _subject(benchmark: str) -> Subject:
+    for subject in (*CHOICES, *DATASETS):
+        if subject == benchmark:
+            return subject
+    raise DeskError(f"Choose a benchmark out of: {', '.join((*CHOICES, *DATASETS))}")
 
 
 def known(model: str, address: Address, jobs: Jobs) -> JudgeSpec | None:

@@ -145,11 +145,11 @@ class Jobs:
         old = (JOB.c.owner == owner) | (JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", old))
-            return self._insert(connection, owner, draft, quote, state="quoted", **judged)
+            return self._insert(connection, owner, draft, quote, state="quoted", draft=_written(draft), **judged)
 
     def add_done(self, owner: str, report: AnyReport) -> Job:
         """Keep a report that no judge was needed for."""
-        ended = {"report": _written(report), "finished": now()}
+        ended = {"draft": "", "report": _written(report), "finished": now()}
         free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
         with self._database.write() as connection:
             return self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
@@ -286,17 +286,16 @@ class Jobs:
     def _held_by(self, holder: str | None) -> dict[str, object]:
         return {"holder": holder, "until": now() + self._lease if holder else None}
 
-    def _insert(self, connection: Connection, owner: str, draft: AnyReport, quote: Quote, **more: object) -> Job:
+    def _insert(self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
             "owner": owner,
-            "draft": _written(draft),
-            "benchmark": draft.benchmark,
-            "protocol": draft.protocol,
-            "title": draft.title,
-            "file": draft.file,
-            "address": draft.judge.address if draft.judge else "",
-            "model": draft.judge.model if draft.judge else "",
+            "benchmark": kept.benchmark,
+            "protocol": kept.protocol,
+            "title": kept.title,
+            "file": kept.file,
+            "address": kept.judge.address if kept.judge else "",
+            "model": kept.judge.model if kept.judge else "",
             "quote": json.dumps(asdict(quote)),
             "ratio": 1.0,
             "problem": "",

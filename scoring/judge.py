@@ -4,10 +4,11 @@ What a server says in an error is never shown: it may echo the key. Errors have 
 """
 
 import asyncio
+import base64
 import importlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import httpx2
 
 from arena.fetching import Fetcher
+from arena.pictures import PictureStore
 from scoring.address import Address, AddressError, Wire
 from scoring.pace import Meter, Pace
 from scoring.replies import Answer, Trouble, Usage, read_answer, refusal
@@ -97,11 +99,16 @@ class Judge:
         purse: Purse | None = None,
         meter: Meter | None = None,
         fetcher: Fetcher | None = None,
+        pictures: PictureStore | None = None,
     ) -> None:
-        """Prepare a judge; judges that share a key share a `meter`. `fetcher` resolves and checks a user's host."""
+        """Prepare a judge; judges that share a key share a `meter`. `fetcher` resolves and checks a user's host.
+
+        `pictures` is where those lie that it is shown.
+        """
         self.spec, self.address, self.pace = spec, address, pace or Pace()
         self._purse = purse or FreePurse()
         self._meter = meter or Meter(self.pace)
+        self._pictures = pictures
         self._slots = asyncio.Semaphore(self.pace.concurrency)
         self._wire = Wire(address, self.pace.concurrency, fetcher)
         self._told, self._estimated = 0, 0
@@ -142,7 +149,10 @@ class Judge:
         """
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
-        answer = await self._answer(request(self.spec, ask), tokens, most_cost(self.spec, ask))
+        body = request(self.spec, ask)
+        if any(message.pictures for message in ask.messages):
+            body["messages"] = await asyncio.to_thread(self._with_pictures, body["messages"])
+        answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.usage:
             self._told += answer.usage.prompt
             self._estimated += estimate
@@ -154,6 +164,23 @@ class Judge:
             usage.completion,
             self.address.redacted(answer.model),
         )
+
+    def _with_pictures(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return a body's messages with the pictures themselves in the place of their names, as data URLs."""
+        return [{**message, "content": self._content(message["content"])} for message in messages]
+
+    def _content(self, content: Any) -> Any:
+        if isinstance(content, str):
+            return content
+        return [part if part["type"] == "text" else {**part, "image_url": self._data(part)} for part in content]
+
+    def _data(self, part: Mapping[str, Any]) -> dict[str, str]:
+        name = part["image_url"]["url"]
+        path = self._pictures.path(name) if self._pictures else None
+        if path is None:
+            raise JudgeStopped(f"the picture {name} is not kept here; import its items again with their images")
+        kind = "png" if path.suffix == ".png" else "jpeg"
+        return {"url": f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"}
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> Answer:
         """Ask until there is an answer. `tokens` is what the pace counts, `bound` the most that an attempt may cost."""

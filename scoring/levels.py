@@ -30,11 +30,11 @@ class Measure(NamedTuple):
 def levels_html(caption: str, measures: Sequence[Measure]) -> str:
     """Return accuracies by level, a column a measure; the first measure has every ability that there is."""
     undecided = any(node.line.unscored for node in measures[0].tree.walk())
-    heads = "".join(f'<th scope="col">{escape(measure.name)}</th>' for measure in measures)
-    more = '<th scope="col">Undecided</th>' if undecided else ""
+    heads = "".join(f'<th scope="col" class="measure">{escape(measure.name)}</th>' for measure in measures)
+    more = '<th scope="col" class="undecided">Undecided</th>' if undecided else ""
     rows = "".join(_rows(measures[0].tree, [measure.tree for measure in measures[1:]], 0, True, undecided))
     return (
-        f'<div class="levels"><table><caption>{escape(caption)}'
+        f'<div class="figures levels"><table><caption>{escape(caption)}'
         '<button type="button" class="unfold">Unfold all</button></caption>'
         f'<thead><tr><th scope="col" class="name">Ability</th><th scope="col">n</th>{heads}{more}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
@@ -48,9 +48,10 @@ def board_html(caption: str, head: str, lines: Iterable[Line]) -> str:
         for line in lines
     )
     return (
-        f'<div class="levels"><table><caption>{escape(caption)}</caption><thead><tr><th scope="col" class="name">'
-        f'{escape(head)}</th><th scope="col">n</th><th scope="col">Accuracy</th></tr></thead><tbody>{rows}</tbody>'
-        "</table></div>"
+        f'<div class="figures levels"><table><caption>{escape(caption)}</caption><thead><tr>'
+        f'<th scope="col" class="name">{escape(head)}</th><th scope="col">n</th>'
+        '<th scope="col" class="measure">Accuracy</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -80,7 +81,7 @@ def _words() -> Mapping[str, str]:
     """Return how the papers' names read, of every level; where two share a name, they are read alike."""
     plain = [*mmbench.L1, *(name for names in mmbench.L3.values() for name in names)]
     return {
-        **{name: name.replace("_", " ").capitalize() for name in plain},
+        **{name: "OCR" if name == "ocr" else name.replace("_", " ").capitalize() for name in plain},
         **{name: f"{words} ({name})" for name, words in L2_WORDS.items()},
         **{key: one.name for key, one in mmt_bench.subtasks().items()},
         **{key: one.name for key, one in mmt_bench.meta_tasks().items()},
@@ -94,11 +95,9 @@ def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool, un
     if node.children:
         name = f'<button type="button" aria-expanded="{str(unfolded).lower()}">{name}</button>'
     cells = "".join(f"<td>{bar_html(one.line) if one else '–'}</td>" for one in (node, *beside))
-    more = f"<td>{node.line.unscored or ''}</td>" if undecided else ""
-    yield (
-        f'<tr data-depth="{depth}"{"" if shown else " hidden"}><th scope="row" class="name">{name}</th>'
-        f"<td>{node.line.n:,}</td>{cells}{more}</tr>"
-    )
+    more = f'<td class="undecided">{node.line.unscored or ""}</td>' if undecided else ""
+    place = f'data-depth="{depth}" style="--depth:{depth}"{"" if shown else " hidden"}'
+    yield f'<tr {place}><th scope="row" class="name">{name}</th><td>{node.line.n:,}</td>{cells}{more}</tr>'
     for child in node.children:
         others = [_child(one, child.line.name) for one in beside]
         yield from _rows(child, others, depth + 1, shown and unfolded, undecided)

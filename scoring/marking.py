@@ -4,10 +4,8 @@ Beside the predictions of the file, the hardened protocol has canaries marked, w
 prediction once more under another truth.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 from arena.database import now
@@ -22,6 +20,7 @@ from scoring.results import (
     Report,
     Row,
     audit,
+    file_stem,
     read_report,
     report_json,
     safe_csv,
@@ -129,7 +128,7 @@ class MMVet:
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """Return the authors' three files, the lossless audit, and a CSV that is safe in Excel, by their names."""
-        stem = re.sub(r"[^\w.+@ -]|^\.+", "_", Path(report.file).stem)[:100] or "_"
+        stem = file_stem(report.file)
         more = {f"{stem}-audit.jsonl": audit(report), f"{stem}-audit.csv": safe_csv(report)}
         return {**mm_vet.files(report), **more}
 

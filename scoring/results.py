@@ -10,6 +10,7 @@ import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -277,6 +278,11 @@ def read_report(text: str) -> Report:
     return read_record(Report, text)
 
 
+def file_stem(file: str) -> str:
+    """Return how the downloads of an uploaded file are called, before their endings."""
+    return re.sub(r"[^\w.+@ -]|^\.+", "_", Path(file).stem)[:100] or "_"
+
+
 def audit(report: Report) -> bytes:
     """Return a lossless JSONL: the report without its rows on the first line, then a line for each row.
 
@@ -302,12 +308,12 @@ def safe_csv(report: Report) -> bytes:
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
         writer.writerow(
             [
-                *map(_cell, (question.id, " ".join(question.groups), question.text, question.truth)),
-                _cell("" if row.prediction is None else row.prediction),
+                *map(safe_cell, (question.id, " ".join(question.groups), question.text, question.truth)),
+                safe_cell("" if row.prediction is None else row.prediction),
                 *("" if np.isnan(score) else f"{score:g}" for score in given),
-                _cell("; ".join(dict.fromkeys(flags))),
-                _cell("; ".join(dict.fromkeys(grade.reason for grade in grades if grade.reason))),
-                _cell(" / ".join(reply for grade in grades for reply in grade.replies)),
+                safe_cell("; ".join(dict.fromkeys(flags))),
+                safe_cell("; ".join(dict.fromkeys(grade.reason for grade in grades if grade.reason))),
+                safe_cell(" / ".join(reply for grade in grades for reply in grade.replies)),
             ]
         )
     return out.getvalue().encode("utf-8-sig", "replace")
@@ -320,7 +326,8 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n]")
 
 
-def _cell(text: str) -> str:
+def safe_cell(text: str) -> str:
+    """Return a text that a spreadsheet shows and never runs, as `safe_csv` writes it."""
     clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     safe = f"'{clean}" if _FORMULA.match(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT

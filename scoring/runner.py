@@ -8,11 +8,13 @@ import asyncio
 import logging
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from arena.database import DatabaseError
 from arena.fetching import Fetcher
 from arena.ledger import Ledger, LedgerError
+from arena.pictures import PictureStore
 from scoring.address import Address
 from scoring.benchmarks import score
 from scoring.cache import ReplyCache
@@ -64,11 +66,17 @@ class Runner:
         operator: Operator | None,
         pace: Pace,
         fetcher: Fetcher | None = None,
+        pictures: PictureStore | None = None,
+        judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
     ) -> None:
-        """Prepare; `fetcher` says how people's own addresses are resolved and checked."""
+        """Prepare; `fetcher` says how people's own addresses are resolved and checked, `pictures` what judges may see.
+
+        `judged` is told of each whole report before its job is done; after a crash in between, once more.
+        """
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._ledger = jobs, cache, ledger
         self._operator, self._pace, self._fetcher = operator, pace, fetcher
+        self._pictures, self._judged = pictures, judged
         self._own: dict[str, Address] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -150,6 +158,7 @@ class Runner:
         link = running.claim.job.link
         try:
             report = await self._report(running)
+            await asyncio.to_thread(self._judged, running.claim.job, report)
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
         except (JudgeError, LedgerError, JobError, ReportError) as error:
@@ -170,12 +179,13 @@ class Runner:
         claim, operator = running.claim, self._operator
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
-            return Judge(claim.spec, running.own, pace, fetcher=self._fetcher)
+            return Judge(claim.spec, running.own, pace, fetcher=self._fetcher, pictures=self._pictures)
         job = claim.job
         if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
             raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
-        return Judge(spec, operator.address, self._pace, self._ledger.purse(job.link, job.owner), self._meter)
+        purse = self._ledger.purse(job.link, job.owner)
+        return Judge(spec, operator.address, self._pace, purse, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
         """Forget a job's key; one that ended by an error that nobody foresaw has failed."""

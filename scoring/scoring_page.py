@@ -6,18 +6,22 @@ from pathlib import Path
 
 from arena.database import now
 from scoring.jobs import Job
+from scoring.scoring_forms import FORMS, counted
 
-UPLOAD = f"<script>{(Path(__file__).parent / 'upload.js').read_text('utf-8')}</script>"
+_SCRIPTS = (Path(__file__).parent / "upload.js", Path(__file__).parent / "levels.js")
+UPLOAD = "".join(f"<script>{script.read_text('utf-8')}</script>" for script in _SCRIPTS)
 DROP = (
     '<label id="drop" for="drop-file"><input type="file" id="drop-file" accept=".json,.jsonl,.ndjson,.csv,.tsv,.xlsx">'
     "<b>Drop your model's outputs here, or choose a file</b>"
     "<span>JSON, JSONL, CSV, TSV or XLSX, as MM-Vet, VLMEvalKit, lmms-eval or LLaVA write them; up to 100 MB</span>"
+    "<span>The benchmark is recognised from the file.</span>"
     '<span id="drop-state" role="status"></span></label>'
 )
 LEAD = (
-    '<div class="lead"><h2>Score your model on MM-Vet</h2><p>Upload what your model said; a judge reads every '
-    "answer, and you leave with the paper's tables. No outputs at hand? "
-    '<a href="sample-predictions.json" download>Take these</a>, answers to our own sample.</p></div>'
+    '<div class="lead"><h2>Score your model on MM-Vet, VisIT-Bench, MMBench or MMT-Bench</h2><p>Upload what your model '
+    "said, and you leave with the paper's tables. Option letters are read by rules, at once and free. A judge reads "
+    "the rest, every answer to MM-Vet, and VisIT-Bench's matches with other models, after you have seen the price. No "
+    'outputs at hand? <a href="sample-predictions.json" download>Take these</a>, answers to our own sample.</p></div>'
 )
 STATE_WORDS = {
     "quoted": "not started",
@@ -54,7 +58,8 @@ def quote_html(job: Job, ceiling: float) -> str:
         price += "; calls that fail come on top." if job.own_key else ": there it stops."
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     return (
-        f'<div class="quote"><p><b>{quote.calls:,} calls</b> to {escape(job.model)} for {quote.grades:,} grades: about '
+        f'<div class="quote"><p><b>{counted(quote.calls, "call")}</b> to {escape(job.model)} for '
+        f"{FORMS[job.benchmark].counted(quote.grades)}: about "
         f"{_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received.{cached}</p>"
         f"<p>{price}</p></div>"
     )
@@ -62,6 +67,8 @@ def quote_html(job: Job, ceiling: float) -> str:
 
 def progress_html(job: Job, ahead: int) -> str:
     """Return how far a job is, its rate and the time left."""
+    if not job.model:
+        return _by_rules(job)
     share = job.done / job.total if job.total else 0
     words = {
         "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
@@ -70,12 +77,12 @@ def progress_html(job: Job, ahead: int) -> str:
         "failed": job.problem,
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
-    opened = f'<p><a href="?report={escape(job.link)}">Open the report</a></p>' if job.state == "done" else ""
+    opened = _opened(job) if job.state == "done" else ""
     return (
         f'<div class="progress" data-state="{job.state}"><p><b>{escape(job.title)}</b> '
         f"<span>{escape(STATE_WORDS[job.state])}</span></p>"
         f'<progress max="1" value="{share:.4f}" aria-label="Judged"></progress>'
-        f"<p>{job.done:,} of {job.total:,} grades. {escape(words)}</p>{opened}</div>"
+        f"<p>{job.done:,} of {FORMS[job.benchmark].counted(job.total)}. {escape(words)}</p>{opened}</div>"
     )
 
 
@@ -90,8 +97,20 @@ def _mine(job: Job) -> str:
     name = f"<b>{escape(job.title)}</b>"
     if job.state == "done":
         name = f'<a href="?report={escape(job.link)}">{name}</a>'
-    about = f"{job.benchmark} · {job.protocol} · {job.model} · {job.created:%Y-%m-%d %H:%M}"
+    parts = (FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}")
+    about = " · ".join(parts)
     return f"<li>{name} <span>{escape(STATE_WORDS[job.state])}</span><small>{escape(about)}</small></li>"
+
+
+def _by_rules(job: Job) -> str:
+    return (
+        f'<div class="progress" data-state="{job.state}"><p><b>{escape(job.title)}</b> '
+        f"<span>read by rules alone</span></p>{_opened(job)}</div>"
+    )
+
+
+def _opened(job: Job) -> str:
+    return f'<p><a class="open" href="?report={escape(job.link)}">Open the report</a></p>'
 
 
 def _pace(job: Job) -> str:

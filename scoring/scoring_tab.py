@@ -3,9 +3,9 @@
 A job is the database's; the page holds only its link, and each handler checks whose it is by the voter's cookie.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -15,20 +15,35 @@ from arena.identity import cookie_hash
 from arena.records import Secret
 from arena.rows import RowsError
 from scoring.address import Address, AddressError
-from scoring.desk import TRY_OUT, Desk, DeskError, OwnJudge, Wish
+from scoring.choice_page import file_problems_html
+from scoring.choice_reports import ChoiceReport, MarksReport
+from scoring.choice_uploads import ChoicesError
+from scoring.desk import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
 from scoring.inbox import InboxError
-from scoring.jobs import JobError
+from scoring.jobs import Job, JobError
 from scoring.judge import JudgeError
 from scoring.marking import Options, OptionsError
+from scoring.scoring_forms import FORMS, NAMES, PARTS, VANILLA, Form, Way
 from scoring.scoring_page import DROP, LEAD, found_html, mine_html, problems_html, progress_html, quote_html
+from scoring.submissions import Opponents
+from scoring.submissions import Wish as MatchWish
 from scoring.uploads import UploadError
 
-PROTOCOLS = {"Hardened": "hardened", "As in the paper": "paper"}
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
 RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
+OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}
+REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
+CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
 OWN = "My own key"
+FIRST = FORMS["mm-vet"]
+"""The form before any file has come."""
+KEY_NOTE = (
+    '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, and after a restart '
+    "you are asked for it again.</p>"
+)
 TOLD = (
     AddressError,
+    ChoicesError,
     DatabaseError,
     DeskError,
     InboxError,
@@ -40,6 +55,21 @@ TOLD = (
 """The rooms' errors that a person reads."""
 
 Updates = dict[Any, Any]
+
+
+class Wanted(NamedTuple):
+    """What a person chose for a file, as the page sends it."""
+
+    token: object
+    questions: object
+    protocol: object
+    missing: object
+    runs: object
+    opponents: object
+    reference: object
+    context: object
+    title: object
+    judge: OwnJudge | None
 
 
 def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
@@ -62,12 +92,14 @@ class ScoringTab:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._ways: Mapping[Way, Callable[[str, Form, Any, Wanted], Job]] = {
+            "judge first": self._judged_first,
+            "rules first": self._read_first,
+            "compare": self._compared,
+        }
         self._build()
 
     def _build(self) -> None:
-        sets = list(self._desk.question_sets)
-        operator = self._desk.operator
-        judges = [*([operator.spec.model] if operator else []), OWN]
         gr.HTML(LEAD, padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.arrived = gr.Button("Read the file", elem_id="arrived")  # pressed by upload.js; hidden by the style sheet
@@ -75,54 +107,75 @@ class ScoringTab:
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
                 self.drop = gr.HTML(DROP, padding=False)
-                self.questions = gr.Radio(sets, value=sets[0], label="Questions", elem_id="questions")
-                with gr.Row():
-                    self.protocol = gr.Radio(list(PROTOCOLS), value="Hardened", label="Protocol", elem_id="protocol")
-                    self.missing = gr.Radio(
-                        list(MISSING), value="Stop and tell me", label="Questions without an answer", elem_id="missing"
-                    )
-                self.runs = gr.Radio(list(RUNS), value="5 separate runs", label="Judging", elem_id="runs")
-            with gr.Column(scale=2, min_width=280):
-                self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge")
-                with gr.Group(visible=judges[0] == OWN) as self.own:
-                    self.url = gr.Textbox(
-                        "https://api.openai.com/v1",
-                        label="Address (OpenAI-compatible)",
-                        elem_id="own-url",
-                        max_length=300,
-                    )
-                    self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
-                    self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
-                    gr.HTML(
-                        '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, '
-                        "and after a restart you are asked for it again.</p>"
-                    )
-                    self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
-                self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
-                self.check = gr.Button("Check the file and show the cost", elem_id="check", variant="primary")
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
+                self.found = gr.HTML(elem_id="found", padding=False)
+                self._build_settings()
+            with gr.Column(scale=2, min_width=280):
+                self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
+                self._build_judge()
+                self.check = gr.Button(FIRST.check, elem_id="check", variant="primary")
                 self.quote = gr.HTML(elem_id="quote", padding=False)
                 self.confirm = gr.Button("Start judging", elem_id="confirm", variant="primary", visible=False)
                 self.progress = gr.HTML(elem_id="progress", padding=False)
+                self.rest = gr.Button("Ask a judge", elem_id="rest", visible=False)
                 with gr.Row():
-                    self.cancel = gr.Button("Cancel", elem_id="cancel", visible=False)
-                    self.resume = gr.Button("Go on", elem_id="resume", visible=False)
-                    self.delete = gr.Button("Delete", elem_id="delete", visible=False)
+                    self.cancel = gr.Button("Cancel", elem_id="cancel", size="sm", visible=False)
+                    self.resume = gr.Button("Go on", elem_id="resume", size="sm", visible=False)
+                    self.delete = gr.Button("Delete", elem_id="delete", size="sm", visible=False)
         gr.HTML("<h3>Your reports</h3>", padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
         self.clock = gr.Timer(1.5, active=False)
 
+    def _build_settings(self) -> None:
+        sets, protocols = list(self._desk.question_sets), list(FIRST.protocols)
+        self.benchmark = gr.Radio(list(NAMES), value=FIRST.name, label="Benchmark", elem_id="benchmark")
+        self.questions = gr.Radio(sets, value=sets[0], label="Questions", elem_id="questions")
+        with gr.Row():
+            self.protocol = gr.Radio(protocols, value=protocols[0], label="Protocol", elem_id="protocol")
+            self.missing = gr.Radio(
+                list(MISSING), value="Stop and tell me", label="Questions without an answer", elem_id="missing"
+            )
+        self.runs = gr.Radio(list(RUNS), value="5 separate runs", label="Judging", elem_id="runs")
+        more: dict[str, Any] = {"visible": False, "min_width": 180}
+        with gr.Row():
+            self.opponents = gr.Radio(
+                list(OPPONENTS), value="All models", label="Opponents", elem_id="opponents", **more
+            )
+            self.reference = gr.Radio(
+                list(REFERENCES), value=next(iter(REFERENCES)), label="The judge is", elem_id="reference", **more
+            )
+            self.context = gr.Radio(
+                list(CONTEXTS), value="Captions", label="The judge reads", elem_id="context", **more
+            )
+
+    def _build_judge(self) -> None:
+        operator = self._desk.operator
+        judges = [*([operator.spec.model] if operator else []), OWN]
+        self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge")
+        with gr.Group(visible=judges[0] == OWN) as self.own:
+            self.url = gr.Textbox(
+                "https://api.openai.com/v1", label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
+            )
+            self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
+            self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
+            gr.HTML(KEY_NOTE)
+            self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers; none waits in Gradio's queue."""
-        settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        job = [self.link, self.quote, self.confirm, self.progress, self.cancel, self.resume, self.delete]
+        """Bind the handlers; none waits in Gradio's queue, and what they are sent is looked up in the forms."""
+        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
+        settings["preprocess"] = False
+        job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
-        own = [self.url, self.model, self.key, self.try_out]
-        wish = [self.token, self.questions, self.protocol, self.missing, self.runs, self.title, self.judge, *own]
+        judge = [self.judge, self.url, self.model, self.key, self.try_out]
+        parts = [self.questions, self.missing, self.runs, self.opponents, self.reference, self.context]
+        wish = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
+        found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
         self.judge.input(self.on_judge, self.judge, self.own, **settings)
-        found = [self.quote, self.title, self.problem]
         self.arrived.click(self.on_arrived, [self.token, self.questions], found, **settings)
+        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **settings)
         self.check.click(self.on_check, wish, job, **settings)
+        self.rest.click(self.on_rest, [self.link, *judge], job, **settings)
         begun = [self.link, self.url, self.key]
         gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **settings)
         self.cancel.click(self.on_cancel, self.link, job, **settings)
@@ -135,18 +188,33 @@ class ScoringTab:
 
     @told
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        """Tell what an uploaded file holds."""
-        found = self._desk.look(self._owner(request), str(token), str(questions))
-        return {self.quote: found_html(found.lines), self.title: found.title}
+        """Tell what an uploaded file holds, and ask for what its benchmark needs."""
+        recognised = self._desk.recognise(self._owner(request), str(token))
+        form = self._form(FORMS[recognised.benchmark])
+        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+
+    @told
+    def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
+        """Read the file as the answers to another benchmark."""
+        benchmark = _known(NAMES, name)
+        form = self._form(FORMS[benchmark])
+        if not token:
+            return form
+        recognised = self._desk.recognise(self._owner(request), str(token), benchmark)
+        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @told
     def on_check(
         self,
         token: object,
-        questions: object,
+        name: object,
         protocol: object,
+        questions: object,
         missing: object,
         runs: object,
+        opponents: object,
+        reference: object,
+        context: object,
         title: object,
         judge: object,
         url: object,
@@ -155,13 +223,27 @@ class ScoringTab:
         try_out: object,
         request: gr.Request,
     ) -> Updates:
-        """Join the file to the questions, and show what judging it will cost."""
+        """Show what the judging of a file costs, or have rules read it at once."""
+        owner, benchmark = self._owner(request), _known(NAMES, name)
+        form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
+        wanted = Wanted(token, questions, protocol, missing, runs, opponents, reference, context, title, own)
+        return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
+
+    @told
+    def on_rest(
+        self,
+        link: object,
+        judge: object,
+        url: object,
+        model: object,
+        key: object,
+        try_out: object,
+        request: gr.Request,
+    ) -> Updates:
+        """Show what it costs to have a judge read what rules left open."""
         owner = self._owner(request)
-        count, sampled = _known(RUNS, runs)
-        options = Options(_known(PROTOCOLS, protocol), count, sampled, _known(MISSING, missing))
-        own = OwnJudge(str(model).strip(), self._own(owner, url, key), try_out is True) if judge == OWN else None
-        job = self._desk.quote(owner, Wish(str(token), str(questions), options, str(title or ""), own))
-        return {**self._shown(job.link, request), self.quote: quote_html(job, self._desk.ceiling)}
+        own = self._own_judge(owner, judge, url, model, key, try_out)
+        return self._shown(self._desk.judge_rest(owner, str(link), own).link, request)
 
     @told
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
@@ -170,7 +252,7 @@ class ScoringTab:
         job = self._desk.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
         self._desk.start(owner, str(link), own)
-        return {**self._shown(str(link), request), self.quote: "", self.key: ""}
+        return {**self._shown(str(link), request), self.key: ""}
 
     @told
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
@@ -189,17 +271,81 @@ class ScoringTab:
         """Show how far the job is, and the person's reports."""
         return self._shown(str(link or ""), request)
 
+    def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Join the file to the questions and quote their judging."""
+        count, sampled = _known(RUNS, wanted.runs)
+        protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
+        options = Options(protocol, count, sampled, missing)
+        wish = Wish(str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge)
+        return self._desk.quote(owner, wish)
+
+    def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Keep the report that rules alone make of the file."""
+        protocol = _known(form.protocols, wanted.protocol)
+        return self._desk.extract(owner, ChoiceWish(str(wanted.token), benchmark, protocol, str(wanted.title or "")))
+
+    def _compared(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Draw the file's opponents and quote the matches."""
+        wish = MatchWish(
+            opponents=_known(OPPONENTS, wanted.opponents),
+            protocol=_known(form.protocols, wanted.protocol),
+            reference=_known(REFERENCES, wanted.reference),
+            context=_known(CONTEXTS, wanted.context),
+            title=str(wanted.title or ""),
+        )
+        return self._desk.compare(owner, str(wanted.token), wish, wanted.judge)
+
+    def _form(self, form: Form) -> Updates:
+        """Return the page with what a benchmark needs, and nothing else."""
+        parts = {
+            "questions": self.questions,
+            "missing": self.missing,
+            "runs": self.runs,
+            "opponents": self.opponents,
+            "reference": self.reference,
+            "context": self.context,
+        }
+        protocols = list(form.protocols)
+        return {
+            self.benchmark: form.name,
+            self.check: gr.update(value=form.check, interactive=True),
+            self.protocol: gr.update(choices=protocols, value=protocols[0]),
+            **{parts[part]: gr.update(visible=part in form.parts) for part in PARTS},
+        }
+
+    def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
+        """Return what a file holds, its problems first."""
+        title, lines = recognised.title, recognised.lines
+        if "questions" in FORMS[recognised.benchmark].parts:
+            found = self._desk.look(self._owner(request), str(token), str(questions))
+            title, lines = found.title, found.lines
+        vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
+        check = VANILLA if vanilla else FORMS[recognised.benchmark].check
+        return {
+            self.problem: file_problems_html(recognised.problems),
+            self.found: found_html(lines),
+            self.title: title,
+            self.check: gr.update(value=check, interactive=recognised.scorable),
+        }
+
+    def _blank(self) -> Updates:
+        """Return the page without the job of an earlier file; the job goes on, and stands in the list."""
+        buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
+        return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
+
     def _shown(self, link: str, request: gr.Request) -> Updates:
         """Return the part of the page that follows a job."""
         owner = self._owner(request)
         jobs = self._desk.jobs.of_owner(owner)
-        running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
-        job = next((job for job in jobs if job.link == link), running)
+        job = next((job for job in jobs if job.link == link), None) or _followed(jobs)
         state = job.state if job else None
         ahead = self._desk.jobs.ahead(job.link) if job and state == "waiting" else 0
+        left = self._left(job) if job else 0
         return {
             self.link: job.link if job else "",
+            self.quote: quote_html(job, self._desk.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
+            self.rest: gr.update(visible=left > 0, value=_rest(job, left) if job else ""),
             self.confirm: gr.update(visible=state == "quoted"),
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
@@ -207,6 +353,20 @@ class ScoringTab:
             self.mine: mine_html(jobs),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
+
+    def _left(self, job: Job) -> int:
+        """Return how many answers rules left to a judge whom nobody has asked."""
+        if job.model or job.state != "done":
+            return 0
+        report = self._desk.jobs.report(job.link)
+        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
+
+    def _own_judge(
+        self, owner: str, judge: object, url: object, model: object, key: object, try_out: object
+    ) -> OwnJudge | None:
+        if judge != OWN:
+            return None
+        return OwnJudge(str(model or "").strip(), self._own(owner, url, key), try_out is True)
 
     def _own(self, owner: str, url: object, key: object) -> Address:
         return Address(str(url or "").strip(), Secret(str(key or "").strip()), owner)
@@ -218,7 +378,19 @@ class ScoringTab:
         return cookie_hash(cookie)
 
 
-def _known(choices: dict[str, Any], word: object) -> Any:
+def _followed(jobs: Sequence[Job]) -> Job | None:
+    """Return the job that a page without one shows: what is under way, or the newest if rules alone made it."""
+    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
+    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
+
+
+def _rest(job: Job, left: int) -> str:
+    """Return what the button says that has a judge do what rules left."""
+    form = FORMS[job.benchmark]
+    return form.rest.format(left=form.counted(left))
+
+
+def _known(choices: Mapping[str, Any], word: object) -> Any:
     if not isinstance(word, str) or word not in choices:
         raise DeskError(f"Choose one of: {', '.join(choices)}.")
     return choices[word]

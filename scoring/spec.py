@@ -25,6 +25,21 @@ _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens that a chat's own marks take, as OpenAI counts them."""
 _TEMPLATE = 10
 """How many times as much another server's template may take."""
+_PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
+"""Tokens that a picture takes: about, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture that a judge is shown: one of the picture store, named by its content."""
+
+    sha256: str
+    suffix: str
+
+    @property
+    def name(self) -> str:
+        """Return its name in the store, which stands in a request until it is sent."""
+        return f"{self.sha256}.{self.suffix}"
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,8 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     text: str
+    pictures: tuple[Shown, ...] = ()
+    """What stands under the text."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +127,14 @@ def estimated_tokens(messages: Sequence[Message]) -> int:
     """Return about how many tokens the messages have: four ASCII characters are one, and so is any other character."""
     texts = "".join(message.text for message in messages)
     wide = sum(not character.isascii() for character in texts)
-    return (len(texts) - wide) // 4 + wide + _PER_MESSAGE * len(messages) + _PER_PROMPT
+    shown = _PER_PICTURE * sum(len(message.pictures) for message in messages)
+    return (len(texts) - wide) // 4 + wide + shown + _PER_MESSAGE * len(messages) + _PER_PROMPT
 
 
 def most_tokens(messages: Sequence[Message]) -> int:
     """Return what the messages' tokens cannot exceed: no token is shorter than a byte."""
     written = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
+    written += _MOST_PER_PICTURE * sum(len(message.pictures) for message in messages)
     return written + _TEMPLATE * (_PER_MESSAGE * len(messages) + _PER_PROMPT)
 
 
@@ -140,13 +159,14 @@ def most_cost(spec: JudgeSpec, ask: Ask) -> int:
 def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
     """Return the body of the call: all that shapes the reply, and only what the model takes.
 
-    Raises ValueError for several samples of a model that gives one.
+    Pictures stand in it by their names; who sends it puts them in. Raises ValueError for several samples of a model
+    that gives one.
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
     body: dict[str, Any] = {
         "model": spec.model,
-        "messages": [{"role": message.role, "content": message.text} for message in ask.messages],
+        "messages": [{"role": message.role, "content": _content(message)} for message in ask.messages],
         spec.tokens: ask.reply_tokens + spec.reasoning_tokens,
     }
     if spec.temperature and ask.temperature is not None:
@@ -158,6 +178,14 @@ def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
     if spec.json_schema and ask.schema is not None:
         body["response_format"] = response_format(ask.schema)
     return body
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """Return a message's content: its text, and below it the names of its pictures."""
+    if not message.pictures:
+        return message.text
+    shown = [{"type": "image_url", "image_url": {"url": picture.name}} for picture in message.pictures]
+    return [{"type": "text", "text": message.text}, *shown]
 
 
 def response_format(schema: str) -> dict[str, Any]:

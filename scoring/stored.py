@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _member_reader({member.value: member for member in kind}, kind)
     if origin is Literal:
         return _member_reader({value: value for value in parts}, kind)
-    if origin is UnionType:
+    if origin in (UnionType, Union):  # a Literal makes the latter
         inner = _reader(parts[0])
         return lambda value: None if value is None else inner(value)
     if origin is tuple:

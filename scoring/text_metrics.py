@@ -6,7 +6,6 @@ nothing about an answer without one.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -108,7 +107,6 @@ def _bert(candidates: Sequence[Candidate]) -> list[float]:
     return _library("bert_score").score(texts, references, lang="en")[2].tolist()
 
 
-@cache
 def _library(name: str) -> ModuleType:
     """Load a metric's library, which nothing else here needs; raises ImportError where it is not installed."""
     return import_module(name)

@@ -27,7 +27,7 @@ from scoring.spec import Ask, Grading, JudgeSpec, Message
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
-"""strict: ours, the answer on one line, so that it cannot write its own mark. mmbench-paper: the paper's prompt, bare."""
+"""mmbench-paper sends the paper's prompt; strict, which is ours, the answer on one line, so that it marks nothing."""
 
 MARKS = (1, 2, 3, 4, 5)
 ATTEMPTS = 3
@@ -227,6 +227,11 @@ def normal(answer: str) -> str:
     return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 
 
+def exact(row: VQAnswer) -> bool:
+    """Tell whether an answer equals one of its references."""
+    return normal(row.prediction) in map(normal, row.answers)
+
+
 def consensus(prediction: str, answers: Sequence[str]) -> float:
     """Return VQA's accuracy of one answer: of each reference left out, min(1, matches among the others / 3)."""
     said, given = normal(prediction), [normal(answer) for answer in answers]
@@ -239,10 +244,10 @@ def consensus(prediction: str, answers: Sequence[str]) -> float:
 def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset) -> VQAReport:
     """Return exact match, VQA accuracy and the mean mark; rows without references stay out of the first two."""
     known = [row for row in rows if row.answers]
-    exact = share("exact match", (normal(row.prediction) in map(normal, row.answers) for row in known))
+    equal = share("exact match", map(exact, known))
     soft = np.array([[consensus(row.prediction, row.answers)] for row in known]).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
-    return VQAReport(dataset, exact, line("VQA accuracy", soft), _marks([marked.get(row.id) for row in known]))
+    return VQAReport(dataset, equal, line("VQA accuracy", soft), _marks([marked.get(row.id) for row in known]))
 
 
 def _marks(scores: Sequence[float | None]) -> Marks:

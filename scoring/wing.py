@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arena.database import Database
 from arena.ledger import Ceilings, Ledger
+from arena.pictures import PictureStore
 from arena.settings import Settings
 from scoring.cache import ReplyCache
 from scoring.desk import Desk, operators_judge, question_sets
@@ -15,6 +16,7 @@ from scoring.jobs import Jobs
 from scoring.pace import Pace
 from scoring.runner import Runner
 from scoring.spec import read_prices
+from scoring.submissions import Submissions
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Wing:
     jobs: Jobs
     runner: Runner
     desk: Desk
+    submissions: Submissions
 
     @classmethod
     def build(cls, settings: Settings, database: Database) -> "Wing":
@@ -38,9 +41,11 @@ class Wing:
         operator = operators_judge(judge, jobs, prices)
         ledger = Ledger(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
         pace = Pace(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
-        runner = Runner(jobs, cache, ledger, operator, pace)
-        desk = Desk(question_sets(settings.mm_vet), inbox, jobs, runner, cache, operator, prices, judge.job_budget)
-        return cls(inbox, jobs, runner, desk)
+        submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
+        runner = Runner(jobs, cache, ledger, operator, pace, pictures=pictures, judged=submissions.arrived)
+        sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
+        desk = Desk(sets, inbox, jobs, runner, cache, operator, prices, ceiling, submissions)
+        return cls(inbox, jobs, runner, desk, submissions)
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:

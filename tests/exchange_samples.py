@@ -108,6 +108,30 @@ VISIT = [
     }
     for first in (True, False, False)
 ]
+VISIT_BATTLES = [
+    {
+        "A_model": "llava13b_output",
+        "B_model": "panda_gpt_13b_output",
+        "A": "Yes, it is.",
+        "B": "",
+        "image_url": images,
+        "instruction": "Is the total right?",
+        "instruction_category": "Math",
+        "engine": "gpt-4",
+        "evaluated_with_reference": backed,
+        "auto_evaluation_result": results,
+        "auto_evaluation_cot": ["Overall, Response A is better.", "Hard to say.\u2028"],
+        "A_model_in_cot": ["llava13b_output", "panda_gpt_13b_output"],
+        "B_model_in_cot": ["panda_gpt_13b_output", "llava13b_output"],
+    }
+    for images, backed, results in (
+        ("https://example.org/a.png", False, ["A", "A"]),
+        (["https://example.org/a.png", "https://example.org/b.png"], True, ["B", "Tie"]),
+        ("https://example.org/a.png", False, ["A", "B"]),
+        ("https://example.org/a.png", False, ["panda_gpt_13b_output", "B"]),
+        ("https://example.org/a.png", False, ["A", None]),
+    )
+]
 THREE = [
     {"model_a": a, "model_b": b, "winner": winner}
     for a, b, winner in [
@@ -130,6 +154,7 @@ SAMPLES = {
     "fastchat-log": (LOG, ".json"),
     "clean-battles": (CLEAN, ".json"),
     "visit-bench": (VISIT, ".csv"),
+    "visit-battles": (VISIT_BATTLES, ".jsonl"),
     "three-columns": (THREE, ".csv"),
     "wildvision": (WILDVISION, ".jsonl"),
     "comparia": (COMPARIA, ".jsonl"),

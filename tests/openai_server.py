@@ -1,4 +1,4 @@
-"""A server that speaks the chat completions of OpenAI on loopback, as well or as badly as it is told.
+"""A server that speaks OpenAI's chat completions on loopback, whole or streamed, as well or as badly as it is told.
 
 `python -m tests.openai_server SECONDS` serves in a process of its own with that latency and prints its address.
 """
@@ -41,7 +41,16 @@ Fault = Literal[
     "1.7",
     "insufficient_quota",
     "401",
+    "400",
+    "spent",
+    "too long",
+    "cut",
+    "error in stream",
+    "1 MB",
+    "no words",
+    "pings",
 ]
+"""The last five are of streams only: broken off or failed after two words, endless, without any, and kept open."""
 PASSING: tuple[Fault, ...] = (
     "429",
     "429 with Retry-After",
@@ -58,7 +67,8 @@ PASSING: tuple[Fault, ...] = (
     "1.7",
 )
 """Faults that a client gets over by asking again."""
-PAID = frozenset((*PASSING, "drip")) - {"429", "429 with Retry-After", "500"}
+_IN_STREAM: tuple[Fault, ...] = ("cut", "error in stream", "1 MB", "no words", "no finish_reason", "pings")
+PAID = frozenset((*PASSING, "drip", *_IN_STREAM)) - {"429", "429 with Retry-After", "500"}
 """Faults that come after the model has run, so that the call costs money."""
 TEXTS: Mapping[str, str] = {"refusal": "I'm sorry, but I can't help with that.", "nan": "nan", "1.7": "1.7"}
 _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
@@ -67,11 +77,15 @@ _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
     "500": (500, "The server had an error", "server_error"),
     "insufficient_quota": (429, "You exceeded your current quota", "insufficient_quota"),
     "401": (401, "Incorrect API key provided", "invalid_api_key"),
+    "400": (400, "Invalid request", "invalid_request"),
+    "spent": (402, "Payment required", "payment_required"),
+    "too long": (400, "This model's maximum context length is 8 tokens", "context_length_exceeded"),
 }
 """Status, message (after which the key is echoed) and code."""
 _AGAIN = re.compile(r"\n(Predict the correctness|Reply with one number)[^\n]*\Z")
 _FENCE = re.compile(r"^(BEGIN|END) [0-9a-f]+$|^Correctness of the prediction between .*$", re.MULTILINE)
 _NUMBER = re.compile(r"[01]\.\d+")
+_WORDS = re.compile(r"\s*\S+")
 _CANARIES = tuple(canary.question.text for canary in canaries())
 
 
@@ -142,6 +156,7 @@ class OpenAIServer:
         refused: tuple[str, ...] = (),
         reasoning: int = 0,
         tls: ssl.SSLContext | None = None,
+        pace: float = 0.0,
     ) -> None:
         self.score, self.faults, self.latency = score, faults or Faults(), latency
         self.models = models
@@ -150,6 +165,8 @@ class OpenAIServer:
         """Fields of a request that this model does not take."""
         self.reasoning = reasoning
         """Hidden tokens that it tells of."""
+        self.pace = pace
+        """Seconds before each further word of a stream."""
         self.counts = Counts()
         self.answers: list[bytes] = []
         """Whole HTTP answers that are given first, before any other."""
@@ -169,6 +186,11 @@ class OpenAIServer:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(10)
+
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return self._busy
 
     @property
     def address(self) -> str:
@@ -243,10 +265,44 @@ class OpenAIServer:
         if fault is None or fault in PAID:
             self.counts.paid += 1
             await asyncio.sleep(self.latency)
+        if body.get("stream") and fault in (None, *TEXTS, *_IN_STREAM):
+            return await self._stream(fault, body, writer)
         if fault is None or fault in TEXTS:
             await _send(writer, 200, self._completion(body, TEXTS.get(fault or "")))
             return True
         return await self._fail(fault, body, authorization, writer)
+
+    async def _stream(self, fault: Fault | None, body: Body, writer: asyncio.StreamWriter) -> bool:
+        """Answer word by word; False where the connection ends with it."""
+        endless = ("word" * 250 + " ") * 1_048
+        texts = {**TEXTS, "1 MB": endless, "no words": ""}
+        text = texts[fault] if fault in texts else self.score(body, 0)
+        words = _WORDS.findall(text)
+        lines = ["HTTP/1.1 200 Said", "Content-Type: text/event-stream", "Transfer-Encoding: chunked", "", ""]
+        writer.write("\r\n".join(lines).encode())
+        for _ in range(round(20 * self.faults.hang) if fault == "pings" else 0):
+            writer.write(b"6\r\n: ok\n\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+        for number, word in enumerate(words):
+            if number:
+                await asyncio.sleep(self.pace)
+            if number == 2 and fault == "error in stream":
+                await _event(writer, _error("The server had an error", "server_error"))
+                break
+            if number == 2 and fault == "cut":
+                return False
+            await _event(writer, {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+        else:
+            if fault != "no finish_reason":
+                await _event(writer, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+            if (body.get("stream_options") or {}).get("include_usage"):
+                usage = {"prompt_tokens": 10, "completion_tokens": len(words)}
+                await _event(writer, {"choices": [], "usage": usage})
+            await _event(writer, "[DONE]")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
 
     def _fault(self, body: Body) -> Fault | None:
         asked = json.dumps([prompt(body), body.get("seed"), body.get("n")])
@@ -329,6 +385,12 @@ class OpenAIServer:
                 "completion_tokens_details": {"reasoning_tokens": self.reasoning},
             },
         }
+
+
+async def _event(writer: asyncio.StreamWriter, data: Mapping[str, Any] | str) -> None:
+    raw = f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
+    writer.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+    await writer.drain()
 
 
 def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:

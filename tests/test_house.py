@@ -16,7 +16,16 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
     (
-        *("records", "ratings", "settings", "identity", "strict_json", "card_limits", "control_tokens"),
+        *(
+            "records",
+            "ratings",
+            "settings",
+            "identity",
+            "strict_json",
+            "card_limits",
+            "control_tokens",
+            "self_reference",
+        ),
         *("stored", "results", "choice_records", "phrases", "plain_answers"),
     ),
     (
@@ -24,12 +33,24 @@ FLOORS = (
         *("spec", "named_options", "api_vlm", "local_vlm", "worker"),
     ),
     (
-        *("items", "ledger", "intervals", "compiled", "style", "exchange", "voter_flags"),
-        *("models", "questions", "disguises", "replies", "pace", "choice_statements", "choice_downloads"),
+        *(
+            "items",
+            "ledger",
+            "intervals",
+            "compiled",
+            "style",
+            "exchange",
+            "voter_flags",
+            "live",
+            "live_ballots",
+            "live_board",
+        ),
+        *("models", "questions", "disguises", "replies", "pace", "choice_statements"),
         *("matches", "submission_files"),
     ),
     (
         *("intake", "ballots", "elo_draws", "resampling", "fragility", "agreement", "imported_votes"),
+        *("own_images", "live_stage"),
         *(
             "asking",
             "address",
@@ -39,6 +60,7 @@ FLOORS = (
             "strict_choice",
             "paper_choice",
             "choice_files",
+            "choice_downloads",
             "accuracies",
         ),
     ),
@@ -49,6 +71,7 @@ FLOORS = (
     ),
     (
         *("campaigns", "ballot_box", "rating_files", "board_votes", "breakdowns", "imports"),
+        *("live_store", "live_hall", "chats"),
         *("concordance", "mirror"),
         *("answering", "visit_answering", "driving", "marking", "mmbench", "mmt_bench", "vqa_marks"),
         *("matching", "automatic_board"),
@@ -69,6 +92,8 @@ FLOORS = (
     (
         *(
             "bank_commands",
+            "visitors",
+            "live_page",
             "rating_commands",
             "leaderboard_routes",
             "runner",
@@ -89,6 +114,7 @@ FLOORS = (
         ),
     ),
     (
+        *("live_routes", "live_tab", "chat_routes", "chat_tab"),
         "battle_tab",
         "leaderboard_tab",
         "routes",
@@ -99,7 +125,7 @@ FLOORS = (
         "agreement_tab",
         "submissions_tab",
     ),
-    ("scoring_tab", "report_tab", "wing"),
+    ("scoring_tab", "report_tab", "wing", "live_wing"),
     ("clerk",),
     ("answer_commands", "mm_vet_commands", "choice_commands", "agreement_commands"),
     ("__main__", "app"),
@@ -116,6 +142,7 @@ DOORS = {
     "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
         r"arena/(database|items|intake|ballots|polls|store|campaigns|leaderboard|board_votes|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
+        r"|arena/(live_ballots|live_board|live_store|own_images)\.py"
         r"|scoring/(cache|jobs|book|submissions)\.py"
     ),
     "huggingface_hub": r"arena/mirror\.py",

@@ -11,9 +11,9 @@ from PIL import Image
 from arena.database import Database
 from arena.importers import Importer
 from arena.intake import Changes, Intake, IntakeError
-from arena.items import ItemBank, item_key
+from arena.items import ItemBank
 from arena.pictures import PictureStore
-from arena.records import DATASET_ANSWER, REFERENCE
+from arena.records import DATASET_ANSWER, REFERENCE, item_key
 from arena.rows import RowsError
 from tests.test_items import contents
 

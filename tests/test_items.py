@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from arena.ballots import VOTE
 from arena.database import METADATA, Database, DatabaseError
 from arena.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
-from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture, folded, item_key
-from arena.records import Image
+from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
+from arena.records import Image, folded, item_key
 from arena.store import Draw, Store
 from tests.conftest import drafts
 

@@ -16,6 +16,7 @@ from arena.boards import FLOOR, ORDERS, SEED, SETTLED, Board, BoardKey, Standing
 from arena.bradley_terry import Status, bradley_terry, win_matrix
 from arena.clusters import pair_clusters
 from arena.database import META, Database, now
+from arena.elo_draws import elo_orders
 from arena.exchange.files import read
 from arena.intake import Intake
 from arena.intervals import intervals, ranks, wilson
@@ -23,7 +24,7 @@ from arena.items import ItemBank
 from arena.leaderboard import BoardChoiceError, Leaderboard
 from arena.ratings import Votes, coded, decided
 from arena.records import REFERENCE, Battle
-from arena.resampling import bootstrap, elo_orders
+from arena.resampling import bootstrap
 from arena.store import Draw, Store
 from tests.conftest import drafts, new_postgresql_database
 from tests.planting import Planted, plant

@@ -6,6 +6,9 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +21,9 @@ from arena.board_files import board_csv
 from arena.board_plots import PLOTS, board_figures
 from arena.boards import Board
 from arena.database import Database, now
+from arena.exchange.battles import Battles, Vote, Winner, columns_of
+from arena.exchange.files import write
+from arena.imports import ImportOrder, Imports
 from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import BoardChoice, Leaderboard
@@ -33,6 +39,8 @@ HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
 LONG = "a-model-with-a-name-that-does-not-end-7B-instruct-preview-2026-01-31-checkpoint-000123"
 MODELS = ("alpha", "beta", HOSTILE, LONG, "young", "unbeaten", REFERENCE)
 STRENGTH = {"alpha": 2, "beta": 1.6, HOSTILE: 1, LONG: 0.7, REFERENCE: 3}
+IMPORTED = ("alpha", HOSTILE, "one of theirs", "another of theirs")
+WINNERS: tuple[Winner, ...] = ("a", "b", "tie", "both_bad")
 APART = ("left one", "left two", "right one", "right two")
 
 
@@ -56,13 +64,24 @@ def votes_of(database: Database) -> list[Planted]:
     return votes
 
 
+def imported(number: int, seed: int = 5) -> Battles:
+    """Return votes from elsewhere, of every kind, with names that are no markup."""
+    coin = random.Random(seed)
+    votes = [
+        Vote(*coin.sample(IMPORTED, 2), coin.choice(WINNERS), conversation=str(place), time=1.7e9 + 9e4 * place)
+        for place in range(number)
+    ]
+    return Battles("stereoscope", *columns_of(votes), rows=tuple(vote._asdict() for vote in votes))
+
+
 def plant_boards(database: Database) -> None:
-    """Fill a bank "test" with votes, and leave a bank "later" without any."""
+    """Fill a bank "test" with votes, leave a bank "later" without any, and import others."""
     intake = Intake(database)
     intake.add_items("later", "folder", drafts(25, ("alpha", "beta"))[24:])
     intake.add_items("test", "folder", drafts(12, MODELS))
     intake.add_items("test", "folder", drafts(18, APART, images=2)[12:])
     plant(database, votes_of(database))
+    Imports(database).add(imported(300), ImportOrder("elsewhere"))
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +97,17 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
+def open_boards(page: Page) -> None:
+    """Open the leaderboard's tab, which a narrow screen has behind its last button."""
+    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
+    page.wait_for_timeout(500)
+    tab = page.get_by_role("tab", name="Leaderboard", exact=True)
+    if not tab.is_visible():
+        page.get_by_label("More tabs").click()
+        tab = page.locator(".overflow-dropdown").get_by_text("Leaderboard", exact=True)
+    tab.click()
+
+
 @pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
 def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard; any script error fails the test."""
@@ -86,7 +116,7 @@ def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(boards.address)
-    opened.get_by_role("tab", name="Leaderboard").click()
+    open_boards(opened)
     expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
     yield opened
     assert opened.title() == "Stereoscope", "no name became markup"
@@ -227,6 +257,65 @@ def test_every_plot_is_drawn(page, images):
         page.wait_for_timeout(300)
         shoot(page, f"plot {name} {images}")
         assert_fits(page)
+
+
+def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
+    page.goto(f"{page.url}?__theme=dark")
+    open_boards(page)
+    expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
+    for name in PLOTS:
+        page.get_by_label(name, exact=True).check()
+        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
+        label = page.locator("#board-plot .xaxislayer-above text").first
+        expect(label).to_be_attached()
+        paper = page.locator("#board-plot .main-svg").first
+        expect(paper).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+        ground = page.locator("#board-plot").evaluate("one => getComputedStyle(one).backgroundColor")
+        text = label.evaluate("one => getComputedStyle(one).fill")
+        assert light(ground) < 60 and light(text) > 180
+        page.wait_for_timeout(300)
+        shoot(page, f"dark plot {name}")
+        assert_fits(page)
+
+
+def light(colour: str) -> float:
+    """Return how light a colour is that a browser tells, from 0 to 255."""
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+
+
+def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
+    choose(page, "Items", "elsewhere (imported)")
+    expect(page.locator("#board caption")).to_contain_text("elsewhere (imported), single image: 300 votes")
+    tells = page.locator("#board .tells")
+    expect(tells).to_contain_text("These votes were imported: they were cast elsewhere, not in this arena.")
+    expect(tells).to_contain_text(re.compile(r"\d+ ties and \d+ “both bad” count half to each side"))
+    expect(tells).to_contain_text("The imported votes do not say which item they are about")
+    expect(page.locator("#board td.votes").first).to_contain_text(re.compile(r"^\d+ \(\d+ tied\)$"))
+    expect(page.locator("#board .win-rate")).to_have_count(0)
+    page.get_by_label("Families", exact=True).check()
+    expect(page.locator("#board-note .note")).to_have_text("These votes do not say of which family their items are.")
+    expect(page.locator("#board-plot .js-plotly-plot")).to_have_count(0)
+    page.get_by_label("Over time", exact=True).check()
+    expect(page.locator("#board-plot .scatterlayer .trace").first).to_be_attached(timeout=20_000)
+    shoot(page, "imported")
+    assert_fits(page)
+
+
+@pytest.mark.parametrize("page", [1280], indirect=True)
+def test_an_import_is_among_the_sources_within_five_seconds(page, boards, tmp_path):
+    write(imported(40, seed=6), tmp_path / "new votes.jsonl")
+    environ = {**os.environ, "DATA_DIR": str(boards.data_dir)}
+    words = [sys.executable, "-m", "arena", "votes", "import", str(tmp_path / "new votes.jsonl")]
+    subprocess.run(words, env=environ, check=True, capture_output=True)
+    deadline = time.monotonic() + 5
+    option = page.get_by_role("option", name="new votes (imported)", exact=True)
+    while not option.count() and time.monotonic() < deadline:
+        page.get_by_label("Items", exact=True).click()
+        page.wait_for_timeout(300)
+        if not option.count():
+            page.keyboard.press("Escape")
+    option.click()
+    expect(page.locator("#board caption")).to_contain_text("new votes (imported), single image: 40 votes")
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)

@@ -231,7 +231,7 @@ def test_every_format_can_be_rated(tmp_path, name):
         (["rate", "wrong.csv", "--out", "out"], "wrong.csv, row 3, column 'winner': expected one of"),
         (["rate", "none.csv", "--out", "out"], "none.csv: cannot be opened"),
         (["votes", "export", "tie.csv", "--format", "visit-bench", "--out", "v.csv"], "v.csv, row 2: "),
-        (["votes", "import", "tie.csv", "--out", "v.csv"], "stereoscope is written to files that end in"),
+        (["votes", "export", "tie.csv", "--out", "v.csv"], "stereoscope is written to files that end in"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, monkeypatch, capsys, words, part):
@@ -253,10 +253,10 @@ def test_wrong_words_get_the_usage(words, capsys):
     assert left.value.code == 2 and "usage: python -m arena" in capsys.readouterr().err
 
 
-def test_votes_are_imported_with_all_they_came_with_and_exported_as_they_were(tmp_path, capsys):
+def test_votes_go_into_our_format_with_all_they_came_with_and_back_as_they_were(tmp_path, capsys):
     path = sample("fastchat-log", tmp_path)
     ours, back = tmp_path / "ours.parquet", tmp_path / "back.json"
-    assert main(["votes", "import", str(path), "--out", str(ours)]) == 0
+    assert main(["votes", "export", str(path), "--out", str(ours)]) == 0
     assert "rows left out, of type 'share', no battle vote: 1" in capsys.readouterr().out
     assert main(["votes", "export", str(ours), "--format", "fastchat-log", "--out", str(back)]) == 0
     assert read(back) == read(back, "fastchat-log") and read(back).rows == read(path).rows

@@ -9,9 +9,10 @@ import pytest
 
 from arena.bradley_terry import Anchor, bradley_terry, win_matrix
 from arena.clusters import pair_clusters, vote_clusters
+from arena.elo_draws import compiled_elo, elo_orders
 from arena.intervals import intervals, vote_intervals
 from arena.ratings import EloSettings, Votes, VotesError, decided, elo
-from arena.resampling import bootstrap, compiled_elo, elo_orders, voter_bootstrap
+from arena.resampling import bootstrap, voter_bootstrap
 from tests.arenas import even_votes, tuple_arena, voter_arena
 
 
@@ -57,6 +58,11 @@ def test_draws_follow_from_their_seed(draw):
     assert first.median.tolist() == again.median.tolist()
     assert first.median.tolist() != other.median.tolist()
     assert (first.rounds, first.seed, first.draw, first.level) == (60, 1, draw, 0.95)
+
+
+def test_more_models_than_a_packed_vote_holds_are_refused():
+    with pytest.raises(ValueError, match="32,768"):
+        elo_orders(decided([0], [1], 40_000), 5, 0)
 
 
 @pytest.mark.parametrize("rounds", [0, -1])
@@ -188,7 +194,3 @@ class TestCompiled:
         plain, compiled = (bootstrap(fit, clusters, 70, 6, engine) for engine in ("plain", "compiled"))
         assert compiled.ratings == pytest.approx(plain.ratings, abs=1e-3)
         assert compiled.ratings.shape == (70, models)
-
-    def test_more_models_than_a_packed_vote_holds_are_refused(self):
-        with pytest.raises(ValueError, match="32,768"):
-            elo_orders(decided([0], [1], 40_000), 5, 0, engine="compiled")

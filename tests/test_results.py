@@ -17,7 +17,6 @@ from scoring.results import (
     Question,
     QuestionSet,
     Report,
-    ReportError,
     Row,
     audit,
     line,
@@ -27,6 +26,7 @@ from scoring.results import (
     scores,
     table,
 )
+from scoring.stored import ReportError
 
 STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
 

@@ -1,28 +1,41 @@
 """Scoring in a real browser: upload, cost, judging, report, audit, downloads, at 1280 and at 390 px."""
 
+import csv
 import http.client
 import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from scoring.questions import SAMPLE_PREDICTIONS
 from tests.conftest import ROOT, AppServer
-from tests.openai_server import OpenAIServer
+from tests.openai_server import OpenAIServer, prompt, steady_score
+from tests.test_mmbench import RIGHT, passes
 from tests.voter import Voter
 
 KEY = "sk-planted-4f9a8b7c6d5e"
 NOTHING = ({"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}, ["x"])
 
 
+def reply(body, sample: int) -> str:
+    """Reply as a judge of the benchmark that is asked about: with a letter, a mark, or a score."""
+    asked = prompt(body)
+    if "matching an answer with several options" in asked:
+        return '{"choice": "B"}' if body.get("response_format") else "B"
+    if "single integer between 1 and 5" in asked:
+        return '{"mark": 4}' if body.get("response_format") else "4"
+    return steady_score(body, sample)
+
+
 @pytest.fixture(scope="module")
 def judge() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
+    with OpenAIServer(score=reply) as server:
         yield server
 
 
@@ -41,8 +54,22 @@ def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
 def visitor(request, browser, scoring) -> Iterator[Page]:
-    """A fresh visitor at "Score outputs"; any script error fails the test."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    """A fresh visitor at "Score outputs", once wide and once narrow."""
+    with visiting(browser, scoring, request.param) as page:
+        yield page
+
+
+@pytest.fixture
+def wide(browser, scoring) -> Iterator[Page]:
+    """A fresh visitor at "Score outputs" where the width does not matter."""
+    with visiting(browser, scoring, 1280) as page:
+        yield page
+
+
+@contextmanager
+def visiting(browser: Browser, scoring: AppServer, width: int) -> Iterator[Page]:
+    """Open a fresh page at "Score outputs"; any script error fails the test."""
+    context = browser.new_context(viewport={"width": width, "height": 844})
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -69,7 +96,7 @@ def upload(page: Page, path: Path) -> None:
 def judged(page: Page) -> str:
     """Upload the sample's predictions, accept the cost, wait for the end; return the report's link."""
     upload(page, SAMPLE_PREDICTIONS)
-    expect(page.locator("#quote")).to_contain_text("16 answers")
+    expect(page.locator("#found")).to_contain_text("16 answers")
     page.locator("#check").click()
     expect(page.locator("#quote")).to_contain_text("calls to test-judge")
     shot(page, "quote")
@@ -217,6 +244,7 @@ def test_nothing_in_the_page_is_believed(scoring):
         good = [
             "token",
             "MM-Vet",
+            "MM-Vet",
             "Hardened",
             "Stop and tell me",
             "1 run",
@@ -237,3 +265,194 @@ def test_nothing_in_the_page_is_believed(scoring):
                 assert "passwd" not in answer.text.replace("../../etc/passwd", "") and "Traceback" not in answer.text
     log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
     assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
+
+
+HOSTILE = "<img src=x onerror=document.title='run'></li><script>document.title='run'</script> It is a dog or a cat."
+
+
+def write_csv(path: Path, rows: list[dict[str, str]]) -> Path:
+    """Write rows as a CSV file of this name and return its path."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def mmbench_rows() -> list[dict[str, str]]:
+    """A complete circular file: one answer undecided and hostile, one that protocols read differently, two wrong."""
+    abilities = (
+        "image_style",
+        "ocr",
+        "object_localization",
+        "action_recognition",
+        "social_relation",
+        "nature_relation",
+    )
+    rows = []
+    for base in range(12):
+        rows += passes(base, RIGHT if base % 6 else ["D", *RIGHT[1:]], category=abilities[base % 6])
+    rows[5]["prediction"], rows[8]["prediction"] = HOSTILE, "A cat"
+    return rows
+
+
+def read_letters(page: Page, path: Path) -> str:
+    """Upload a multiple-choice file, have rules read it, and return the report's link."""
+    upload(page, path)
+    expect(page.locator("#check")).to_contain_text("free", timeout=15_000)
+    page.locator("#check").click()
+    expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem, timeout=30_000)
+    return page.locator(".progress a.open").get_attribute("href")
+
+
+def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, tmp_path):
+    path = write_csv(tmp_path / "our <b>model.csv", mmbench_rows())
+    href = read_letters(visitor, path)
+    assert visitor.get_by_label("MMBench, CN, v1.1, CCBench").is_checked()
+    expect(visitor.locator("#found")).to_contain_text("12 questions with rotated passes")
+    shot(visitor, "letters")
+    visitor.get_by_role("button", name="Have a judge read 1 undecided answer:").click()
+    expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer", timeout=15_000)
+    visitor.locator("#confirm").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1", timeout=30_000)
+    judged_href = visitor.locator(".progress a.open").get_attribute("href")
+    assert judged_href != href
+    for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
+        visitor.goto(f"{scoring.address}/{link}")
+        expect(visitor.locator("#report-head")).to_contain_text(told, timeout=15_000)
+    visitor.locator("#choice-show input").click()
+    visitor.get_by_role("option", name="read by the judge").click()
+    expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
+    expect(visitor.locator("#choice-audit .trail")).to_contain_text("judge → B")
+    assert visitor.title() == "Stereoscope" and visitor.locator("#choice-audit img, #choice-audit script").count() == 0
+
+
+def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scoring, tmp_path):
+    href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    visitor.goto(f"{scoring.address}/{href}")
+    shown = visitor.locator("#levels tbody tr:visible")
+    expect(shown).to_have_count(1 + 2 + 4, timeout=15_000)
+    group = visitor.locator("#levels button", has_text="Coarse perception")
+    group.focus()
+    visitor.keyboard.press("Enter")
+    expect(shown).to_have_count(1 + 2 + 4 + 1)
+    assert group.get_attribute("aria-expanded") == "true"
+    visitor.get_by_role("button", name="Unfold all").click()
+    expect(shown).to_have_count(1 + 2 + 4 + 6)
+    visitor.locator("#levels button", has_text="Perception").first.click()
+    expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
+    expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2", timeout=15_000)
+    shot(visitor, "choices")
+    marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
+    assert marks.all_inner_texts() == ["A cat"]
+
+
+def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tmp_path):
+    visitor.goto(f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}")
+    expect(visitor.locator("#what-if")).to_be_visible(timeout=15_000)
+    visitor.locator("#what-if").get_by_label("MMT-Bench's paper").check()
+    expect(visitor.locator("#what-if-answer")).to_contain_text("1 of 48 answers are read differently")
+    rows = visitor.locator("#choice-audit .audit > li")
+    expect(rows).to_have_count(1)
+    expect(rows.locator(".both")).to_contain_text("token that is a letter → A")
+    shot(visitor, "what-if")
+    visitor.locator("#choice-show input").click()
+    visitor.get_by_role("option", name="wrong", exact=True).click()
+    expect(rows).to_have_count(2)
+    links = visitor.locator(".files a")
+    for link in links.all():
+        with visitor.expect_download() as download:
+            link.click()
+        assert Path(download.value.path()).read_bytes()
+    assert {"circular_acc.csv", "circular-audit.jsonl"} <= set(links.all_inner_texts())
+
+
+def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
+    rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
+    path = write_csv(tmp_path / "gap.csv", rows)
+    upload(visitor, path)
+    expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3", timeout=15_000)
+    expect(visitor.locator("#scoring-problem")).to_contain_text("This keeps the file from CircularEval")
+    expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
+    shot(visitor, "incomplete")
+    visitor.locator("#check").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
+    visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
+    expect(visitor.locator(".warning").first).to_contain_text("vanilla only", timeout=15_000)
+    expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
+
+
+def test_a_file_that_cannot_be_scored_says_so_row_by_row(wide, tmp_path):
+    rows = mmbench_rows()
+    rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
+    upload(wide, write_csv(tmp_path / "broken.csv", rows))
+    told = wide.locator("#scoring-problem")
+    expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'", timeout=15_000)
+    expect(told).to_contain_text("stands there 2 times")
+    expect(wide.locator("#check")).to_be_disabled()
+
+
+def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
+    worse = mmbench_rows()
+    for row in worse[12:20]:
+        row["prediction"] = "D"
+    second = read_letters(visitor, write_csv(tmp_path / "worse.csv", worse))
+    visitor.goto(scoring.address)
+    visitor.get_by_role("tab", name="Score outputs").click()
+    first = read_letters(visitor, write_csv(tmp_path / "better.csv", mmbench_rows()))
+    visitor.goto(f"{scoring.address}/{first}")
+    visitor.get_by_label("Link of its report").fill("not a link", timeout=15_000)
+    visitor.get_by_role("button", name="Compare").click()
+    expect(visitor.locator("#comparison")).to_contain_text("no report of multiple choice")
+    visitor.get_by_label("Link of its report").fill(f"{scoring.address}/{second}")
+    visitor.get_by_role("button", name="Compare").click()
+    expect(visitor.locator("#comparison")).to_contain_text("better beside worse")
+    assert visitor.locator("#comparison tbody tr").count() > 6
+    shot(visitor, "comparison")
+
+
+def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
+    rows = [
+        {"index": str(at), "question": "What brand?", "answer": "['nikon', 'nikon', 'canon']", "prediction": said}
+        for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
+    ]
+    upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
+    expect(visitor.get_by_label("OK-VQA: marks 1 to 5")).to_be_checked(timeout=15_000)
+    visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check()
+    expect(visitor.locator("#found")).to_contain_text("TextVQA: 3 answers")
+    visitor.locator("#check").click()
+    visitor.get_by_role("button", name="Have a judge give 3 marks").click()
+    expect(visitor.locator("#confirm")).to_be_visible(timeout=15_000)
+    visitor.locator("#confirm").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks", timeout=30_000)
+    visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
+    expect(visitor.locator(".totals")).to_contain_text("4.00", timeout=15_000)
+    visitor.locator("#marks-show input").click()
+    visitor.get_by_role("option", name="marked, no exact match").click()
+    expect(visitor.locator("#marks-audit .audit > li")).to_have_count(1)
+    shot(visitor, "marks")
+
+
+@pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
+def test_real_files_go_through(wide, scoring, data, name):
+    wide.goto(f"{scoring.address}/{read_letters(wide, data / 'vlmevalkit' / name)}")
+    expect(wide.locator(".totals")).to_be_visible(timeout=15_000)
+    expect(wide.locator(".audit:visible > li")).to_have_count(25)
+    shot(wide, name.split(".")[0])
+
+
+def test_what_the_report_is_asked_for_is_looked_up(wide, scoring, tmp_path):
+    """Unknown protocols, splits, filters and links change nothing; a deleted report is gone for its handlers too."""
+    href = read_letters(wide, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    link = href.removeprefix("?report=")
+    with Voter(scoring.address) as voter:
+        on_page = next(
+            name for name, event in voter.events.items() if name.startswith("on_page") and len(event["inputs"]) == 5
+        )
+        assert "48 of 48 answers" in str(voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99))
+        assert voter.call("on_what_if", link, "nobody's", "x").get("what-if-answer", "") == ""
+        assert "Overall" in str(voter.call("on_split", link, "nobody's", "nobody's"))
+        wide.locator("#delete").click()
+        expect(wide.locator("#mine")).not_to_contain_text("circular")
+        assert "answers" not in str(voter.call(on_page, link, None, "all answers", "every ability", 1))
+        assert "Overall" not in str(voter.call("on_split", link, "all", ""))

@@ -8,7 +8,7 @@ import pytest
 
 from arena.database import Database
 from arena.records import Secret
-from arena.settings import JudgeSettings, SettingError, Settings
+from arena.settings import JudgeSettings, LiveSettings, SettingError, Settings, secret
 
 SECRET = "hunter2-secret"
 
@@ -21,7 +21,8 @@ def test_defaults_need_no_variable():
     assert settings.pictures_dir == settings.data_dir / "pictures"
     assert (settings.demo_bank, settings.image_hosts, settings.voters_per_pair) == ("auto", (), 5)
     assert settings.judge == JudgeSettings() and not settings.judge.key
-    assert settings.mm_vet is None
+    assert settings.mm_vet is None and settings.models is None
+    assert (settings.local_models, settings.live) == (2, LiveSettings())
     assert not settings.space
 
 
@@ -29,7 +30,8 @@ def test_blank_variables_are_as_if_absent():
     names = (
         "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY JUDGE_MODEL "
         "JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET "
-        "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH"
+        "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET "
+        "LIVE_TOTAL_BUDGET LIVE_AT_ONCE"
     ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
@@ -56,6 +58,12 @@ def test_every_variable_is_read(tmp_path):
             "JUDGE_DAY_BUDGET": "3",
             "JUDGE_TOTAL_BUDGET": "0.000001",
             "MM_VET_PATH": str(tmp_path),
+            "MODELS": str(tmp_path),
+            "LOCAL_MODELS": "3",
+            "LIVE_BATTLE_BUDGET": "0.1",
+            "LIVE_DAY_BUDGET": "0.5",
+            "LIVE_TOTAL_BUDGET": "7",
+            "LIVE_AT_ONCE": "4",
         }
     )
     assert settings == Settings(
@@ -79,6 +87,9 @@ def test_every_variable_is_read(tmp_path):
             total_budget=1,
         ),
         mm_vet=tmp_path,
+        models=tmp_path,
+        local_models=3,
+        live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
         space=True,
     )
 
@@ -94,6 +105,13 @@ def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_pa
     assert Settings.from_env({"DATA_DIR": "~/votes"}).data_dir == Path.home() / "votes"
 
 
+def test_a_key_is_read_by_the_name_of_its_variable():
+    assert secret("SOME_KEY", {"SOME_KEY": f" {SECRET} "}) == Secret(SECRET)
+    for environ in ({}, {"SOME_KEY": " "}):
+        with pytest.raises(SettingError, match="SOME_KEY, which is not set"):
+            secret("SOME_KEY", environ)
+
+
 def test_settings_are_frozen():
     with pytest.raises(FrozenInstanceError):
         Settings.from_env({}).port = 1  # pyright: ignore[reportAttributeAccessIssue]
@@ -107,6 +125,10 @@ def test_settings_are_frozen():
             for value in ("0", "65536", "-1", "+80", "80.0", "1e3", "http", "²", "٣", "80 80", "9" * 5000)
         ),
         *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
+        *(("LOCAL_MODELS", value) for value in ("0", "101", "all")),
+        *(("LIVE_AT_ONCE", value) for value in ("0", "10001", "-1")),
+        *((f"LIVE_{name}_BUDGET", value) for name in ("BATTLE", "DAY", "TOTAL") for value in ("$1", "-1", "free")),
+        ("MODELS", "/nowhere/models.toml"),
         *(("JUDGE_CONCURRENCY", value) for value in ("0", "257", "many")),
         *(("JUDGE_REQUESTS_PER_MINUTE", value) for value in ("0", "-1", "1.5")),
         *(("JUDGE_JOB_BUDGET", value) for value in ("-1", "five", "$5", "1e3", "0.0000001", "nan", "1,50")),

@@ -1,12 +1,22 @@
 """What every format is read into and written from: battles as aligned columns, and what a format is."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 Winner = Literal["a", "b", "tie", "both_bad"]
+BothBad = Literal["half", "out"]
+"""Whether "both bad" counts half to each side, as a tie does, or its votes are left out."""
 FormatName = Literal[
-    "fastchat-log", "clean-battles", "visit-bench", "three-columns", "wildvision", "comparia", "stereoscope"
+    "fastchat-log",
+    "clean-battles",
+    "visit-bench",
+    "visit-battles",
+    "three-columns",
+    "wildvision",
+    "comparia",
+    "stereoscope",
 ]
 Row: TypeAlias = Mapping[str, Any]
 """One row of a file: JSON values, and from Parquet also bytes and times."""
@@ -35,6 +45,23 @@ class Vote(NamedTuple):
     """The file's own name of the battle."""
     blind: bool | None = None
     """Whether the names were hidden until the vote."""
+    judge: bool | None = None
+    """Whether a judge model chose, and no person."""
+
+
+class Other(NamedTuple):
+    """A row of a file that is no vote, such as a chat turn of a log."""
+
+    before: int
+    """How many votes stand before it in the file."""
+    row: Row
+
+
+class Line(NamedTuple):
+    """A row of a file, and the vote that it is."""
+
+    row: Row
+    vote: Vote | None
 
 
 class LeftOut(NamedTuple):
@@ -61,8 +88,11 @@ class Battles:
     images: tuple[int | None, ...]
     conversation: tuple[str | None, ...]
     blind: tuple[bool | None, ...]
+    judge: tuple[bool | None, ...]
     rows: tuple[Row, ...]
     """Each vote's row as its file has it, so that nothing is lost that no column names."""
+    others: tuple[Other, ...] = ()
+    """The rows that are no votes, in the file's order."""
     notices: tuple[str, ...] = ()
     """What the person should know about the reading: rows left out, a torn last line."""
 
@@ -73,6 +103,16 @@ class Battles:
     def votes(self) -> Iterator[Vote]:
         """Yield the votes one by one."""
         return map(Vote, *(getattr(self, column) for column in Vote._fields))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the rows in the file's order, those that are no votes too."""
+        beside: defaultdict[int, list[Line]] = defaultdict(list)
+        for before, row in self.others:
+            beside[before].append(Line(row, None))
+        for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
+            yield from beside.get(number, ())
+            yield Line(row, vote)
+        yield from beside.get(len(self), ())
 
 
 def columns_of(votes: Iterable[Vote]) -> list[tuple[Any, ...]]:

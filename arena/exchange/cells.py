@@ -1,12 +1,11 @@
 """Values of foreign rows: each as the type it should have, or a RowsError that names the column."""
 
-import hashlib
-import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
 from arena.exchange.battles import Row
+from arena.records import item_key
 from arena.strict_json import RowsError
 
 _Value = TypeVar("_Value")
@@ -112,8 +111,8 @@ def turn(content: Any) -> Turn:
     return Turn("", [])
 
 
-def item_key(instruction: str, images: Iterable[Any]) -> str | None:
-    """Return the item bank's key of an instruction and its images' names; None without a text or such names.
+def item_of(instruction: str, images: Iterable[Any]) -> str | None:
+    """Return `records.item_key` of an instruction and its images' names; None without a text or such names.
 
     An image is its name, or {"path": its name} as data sets have it: without one, two images cannot be told apart.
     """
@@ -121,5 +120,4 @@ def item_key(instruction: str, images: Iterable[Any]) -> str | None:
     names = [entry for entry in entries if isinstance(entry, str) and entry]
     if not instruction.strip() or len(names) < len(entries):
         return None
-    folded = " ".join(unicodedata.normalize("NFC", instruction).split())
-    return hashlib.sha256("\n".join([folded, *names]).encode()).hexdigest()[:16]
+    return item_key(instruction, names)

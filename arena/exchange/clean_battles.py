@@ -23,7 +23,7 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),
         winner=cells.choice(row, "winner", WINNERS),
-        item=cells.item_key(question.text, shown),
+        item=cells.item_of(question.text, shown),
         voter=cells.text(row, "judge"),
         time=cells.number(row, "tstamp"),
         language=cells.text(row, "language"),

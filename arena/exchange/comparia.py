@@ -15,7 +15,7 @@ def _vote(row: Row) -> Vote:
         model_a=model_a,
         model_b=model_b,
         winner=_winner(row, model_a, model_b),
-        item=cells.item_key(cells.text(row, "opening_msg") or "", ()),
+        item=cells.item_of(cells.text(row, "opening_msg") or "", ()),
         voter=cells.text(row, "visitor_id") or cells.text(row, "session_hash"),
         time=cells.moment(row, "timestamp"),
         turns=cells.count(row, "conv_turns"),

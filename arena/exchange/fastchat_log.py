@@ -33,7 +33,7 @@ def _vote(row: Row) -> Vote | LeftOut:
         model_a=cells.name(named, "a"),
         model_b=cells.name(named, "b"),
         winner=cells.choice(row, "type", _TYPES),
-        item=cells.item_key(question.text, question.images),
+        item=cells.item_of(question.text, question.images),
         voter=cells.text(row, "ip"),
         time=cells.number(row, "tstamp"),
         turns=(len(_messages(states[0])) + 1) // 2 or None,

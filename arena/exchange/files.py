@@ -6,18 +6,19 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
 from arena.exchange import parquet
-from arena.exchange.battles import Battles, Columns, Format, FormatName, LeftOut, Row, Vote, columns_of, joined
+from arena.exchange.battles import Battles, Columns, Format, FormatName, LeftOut, Other, Row, Vote, columns_of, joined
 from arena.exchange.clean_battles import CLEAN_BATTLES
 from arena.exchange.comparia import COMPARIA
 from arena.exchange.fastchat_log import FASTCHAT_LOG
 from arena.exchange.stereoscope import ORIGIN, ORIGIN_ROW, STEREOSCOPE
 from arena.exchange.three_columns import THREE_COLUMNS
+from arena.exchange.visit_battles import VISIT_BATTLES
 from arena.exchange.visit_bench import VISIT_BENCH
 from arena.exchange.wildvision import WILDVISION
 from arena.rows import COMMAND_LINE, Record, read_records
@@ -26,6 +27,7 @@ from arena.strict_json import RowsError
 FORMATS: tuple[Format, ...] = (
     FASTCHAT_LOG,
     COMPARIA,
+    VISIT_BATTLES,
     VISIT_BENCH,
     STEREOSCOPE,
     WILDVISION,
@@ -54,38 +56,29 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     if first is None:
         return Battles(name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes"))
     form = _BY_NAME[name] if name else _form_of(first, path.name)
-    rows: list[Row] = []
-    left_out: Counter[str] = Counter()
-    columns = joined(_parts(form, itertools.chain([first], records), path.name, rows, left_out))
-    notices += [f"rows left out, {reason}: {count:,}" for reason, count in left_out.items()]
-    if not rows:
+    found = _Found()
+    columns = joined(_parts(form, itertools.chain([first], records), path.name, found))
+    notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
+    if not found.rows:
         notices.append(f"{path.name} holds no votes")
-    return Battles(form.name, *columns, rows=tuple(rows), notices=tuple(notices))
+    return Battles(form.name, *columns, rows=tuple(found.rows), others=tuple(found.others), notices=tuple(notices))
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
     """Write votes in a format, into the kind of file that the path's ending names, and return what did not fit in.
 
-    A vote that came in this format, or did so before it was ours, is written as its row was, whole. Raises RowsError
+    A row that came in this format, or did so before it was ours, is written as it was, whole. Raises RowsError
     for a vote that the format has no word for (a tie in a forced choice), with its place; nothing is written then.
     """
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
     if suffix not in form.suffixes:
         raise RowsError(f"{name} is written to files that end in {', '.join(form.suffixes)}; name one", file=path.name)
-    rows = []
     lost: Counter[str] = Counter()
-    for number, (vote, row) in enumerate(zip(battles.votes(), battles.rows, strict=True), start=1):
-        kept = _kept_row(battles, row, form)
-        if kept is None:
-            try:
-                kept = _new_row(battles, vote, row, form)
-            except RowsError as error:
-                raise error.at(file=path.name, row=number) from error
-            lost.update(
-                column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None
-            )
-        rows.append(kept)
+    try:
+        rows = list(_rows_out(battles, form, lost))
+    except RowsError as error:
+        raise error.at(file=path.name) from error
     _write_rows(path, rows, form)
     return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
 
@@ -128,19 +121,36 @@ def _form_of(record: Record, file: str) -> Format:
     raise RowsError(problem, file=file, row=record.row)
 
 
-def _parts(
-    form: Format, records: Iterator[Record], file: str, rows: list[Row], left_out: Counter[str]
-) -> Iterator[Columns]:
-    """Yield the votes by portions, so that few exist at a time, gather their rows and count by reason what is none."""
+@dataclass
+class _Found:
+    """What a file holds beside the columns of its votes."""
+
+    rows: list[Row] = field(default_factory=list)
+    others: list[Other] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why the others are no votes."""
+
+    def add(self, row: Row, vote: Vote | LeftOut) -> None:
+        """Take a row and what it says."""
+        if isinstance(vote, Vote):
+            self.rows.append(row)
+        else:
+            self.others.append(Other(len(self.rows), row))
+            self.reasons[vote.reason] += 1
+
+
+def _parts(form: Format, records: Iterator[Record], file: str, found: _Found) -> Iterator[Columns]:
+    """Yield the votes by portions, so that few exist at a time, and gather their rows and those that are none."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
         if columns is None:
             votes = _votes(form, portion, file)
-            left_out.update(vote.reason for vote in votes if isinstance(vote, LeftOut))
-            values = [row for row, vote in zip(values, votes, strict=True) if isinstance(vote, Vote)]
+            for row, vote in zip(values, votes, strict=True):
+                found.add(row, vote)
             columns = tuple(zip(*(vote for vote in votes if isinstance(vote, Vote)), strict=True))
-        rows += values
+        else:
+            found.rows += values
         yield columns
 
 
@@ -154,7 +164,30 @@ def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | Le
     return votes
 
 
-# Writing: each vote's row, and the rows into a file.
+# Writing: what each row becomes, and the rows into a file.
+def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
+    """Yield the rows in their order, and count what has no place in the format. Raises RowsError with the vote."""
+    votes = 0
+    for row, vote in battles.lines():
+        votes += vote is not None
+        kept = _kept_row(battles, row, form)
+        try:
+            made = _new_row(battles, vote, row, form) if kept is None else kept
+        except RowsError as error:
+            raise error.at(row=votes) from error
+        if made is not None:
+            yield made
+        if kept is None:
+            lost.update(_without_place(vote, form))
+
+
+def _without_place(vote: Vote | None, form: Format) -> list[str]:
+    """Name what of a row a format has no place for."""
+    if vote is None:
+        return [] if form is STEREOSCOPE else ["rows that are no votes"]
+    return [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
+
+
 def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
     """Return a vote's row as it came in a format, None where it never did."""
     if battles.format == form.name:
@@ -164,12 +197,12 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
     return None
 
 
-def _new_row(battles: Battles, vote: Vote, row: Row, form: Format) -> Row:
-    """Return a vote's row in a format it never had; ours carries the row along that it came with."""
-    made = form.row(vote)
-    if form is STEREOSCOPE and row:
-        made |= {ORIGIN: battles.format, ORIGIN_ROW: _json(row)}
-    return made
+def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
+    """Return a row in a format it never had; ours carries the row along that it was. None where it has no place."""
+    if form is STEREOSCOPE and (row or vote is None):
+        made = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
+        return {**made, ORIGIN: battles.format, ORIGIN_ROW: row_text(row)}
+    return None if vote is None else form.row(vote)
 
 
 def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
@@ -184,7 +217,7 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
         elif suffix == ".json" and not form.lines:
             json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
         else:
-            file.writelines(f"{_json(row)}\n" for row in rows)
+            file.writelines(f"{row_text(row)}\n" for row in rows)
     return None
 
 
@@ -196,10 +229,11 @@ def _write_table(file: TextIO, rows: Iterable[Row], columns: Mapping[str, Any], 
 
 def _cell(value: Any) -> Any:
     """Return a value as a table holds it: lists and objects as JSON."""
-    return _json(value) if isinstance(value, list | dict) else value
+    return row_text(value) if isinstance(value, list | dict) else value
 
 
-def _json(value: Any) -> str:
+def row_text(value: Any) -> str:
+    """Return a row, or a cell of one, as JSON text."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 

@@ -23,7 +23,7 @@ def _vote(row: Row) -> Vote:
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
         winner="a" if chosen[0] else "b",
-        item=cells.item_key(cells.text(row, "instruction") or "", [address] if address else []),
+        item=cells.item_of(cells.text(row, "instruction") or "", [address] if address else []),
         images=1 if address else None,
     )
 

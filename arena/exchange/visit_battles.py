@@ -1,0 +1,95 @@
+"""VisIT-Bench's battles under a judge, JSON lines, as its authors return them to who submits a model.
+
+A row is a match with the judge's two verdicts, one for each order. Their meaning follows the authors' README; no file
+of theirs could be seen here: a result names the winning side of the row (A, B or Tie, or the model itself), whichever
+was shown first. The match is won by more of the two, else it is a tie (paper, 4.3). Our own files also have null for an
+unscored verdict, and such a match is no vote.
+"""
+
+import re
+from typing import Any
+
+from arena.exchange import cells
+from arena.exchange.battles import Format, LeftOut, Row, Vote, Winner
+from arena.strict_json import RowsError
+
+RESULTS = "auto_evaluation_result"
+_RESULTS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
+_LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
+_JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
+"""A judge by its name: one that is shown the reference is another than one that is not."""
+
+
+def _vote(row: Row) -> Vote | LeftOut:
+    winners = results(row)
+    if None in winners:
+        return LeftOut("the judge gave no verdict")
+    lead = winners.count("a") - winners.count("b")
+    images = row.get("image_url")
+    addresses = images if isinstance(images, list) else [images] if images else []
+    return Vote(
+        model_a=cells.name(row, "A_model"),
+        model_b=cells.name(row, "B_model"),
+        winner="tie" if lead == 0 else "a" if lead > 0 else "b",
+        item=cells.item_of(cells.text(row, "instruction") or "", addresses),
+        voter=_judge(row),
+        category=cells.text(row, "instruction_category"),
+        images=len(addresses) or None,
+        judge=True,
+    )
+
+
+def _judge(row: Row) -> str | None:
+    engine, backed = cells.text(row, "engine"), cells.flag(row, "evaluated_with_reference")
+    return engine if engine is None or backed is None else f"{engine}, reference-{'backed' if backed else 'free'}"
+
+
+def results(row: Row) -> list[Winner | None]:
+    """Return the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
+    given = row.get(RESULTS)
+    if not isinstance(given, list) or len(given) != 2:
+        raise RowsError(f"expected a list of two results, found {cells.shown(given)}; mend it", column=RESULTS)
+    return [_winner(result, row) for result in given]
+
+
+def _winner(result: Any, row: Row) -> Winner | None:
+    if result is None:
+        return None
+    sides: dict[Any, Winner] = {row.get("A_model"): "a", row.get("B_model"): "b"}
+    known = isinstance(result, str) and (_RESULTS.get(result.strip().lower()) or sides.get(result))
+    if not known:
+        raise RowsError(f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS)
+    return known
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    if not vote.judge or vote.winner not in _LETTERS:
+        raise RowsError(f"expected a judge's A, B or tie, found {_told(vote)}; export to another format")
+    judge = _JUDGE.fullmatch(vote.voter or "")
+    return {
+        "A_model": vote.model_a,
+        "B_model": vote.model_b,
+        "A": "",
+        "B": "",
+        "image_url": "",
+        "instruction": "",
+        "instruction_category": vote.category or "",
+        "engine": judge[1] if judge else vote.voter or "",
+        **({"evaluated_with_reference": judge[2] == "backed"} if judge else {}),
+        RESULTS: [_LETTERS[vote.winner]] * 2,
+        "auto_evaluation_cot": ["", ""],
+    }
+
+
+def _told(vote: Vote) -> str:
+    return repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
+
+
+VISIT_BATTLES = Format(
+    name="visit-battles",
+    fits=lambda columns: {"A_model", "B_model", RESULTS} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "category", "judge"}),
+    suffixes=(".jsonl", ".json"),
+)

@@ -1,0 +1,327 @@
+// Live battles and the chat: images and text go out, words come in. Loaded in the page's head, after keys.js.
+const stereoscopeLive = (() => {
+  const byId = (id) => document.getElementById(id);
+  const MOST_IMAGES = 10;
+
+  class Refused extends Error {}
+
+  // Every request goes to our own routes; what they refuse they say in plain text.
+  const ask = async (path, body) => {
+    let answer;
+    const binary = body instanceof Blob;
+    try {
+      answer = await fetch(path, body === undefined ? {} : {
+        method: "POST",
+        headers: { "content-type": binary ? "application/octet-stream" : "application/json" },
+        body: binary ? body : JSON.stringify(body),
+      });
+    } catch {
+      throw new Refused("The server does not answer. Check your connection and try again.");
+    }
+    if (!answer.ok) throw new Refused((await answer.text()).slice(0, 500) || `The server refused (${answer.status}).`);
+    return answer.json();
+  };
+
+  // The form: images and text of one tab.
+  class Form {
+    constructor(name, send) {
+      this.name = name;
+      this.images = [];   // {file, url, token, note}
+      this.item = null;
+      this.busy = 0;
+      this.part("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
+      for (const way of ["files", "photo"]) {
+        this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
+      }
+      this.part("choose").addEventListener("click", () => this.part("files").click());
+      this.part("camera").addEventListener("click", () => this.part("photo").click());
+      this.part("item")?.addEventListener("click", () => this.draw());
+      const drop = this.part("drop");
+      drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+      drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+      drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); this.add(event.dataTransfer.files); });
+      this.part("thumbs").addEventListener("click", (event) => {
+        const button = event.target.closest("button");
+        if (button) this.take(Number(button.dataset.place));
+      });
+      submits(this.part("text"));
+    }
+    part(what) { return byId(`${this.name}-${what}`); }
+    say(text) { this.part("form-problem").textContent = text; }
+
+    async add(files) {
+      this.say("");
+      this.item = null;
+      const room = MOST_IMAGES - this.images.length;
+      if (files.length > room) {
+        this.say(`At most ${MOST_IMAGES} images; ${files.length - Math.max(room, 0)} were left out.`);
+      }
+      for (const file of [...files].slice(0, Math.max(room, 0))) {
+        const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
+        this.images.push(image);
+        this.show();
+        await this.send(image);
+      }
+    }
+    async send(image) {
+      this.busy += 1;
+      try {
+        const kept = await ask("live/images", image.file);
+        image.token = kept.image;
+        image.note = kept.still ? "An animation: its first picture is used." : "";
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        this.images = this.images.filter((other) => other !== image);
+        this.say(`${image.file.name || "The image"}: ${error.message}`);
+      } finally {
+        this.busy -= 1;
+        this.show();
+      }
+    }
+    take(place) {
+      const [image] = this.images.splice(place, 1);
+      if (image?.token) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
+      this.show();
+      this.part("choose").focus();
+    }
+    async draw() {
+      this.say("");
+      try {
+        const drawn = await ask("live/item");
+        this.images.splice(0).forEach((image) => image.token && ask(`live/images/${image.token}/discard`, {}).catch(() => {}));
+        this.item = drawn;
+      } catch (error) { this.say(error.message); }
+      this.show();
+    }
+    async again() {
+      // What a battle took is gone on the server; the files are still here.
+      for (const image of [...this.images]) { image.token = null; await this.send(image); }
+    }
+    show() {
+      const list = this.part("thumbs");
+      list.replaceChildren(...this.images.map((image, place) => {
+        const row = document.createElement("li");
+        const picture = Object.assign(document.createElement("img"), { src: image.url, alt: `Image ${place + 1}` });
+        const out = Object.assign(document.createElement("button"), { type: "button", textContent: "\u00d7", title: "Take out" });
+        out.dataset.place = place;
+        out.setAttribute("aria-label", `Take out image ${place + 1}`);
+        const note = Object.assign(document.createElement("small"), { textContent: image.token ? image.note : "checking \u2026" });
+        row.append(picture, out, note);
+        return row;
+      }));
+      if (this.part("item")) {
+        this.part("chosen").innerHTML = this.item?.html ?? "";
+        this.part("form").classList.toggle("with-item", this.item !== null);
+        this.part("item").textContent = this.item ? "Take another item" : "Take an item of the bank";
+      }
+      this.part("send").disabled = this.busy > 0;
+    }
+    wish() {
+      return { instruction: this.part("text").value, images: this.images.map((image) => image.token), item: this.item?.item ?? "" };
+    }
+    clear() {
+      this.images.forEach((image) => URL.revokeObjectURL(image.url));
+      this.images = [];
+      this.item = null;
+      this.part("text").value = "";
+      this.say("");
+      this.show();
+    }
+  }
+
+  // Enter sends, Shift+Enter begins a new line.
+  const submits = (text) => text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    text.form.requestSubmit();
+  });
+
+  // One tab: a form, then a conversation that a stream of events shows.
+  class Tab {
+    constructor(name, routes) {
+      this.name = name;
+      this.routes = routes;
+      this.root = byId(name);
+      this.token = null;
+      this.stream = null;
+      this.timer = null;
+      this.form = new Form(name, () => this.try(() => this.begin(), this.form));
+      this.part("more").addEventListener("submit", (event) => { event.preventDefault(); this.try(() => this.follow()); });
+      submits(this.part("follow"));
+      this.on("stop", () => this.act("stop"));
+      this.on("new", () => this.fresh());
+    }
+    part(what) { return byId(`${this.name}-${what}`); }
+    on(what, handler) { this.part(what)?.addEventListener("click", () => this.try(handler)); }
+    say(text) { this.part("problem").textContent = text; }
+    path(what = "") { return `${this.routes}/${this.token}${what && "/"}${what}`; }
+
+    async try(work, teller = this) {
+      teller.say("");
+      this.root.setAttribute("aria-busy", "true");
+      try {
+        await work();
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        teller.say(error.message);
+      } finally {
+        this.root.removeAttribute("aria-busy");
+      }
+    }
+    async begin() {
+      this.form.part("send").disabled = true;
+      try {
+        const begun = await ask(this.routes, this.wish());
+        this.open(begun[this.noun]);
+      } finally {
+        this.form.show();
+      }
+    }
+    async follow() {
+      const text = this.part("follow");
+      const asked = await ask(this.path("questions"), { text: text.value });
+      text.value = "";
+      this.open(asked[this.noun]);
+    }
+    async act(what, body = {}) { this.show(await ask(this.path(what), body)); }
+
+    open(token) {
+      this.close();
+      this.token = token;
+      this.stream = new EventSource(this.path());
+      this.stream.onmessage = (event) => this.show(JSON.parse(event.data));
+      this.stream.onerror = () => this.say("The connection was lost. Trying again \u2026");
+      this.stream.onopen = () => this.say("");
+    }
+    close() {
+      this.stream?.close();
+      this.stream = null;
+    }
+    fresh() {
+      this.close();
+      clearTimeout(this.timer);
+      this.token = null;
+      this.form.clear();
+      this.part("head").replaceChildren();
+      this.phase("form");
+      this.form.part("text").focus();
+    }
+    phase(name) { this.root.dataset.phase = name; }
+
+    show(message) {
+      if (message.kind === "words") this.words(message);
+      else if (message.kind === "line") this.part("status").textContent = message.status;
+      else this.scene(message);
+    }
+    words({ sides }) {
+      for (const [side, { blocks, last, added }] of Object.entries(sides)) {
+        const pane = this.pane(side), growing = this.growing(side);
+        const low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
+        if (blocks) growing.insertAdjacentHTML("beforebegin", blocks);
+        if (last !== undefined) growing.textContent = last;
+        else growing.append(added);
+        if (low) pane.scrollTop = pane.scrollHeight;
+      }
+      this.part("status").textContent = this.part("status").dataset.words;
+    }
+    growing(side) { return this.pane(side).querySelector(".growing") ?? document.createElement("div"); }
+
+    scene(scene) {
+      if (scene.phase !== "growing") this.close();
+      const first = this.part("head").dataset.of !== scene.about;
+      if (first) {
+        this.part("head").dataset.of = scene.about;
+        this.part("head").innerHTML = scene.head;
+        this.part("head").querySelectorAll("img[src^='live/']").forEach(keepPicture);
+      }
+      for (const [side, html] of Object.entries(scene.panes)) {
+        const pane = this.pane(side);
+        const place = pane.scrollTop;
+        pane.innerHTML = html;
+        pane.scrollTop = scene.phase === "growing" ? pane.scrollHeight : place;
+      }
+      this.part("status").textContent = this.part("status").dataset.words = scene.status;
+      this.part("more").hidden = !scene.more;
+      this.phase(scene.phase);
+      if (first && scene.phase === "growing") this.root.scrollIntoView({ block: "start" });
+    }
+  }
+
+  // The server deletes own images when the names are shown; the page keeps what it has loaded.
+  const keepPicture = async (picture) => {
+    try {
+      const answer = await fetch(picture.src);
+      if (answer.ok) picture.src = URL.createObjectURL(await answer.blob());
+    } catch { /* it stays as it is */ }
+  };
+
+  class Battle extends Tab {
+    noun = "battle";
+    constructor() {
+      super("live", "live/battles");
+      this.on("a", () => this.act("choice", { choice: "a" }));
+      this.on("b", () => this.act("choice", { choice: "b" }));
+      this.on("undo", () => this.undo());
+      this.on("reveal", () => this.act("reveal"));
+      this.on("again", () => this.again());
+      this.resume();
+    }
+    pane(side) { return byId(`live-text-${side}`); }
+    wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }
+    async undo() {
+      clearTimeout(this.timer);
+      await this.act("undo");
+    }
+    async again() {
+      this.phase("form");
+      await this.form.again();
+    }
+    async resume() {
+      const { battle } = await ask("live/unfinished").catch(() => ({ battle: null }));
+      if (battle && !this.token) this.open(battle);
+    }
+    scene(scene) {
+      this.token = scene.battle;
+      super.scene(scene);
+      for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
+      this.part("undo").hidden = !scene.undo;
+      this.part("again").hidden = this.form.images.length === 0 && !this.form.item;
+      clearTimeout(this.timer);
+      if (scene.phase === "voted") this.timer = setTimeout(() => this.names(scene.battle), 1000 * scene.seconds);
+      if (scene.phase === "revealed" || scene.phase === "voted") this.part("status").focus({ preventScroll: true });
+    }
+    // The names appear when the choice can no longer be taken back; if the server is away, ask again.
+    async names(battle) {
+      if (this.token !== battle || this.root.dataset.phase !== "voted") return;
+      await this.try(() => this.act("reveal"));
+      this.timer = setTimeout(() => this.names(battle), 3000);
+    }
+  }
+
+  class Chat extends Tab {
+    noun = "talk";
+    constructor() { super("chat", "chat/talks"); }
+    pane() { return byId("chat-said"); }
+    wish() { return { ...this.form.wish(), model: byId("chat-model").value }; }
+    scene(scene) {
+      super.scene(scene);
+      byId("chat-name").textContent = scene.name;
+    }
+  }
+
+  // Images pasted anywhere go to the form that is in sight.
+  const tabs = {};
+  document.addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    const form = Object.values(tabs).map((tab) => tab.form).find((one) => one.part("form").offsetParent !== null);
+    if (files.length && form) { event.preventDefault(); form.add(files); }
+  });
+
+  const begin = () => {
+    for (const [name, kind] of [["live", Battle], ["chat", Chat]]) {
+      if (byId(name) && tabs[name]?.root !== byId(name)) tabs[name] = new kind();
+    }
+  };
+  new MutationObserver(begin).observe(document, { childList: true, subtree: true });
+  return tabs;
+})();

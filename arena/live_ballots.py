@@ -1,0 +1,154 @@
+"""Live ballots: the tables of live battles, their turns and votes, and the query that says where one stands.
+
+As with the battles of the item bank, what happens is only ever added: a question, its two answers, a vote (attempt 1 or
+2), the one undo, a reveal, an end without a vote. A battle without an item is about its visitor's own images.
+"""
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    Select,
+    Table,
+    Text,
+    UniqueConstraint,
+    case,
+    func,
+    select,
+)
+
+from arena.database import METADATA, Moment
+
+LIVE_BATTLE = Table(
+    "live_battle",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id")),
+    Column("images", Integer, nullable=False),
+    Column("keep", Boolean, nullable=False),
+    Column("began_at", Moment, nullable=False),
+)
+Index("live_battle_of_voter", LIVE_BATTLE.c.voter_id)
+LIVE_QUESTION = Table(
+    "live_question",
+    METADATA,
+    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("asked_at", Moment, nullable=False),
+)
+LIVE_TURN = Table(
+    "live_turn",
+    METADATA,
+    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("model_a", ForeignKey("model.id"), nullable=False),
+    Column("model_b", ForeignKey("model.id"), nullable=False),
+    Column("answer_a", Text, nullable=False),
+    Column("answer_b", Text, nullable=False),
+    Column("stopped", Boolean, nullable=False),
+    Column("named", Boolean, nullable=False),
+    Column("ended_at", Moment, nullable=False),
+    CheckConstraint("model_a <> model_b"),
+)
+LIVE_VOID = Table(
+    "live_void",
+    METADATA,
+    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("ended_at", Moment, nullable=False),
+)
+LIVE_UNDO = Table(
+    "live_undo",
+    METADATA,
+    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
+    Column("undone_at", Moment, nullable=False),
+)
+LIVE_VOTE = Table(
+    "live_vote",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("battle_id", ForeignKey("live_battle.id"), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("choice", Text, nullable=False),
+    Column("winner", ForeignKey("model.id"), nullable=False),
+    Column("loser", ForeignKey("model.id"), nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("outside", Text),
+    Column("voted_at", Moment, nullable=False),
+    Column("terms", Text, nullable=False),
+    UniqueConstraint("battle_id", "attempt"),
+    CheckConstraint("choice IN ('a', 'b')"),
+    CheckConstraint("outside IS NULL OR outside IN ('stopped', 'named itself')"),
+)
+"""`outside`: why the vote is kept outside the ranking, if it is."""
+Index("live_vote_of_voter", LIVE_VOTE.c.voter_id)
+LIVE_REVEAL = Table(
+    "live_reveal",
+    METADATA,
+    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
+    Column("revealed_at", Moment, nullable=False),
+)
+LIVE_WINS = Table(
+    "live_wins",
+    METADATA,
+    Column("own", Boolean, primary_key=True),
+    Column("multi", Boolean, primary_key=True),
+    Column("winner", ForeignKey("model.id"), primary_key=True),
+    Column("loser", ForeignKey("model.id"), primary_key=True),
+    Column("n", Integer, nullable=False),
+    Column("left_n", Integer, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+)
+"""The win counts of the ranked votes; `own`: on visitors' own images, which have boards of their own."""
+Index("live_wins_changed", LIVE_WINS.c.own, LIVE_WINS.c.multi, LIVE_WINS.c.changed_at)
+LIVE_FAILURE = Table(
+    "live_failure",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("model_id", ForeignKey("model.id"), nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("failed_at", Moment, nullable=False),
+)
+
+
+def ranked_votes(*columns) -> Select:
+    """Return a SELECT of columns over the ranked votes: not undone, not outside the ranking."""
+    joined = LIVE_VOTE.join(LIVE_BATTLE).outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_VOTE.c.battle_id)
+    counted = (LIVE_VOTE.c.attempt == 2) | LIVE_UNDO.c.battle_id.is_(None)
+    return select(*columns).select_from(joined).where(counted, LIVE_VOTE.c.outside.is_(None))
+
+
+def live_standings() -> Select:
+    """Return a SELECT of live battles with what happened to them, the counted choice included."""
+    attempt = case((LIVE_UNDO.c.battle_id.is_(None), 1), else_=2)
+    asked = _number_of(LIVE_QUESTION)
+    answered = _number_of(LIVE_TURN)
+    joined = (
+        LIVE_BATTLE.outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_BATTLE.c.id)
+        .outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id)
+        .outerjoin(LIVE_REVEAL, LIVE_REVEAL.c.battle_id == LIVE_BATTLE.c.id)
+        .outerjoin(LIVE_VOTE, (LIVE_VOTE.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_VOTE.c.attempt == attempt))
+    )
+    return select(
+        LIVE_BATTLE,
+        asked.label("asked"),
+        answered.label("answered"),
+        LIVE_UNDO.c.battle_id.is_not(None).label("undone"),
+        LIVE_REVEAL.c.battle_id.is_not(None).label("revealed"),
+        LIVE_VOID.c.reason,
+        LIVE_VOTE.c.choice,
+        LIVE_VOTE.c.outside,
+        LIVE_VOTE.c.voted_at,
+    ).select_from(joined)
+
+
+def _number_of(table: Table):
+    query = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.battle_id == LIVE_BATTLE.c.id)
+    return query.correlate(LIVE_BATTLE).scalar_subquery()

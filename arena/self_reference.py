@@ -1,0 +1,78 @@
+"""Self-reference: whether an answer tells which model gave it.
+
+What counts is that the speaker names itself ("I am ...", "as a model trained by ..."), never that a maker or a model
+is the topic: a palm tree, a Google logo and a llama in a picture are no names of a speaker.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+_MAKERS = "|".join(
+    (
+        *("openai", "anthropic", "google(?: deepmind)?", "deepmind", "meta(?: ai)?", "mistral(?: ai)?", "x\\.?ai"),
+        *("alibaba(?: cloud)?", "deepseek", "microsoft", "nvidia", "hugging ?face", "zhipu(?: ai)?", "openbmb"),
+        *("opengvlab", "shanghai ai lab(?:oratory)?", "salesforce", "cohere", "baidu", "tencent", "bytedance"),
+        *("moonshot(?: ai)?", "01\\.ai", "allen (?:institute|ai)", "ai2", "stability(?: ai)?", "reka", "amazon"),
+        *("阿里(?:巴巴|云)?", "百度", "腾讯", "智谱", "谷歌", "字节跳动", "月之暗面", "深度求索", "上海人工智能实验室"),
+    )
+)
+_MODELS = "|".join(
+    (
+        *("chat-?gpt", "gpt[ -]?[345][\\w.-]*", "claude", "gemini", "bard", "palm[ -]?2", "(?:pali-?)?gemma", "llama"),
+        *("llava", "vicuna", "alpaca", "qwen[\\w.-]*", "tongyi", "mini-?gpt-?4", "mini-?cpm[\\w.-]*", "instruct-?blip"),
+        *("blip-?2", "m?plug-?owl\\w*", "otter", "open-?flamingo", "idefics\\w*", "smolvlm", "intern-?(?:vl|lm)\\w*"),
+        *(
+            "cog-?vlm\\w*",
+            "(?:chat-?)?glm[\\w.-]*",
+            "deepseek[\\w.-]*",
+            "pixtral",
+            "mi[sx]tral",
+            "grok",
+            "molmo",
+            "fuyu",
+        ),
+        *("phi-?[34][\\w.-]*", "kosmos\\S*", "panda-?gpt", "yi-?vl", "emu\\d", "aya", "command[ -]r", "nova", "ernie"),
+        *("doubao", "kimi", "hunyuan", "step-?1v", "bunny", "moondream\\d?", "florence-?2"),
+        *("通义千问", "文心一言", "豆包", "混元"),
+    )
+)
+_SORT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
+_KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
+_MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
+_SELF = r"I(?: am|['\u2019]m)"
+_TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
+_OTHERS = r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
+_I_AM = rf"(?:\b(?:{_SELF}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
+_CALLED = r"(?:[\w'-]+[\s,]+){0,4}?(?:called|named|based on|version of)"
+_NEAR = rf"[\s,:\"'\u201c\u2014*_`-]*(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s+){{0,3}}[\"'\u201c*_`]*"
+_BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
+_ALWAYS = (
+    rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",
+    rf"\bas (?:an?|the) {_KIND}[\s,]+(?:(?:that|which|I) was )?{_BY}",
+    rf"\bmy (?:creators?|developers?|makers?)[\s,]+(?:(?:at|is|are|from) )?(?:{_MAKERS})\b",
+    rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
+    rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
+)
+
+
+def names_itself(text: str, models: Sequence[str]) -> bool:
+    """Tell whether an answer says which model gave it; `models` are the names that models go by here.
+
+    An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
+    """
+    return _pattern(tuple(models)).search(" ".join(text.split())) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(models: tuple[str, ...]) -> re.Pattern[str]:
+    names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
+    bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
+    patterns = (
+        *_ALWAYS,
+        rf"{_I_AM}{_NEAR}(?:{names})(?![a-z0-9_])",
+        rf"\b(?:as|{_SELF}) (?:an?|the) (?:{_MAKERS}|{names})(?:['\u2019]s)?(?:[- ]{_MADE})?[ -]{_KIND}",
+        rf"\bas (?:{names}), I\b",
+        rf"\A\W*(?:{bare})\W*\Z",
+    )
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)

@@ -1,0 +1,146 @@
+"""What 31,325 predictions take to extract and tabulate, beside the public toolkit: `python -m perf.choices`.
+
+A file as large as MMT-Bench's ALL split, with answers in the forms that models write, is read, extracted under each
+protocol and tabulated in a process of its own on one thread; the target is under 3 s for extraction and tables and
+under 300 MB for all of it. The toolkit is VLMEvalKit, a checkout of which VLMEVALKIT= names: its `can_infer` reads the
+same predictions in a process of its own that holds nothing else, none of its other packages being needed for that.
+"""
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from arena.rows import COMMAND_LINE
+from scoring.choice_records import LETTERS, PROTOCOLS
+from scoring.choice_reports import tabulated, under
+from scoring.choice_uploads import OpenedChoices, opened
+from scoring.mmt_bench import subtasks
+
+ROOT = Path(__file__).parent.parent
+CHECKOUT = os.environ.get("VLMEVALKIT", "")
+ROUNDS = 5
+SECONDS_TARGET, MEMORY_TARGET = 3.0, 300
+FORMS = (
+    (70, "{letter}"),
+    (14, "{letter}. {text}"),
+    (6, "The answer is {letter}."),
+    (4, "{text}"),
+    (3, "A person can be seen here, and I would say that it is {text}, as the light and the colours tell."),
+    (2, "Let us think step by step. First I look at the left side, then at the right.\n\nAnswer: ({letter})"),
+    (1, "It is hard to say from the picture alone what is meant."),
+)
+PEER = """
+import importlib.util, json, sys, time, types
+for name in ("vlmeval", "vlmeval.utils", "vlmeval.smp"):
+    sys.modules[name] = types.ModuleType(name)
+found = importlib.util.spec_from_file_location("vlmeval.utils.matching_util", sys.argv[1])
+module = importlib.util.module_from_spec(found)
+found.loader.exec_module(module)
+with open(sys.argv[2], encoding="utf-8") as file:
+    rows = [json.loads(line) for line in file]
+begun = time.process_time()
+read = sum(bool(module.can_infer(said, options)) for said, options in rows)
+print(json.dumps([time.process_time() - begun, read]))
+"""
+
+
+def answers() -> Iterator[tuple[list[str], str]]:
+    """Yield the cells of each row and its prediction, always the same ones."""
+    coin = random.Random(31325)
+    words = "red green blue small large left right upper lower round square old new open closed metal wooden".split()
+    things = "car dog cup house tree door lamp boat chair bird table clock fish bridge horse train".split()
+    index = 0
+    for subtask in subtasks().values():
+        for _ in range(subtask.samples):
+            count = coin.choice((2, 4, 4, 4, 4, 6, 9))
+            drawn = coin.sample([f"a {word} {thing}" for word in words for thing in things], count)
+            letter = coin.choice(LETTERS[:count])
+            form = coin.choices([form for _, form in FORMS], [weight for weight, _ in FORMS])[0]
+            options = drawn + [""] * (9 - count)
+            said = form.format(letter=letter, text=drawn[LETTERS.index(letter)])
+            right = coin.choice(LETTERS[:count])
+            question = 'What is shown?\nLook at "the middle" of it.'
+            yield [str(index), question, *options, right, subtask.key, subtask.meta_task, "test"], said
+            index += 1
+
+
+def write_file(path: Path) -> int:
+    """Write the predictions as a quoted TSV, as the toolkit does, and return how many there are."""
+    head = ["index", "question", *LETTERS, "answer", "category", "l2-category", "split", "prediction"]
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for cells in [head, *([*cells, said] for cells, said in answers())]:
+            file.write("\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells) + "\n")
+            count += 1
+    return count - 1
+
+
+def measure(path: Path) -> None:
+    """Print as JSON what this process takes: seconds of a core for each protocol, answers read, peak memory in MB."""
+    found = opened(path, COMMAND_LINE)
+    assert isinstance(found, OpenedChoices)
+    report = found.report("strict")
+    taken: dict[str, float] = {}
+    read: dict[str, int] = {}
+    for protocol in PROTOCOLS:
+        begun = time.process_time()
+        reading = under(report, protocol)
+        tabulated(reading)
+        taken[protocol] = time.process_time() - begun
+        read[protocol] = sum(row.decision.letter is not None for row in reading.rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print(json.dumps({"seconds": taken, "read": read, "peak": peak}))
+
+
+def peers(path: Path, folder: Path) -> tuple[float, int] | None:
+    """Return the seconds that the toolkit's extraction takes and how many answers it reads; None without a checkout."""
+    source = Path(CHECKOUT) / "vlmeval" / "utils" / "matching_util.py"
+    if not CHECKOUT or not source.is_file():
+        return None
+    found = opened(path, COMMAND_LINE)
+    assert isinstance(found, OpenedChoices)
+    lines = folder / "rows.jsonl"
+    with lines.open("w", encoding="utf-8") as file:
+        for row in found.file.rows:
+            file.write(json.dumps([row.prediction, dict(row.question.options)]) + "\n")
+    done = subprocess.run([sys.executable, "-I", "-c", PEER, source, lines], capture_output=True, text=True, check=True)
+    seconds, read = json.loads(done.stdout)
+    return seconds, read
+
+
+def main() -> int:
+    """Measure, print, and return 1 where a target is missed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
+        count = write_file(path)
+        runs, theirs = [], []
+        for _ in range(ROUNDS):
+            command = [sys.executable, "-m", "perf.choices", str(path)]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+            runs.append(json.loads(done.stdout))
+            theirs.append(peers(path, Path(folder)))
+    print(f"{count:,} predictions, best of {ROUNDS} runs, seconds of one core")
+    best = {protocol: min(run["seconds"][protocol] for run in runs) for protocol in PROTOCOLS}
+    for protocol, seconds in best.items():
+        print(f"{protocol:<16}{seconds:6.2f} s with tables, {runs[0]['read'][protocol] / count:.1%} read")
+    known = [one for one in theirs if one]
+    if known:
+        seconds, read = min(known)
+        print(f"{'VLMEvalKit':<16}{seconds:6.2f} s extraction alone, {read / count:.1%} read")
+    else:
+        print("VLMEvalKit: absent (VLMEVALKIT= names no checkout)")
+    peak = max(run["peak"] for run in runs)
+    print(f"strict: {best['strict']:.2f} s (target: under {SECONDS_TARGET:g})")
+    print(f"peak memory: {peak:.0f} MB (target: under {MEMORY_TARGET})")
+    return int(best["strict"] >= SECONDS_TARGET or peak >= MEMORY_TARGET)
+
+
+if __name__ == "__main__":
+    sys.exit(measure(Path(sys.argv[1])) if sys.argv[1:] else main())

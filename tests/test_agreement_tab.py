@@ -1,0 +1,325 @@
+"""Judges and people: votes out of the database, the page's HTML, and the tab in a real browser at both widths."""
+
+import csv
+import itertools
+import os
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import update
+
+from arena.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.database import Database, now
+from arena.exchange.battles import Battles, Vote, columns_of
+from arena.exchange.files import read
+from arena.exchange.stereoscope import STEREOSCOPE
+from arena.imports import ImportOrder, Imports
+from arena.intake import Intake
+from arena.items import ANSWER, ItemBank
+from arena.polls import Polls
+from arena.records import REFERENCE, item_key
+from scoring.agreement_page import measures_html, notes_html, people_html, reproduction_figure, tells_html
+from scoring.book import Book
+from scoring.concordance import Concordances, concordance
+from scoring.matches import Instance, Match, MatchReport
+from scoring.matches import Verdict as InOneOrder
+from scoring.results import JudgeStamp
+from tests.conftest import AppServer, drafts
+from tests.planting import Planted, plant
+
+SHOTS = os.environ.get("SHOTS")
+"""A folder for screenshots to look at; none are taken without it."""
+MODELS = ("otter", "puffin", "quail")
+HOSTILE = "<img src=x onerror=document.title='hit'>, free"
+
+
+def votes_on(item: int, one: str, other: str, ones: int, others: int) -> list[Planted]:
+    """Return votes of so many voters for either model, on alternating sides."""
+    chosen = [(one, other)] * ones + [(other, one)] * others
+    return [Planted(item, *pair, left=bool(place % 2), voter=place) for place, pair in enumerate(chosen, 1)]
+
+
+def plant_source(database: Database) -> None:
+    """Fill a bank "test" with five votes on each of many pairs, and leave a bank "later" with one vote."""
+    intake, coins = Intake(database), random.Random(3)
+    intake.add_items("test", "folder", drafts(20, (*MODELS, REFERENCE)))
+    intake.add_items("later", "folder", drafts(21, MODELS)[20:])
+    items = [item.id for item in ItemBank(database).bank().items.values()]
+    votes = [Planted(items[20], "otter", "puffin")]
+    for item in items[:20]:
+        for one, other in (*itertools.combinations(MODELS, 2), ("otter", REFERENCE)):
+            ones = coins.choice((5, 5, 4, 4, 3, 2, 1, 0))
+            votes += votes_on(item, one, other, ones, 5 - ones)
+    plant(database, votes)
+
+
+# The database.
+def test_a_poll_counts_each_persons_choice_on_either_side(bank):
+    first, second = list(ItemBank(bank).bank().items.values())[:2]
+    plant(bank, [*votes_on(first.id, "m2", "m1", 3, 2), *votes_on(first.id, "m1", "m3", 1, 0)])
+    plant(bank, votes_on(second.id, "m3", "m2", 2, 2))
+    poll = Polls(bank).poll("test")
+    assert poll.choices == {
+        Contest(first.key, "m1", "m2"): Choices(2, 3),
+        Contest(first.key, "m1", "m3"): Choices(1, 0),
+        Contest(second.key, "m2", "m3"): Choices(2, 2),
+    }
+    assert poll.answers[first.key, "m2"] == "m2 says 0"
+    assert poll.notices == ()
+    assert Polls(bank).sources() == ("test",)
+    assert Polls(bank).poll("another").choices == {}
+
+
+def test_votes_on_withdrawn_answers_are_left_out_and_told(bank):
+    first, second = list(ItemBank(bank).bank().items.values())[:2]
+    plant(bank, [*votes_on(first.id, "m1", "m2", 3, 0), *votes_on(first.id, "m1", "m3", 2, 1)])
+    gone = (ANSWER.c.item_id == first.id) & (ANSWER.c.text == "m2 says 0")
+    with bank.write() as connection:
+        connection.execute(update(ANSWER).where(gone).values(withdrawn_at=now()))
+    poll = Polls(bank).poll("test")
+    assert poll.choices == {Contest(first.key, "m1", "m3"): Choices(2, 1)}
+    assert poll.notices == ("votes left out, on answers that were withdrawn since: 3",)
+    assert (first.key, "m2") not in poll.answers
+    assert (second.key, "m2") in poll.answers
+
+
+def test_votes_from_elsewhere_are_a_source_and_a_judges_stand_beside_all(bank, tmp_path):
+    """The preferences of unknown voters, and a judge's battles on the same items and on one of the bank's."""
+    (item, *_) = ItemBank(bank).bank().items.values()
+    plant(bank, votes_on(item.id, "m1", "m2", 2, 1))
+    asked = {"instruction": "What?", "image_url": "https://images.test/1.jpg", "A": "one two", "B": "one"}
+    models = {"A_model": "owl prediction", "B_model": "human_verified_reference"}
+    row = {**asked, **models, "model_selection.A": "True", "model_selection.B": "False"}
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        writer.writeheader()
+        writer.writerows([row, row, {**row, "B_model": "m2"}])
+    verdict = Vote("m2", "m1", "a", item=item.key, voter="gpt-4", judge=True)
+    key = item_key("What?", [asked["image_url"]])
+    beside = Vote("owl", "m2", "tie", item=key, voter="gpt-4", judge=True)
+    judged = Battles("stereoscope", *columns_of([verdict, beside]), rows=tuple(map(STEREOSCOPE.row, (verdict, beside))))
+    Imports(bank).add(read(tmp_path / "people.csv"), ImportOrder("elsewhere"))
+    Imports(bank).add(judged, ImportOrder("battles"))
+    polls = Polls(bank)
+    assert polls.sources() == ("elsewhere (imported)", "test")
+    mine, theirs = polls.poll("test"), polls.poll("elsewhere (imported)")
+    assert mine.verdicts == (Verdict(item.key, "m2", "m1", "a", "gpt-4 (battles)"),)
+    assert theirs.choices == {Contest(key, REFERENCE, "owl"): Choices(0, 2), Contest(key, "m2", "owl"): Choices(0, 1)}
+    assert theirs.answers == {(key, "owl"): "one two", (key, REFERENCE): "one", (key, "m2"): "one"}
+    assert theirs.verdicts == (Verdict(key, "owl", "m2", "tie", "gpt-4 (battles)"),)
+
+
+# Kept concordances.
+class Counted:
+    """Polls that count how often they are read; no judge has judged."""
+
+    def __init__(self, poll: Poll) -> None:
+        self.poll_now, self.read = poll, 0
+
+    def sources(self) -> Sequence[str]:
+        return ("one",)
+
+    def poll(self, source: str) -> Poll:
+        self.read += 1
+        return self.poll_now
+
+    def verdicts(self, source: str) -> Sequence[Verdict]:
+        return ()
+
+
+def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b")) -> Poll:
+    contests = [Contest(f"i{place}", "m1", "m2") for place in range(len(chosen))]
+    answers = {
+        (contest.item, model): text for contest in contests for model, text in zip(("m1", "m2"), texts, strict=True)
+    }
+    return Poll(dict(zip(contests, (Choices(*votes) for votes in chosen), strict=True)), answers)
+
+
+def test_a_concordance_is_found_once_for_all_visitors():
+    polls = Counted(poll_of((5, 0), (4, 1)))
+    kept = Concordances(polls, polls)
+    assert kept.of("one") is kept.of("one")
+    assert polls.read == 1
+    fresh = Concordances(polls, polls, every=0)
+    one = fresh.of("one")
+    assert fresh.of("one") is one, "the same votes: nothing is reckoned anew"
+    polls.poll_now = poll_of((5, 0), (1, 4))
+    other = fresh.of("one")
+    assert other == concordance(polls.poll_now) != one
+    polls.poll_now = poll_of((5, 0), (1, 4), texts=("a", "a b"))
+    assert fresh.of("one") == concordance(polls.poll_now) != other, "a new text is scored anew"
+
+
+def test_the_boards_judges_stand_beside_the_people(bank):
+    """A stored model's matches, judged in both orders: for m1, for m2, a tie, and one that is unscored."""
+    items = list(ItemBank(bank).bank().items.values())[:4]
+    plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
+    orders: list[list[Winner | None]] = [["a", "a"], ["b", "b"], ["a", "b"], ["a", None]]
+    matches = [
+        Match(item.key, "m1", "m2", tuple(InOneOrder(winner, replies=("...",)) for winner in winners))
+        for item, winners in zip(items, orders, strict=True)
+    ]
+    judged = MatchReport(
+        **{"benchmark": "visit-bench", "protocol": "hardened", "title": "m1", "file": "", "created": "2026-01-31"},
+        judge=JudgeStamp("gpt-4", (), "https://judge.test/v1", "0" * 64, "last"),
+        **{"reference": "free", "context": "captions", "source": "test", "complete": True, "stored": True},
+        instances=tuple(Instance(item.key, item.family, "", ("a caption",), (), (), None) for item in items),
+        responses=(),
+        matches=tuple(matches),
+    )
+    Book(bank).enter("me", judged)
+    found = Concordances(Polls(bank), Book(bank)).of("test")
+    (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
+    tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
+    assert (judge.overall.hits, judge.overall.n, judge.ties, judge.missing) == (1 + tie, 3, 1, 1)
+    assert judge.measure == "gpt-4, reference-free, hardened"
+
+
+# The page.
+def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
+    found = concordance(replace(poll, verdicts=tuple(verdicts)))
+    return "".join((tells_html(found), people_html(found.people), measures_html(found), notes_html(found)))
+
+
+def test_the_page_has_the_hand_computed_figures():
+    """Eight pairs, 27 of 40 votes for m1: alpha 1/2, AC1 0.33625/0.56125 (see the command's test)."""
+    poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
+    verdicts = [Verdict(f"i{place}", "m2", "m1", "b" if place < 6 else "tie", HOSTILE) for place in range(7)]
+    text = page_of(poll, verdicts)
+    assert "<b>8 pairs</b> of models' answers have votes of several people." in text
+    assert "These are too few for an interval" in text
+    assert "<dd>0.500 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert "<dd>0.599 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert re.search(r"5/5 chose the same</th><td>4</td><td>50\.0% <small>22–78%</small>", text)
+    assert re.search(r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text)
+    right = 5 + (coin(Contest("i6", "m1", "m2")) == "second")
+    assert re.search(
+        rf"free</th><td>{right / 7:.1%} <small>\d+–\d+%</small> <small>n = 7</small>.*?<td>1</td></tr>", text
+    )
+    assert "<img" not in text, "a judge's name is text"
+    assert "overlaps those of" in text
+    assert "It is not the truth" in text
+
+
+def test_undefined_is_said():
+    text = page_of(poll_of(*[(5, 0)] * 12))
+    assert "<dt>Krippendorff's alpha</dt><dd>undefined <small>n = 12 pairs, 60 votes</small></dd>" in text
+    assert "Alpha is undefined: every vote is for the model that comes first (or last) by name." in text
+
+
+@pytest.mark.parametrize(
+    ("poll", "told"),
+    [
+        (poll_of(), "Nobody has voted on these items yet."),
+        (poll_of((1, 0)), "1 pair of answers has votes, but none"),
+        (poll_of((1, 0), (0, 1)), "2 pairs of answers have votes, but none"),
+        (
+            Poll({Contest("i", REFERENCE, "otter"): Choices(3, 2)}, {}),
+            "yet (1 pair with the reference left out)",
+        ),
+    ],
+)
+def test_empty_and_tiny_data_give_clear_text(poll, told):
+    found = concordance(poll)
+    assert told in tells_html(found)
+    assert people_html(found.people) == measures_html(found) == ""
+
+
+def test_a_pair_without_majority_is_told_and_reproduces_nothing():
+    found = concordance(poll_of((1, 1)))
+    assert "1 pair has no majority." in tells_html(found)
+    assert "1/2 chose the same" in people_html(found.people)
+    assert measures_html(found) == ""
+
+
+def test_the_best_measure_is_named_only_where_its_interval_is_above():
+    poll = poll_of(*[(5, 0)] * 200)
+    verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
+    text = tells_html(concordance(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
+    assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
+    text = tells_html(concordance(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
+    assert "its interval overlaps another's" in text
+
+
+def test_figure_9_shows_what_the_table_has():
+    poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
+    verdicts = [Verdict("i0", "m1", "m2", "a", HOSTILE)]
+    found = concordance(replace(poll, verdicts=tuple(verdicts)))
+    figure = reproduction_figure(found)
+    assert [trace["name"] for trace in figure.traces] == ["all", "5/5", "4/5", "3/5"]
+    shown = [one for one in found.reproductions if one.overall.n]
+    assert list(figure.traces[0]["x"]) == [one.overall.value for one in shown]
+    assert not any("<img" in name for name in figure.traces[0]["y"])
+
+
+# The browser.
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory) -> Iterator[AppServer]:
+    """A server with a bank of many votes and one with a single vote."""
+    folder = tmp_path_factory.mktemp("agreement") / "data"
+    folder.mkdir()
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    plant_source(database)
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "narrow"])
+def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the tab; any script error fails the test."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(voted.address)
+    open_tab(opened)
+    expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def open_tab(page: Page) -> None:
+    """Turn to the tab; where the window is narrow, it lies behind the button for more tabs."""
+    expect(page.get_by_role("tab", name="Battle")).to_be_visible()
+    tab = page.get_by_role("tab", name="Judges and people").locator("visible=true")
+    if not tab.count():
+        page.locator(".overflow-menu > button").click()
+        tab = page.locator(".overflow-dropdown button", has_text="Judges and people")
+    tab.click()
+
+
+def choose(page: Page, source: str) -> None:
+    page.get_by_label("Items", exact=True).locator("visible=true").click()
+    page.get_by_role("option", name=source, exact=True).click()
+
+
+def test_the_tab_shows_people_measures_and_the_plot(page):
+    expect(page.locator("#agreement-body")).to_be_hidden()
+    choose(page, "test")
+    tells = page.locator("#agreement-tells")
+    expect(tells).to_contain_text("60 pairs of models' answers have votes of several people.")
+    rows = page.locator("#agreement-measures tbody th")
+    expect(rows).to_have_count(4)
+    assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
+    expect(page.locator("#agreement-people")).to_contain_text(re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d"))
+    expect(page.locator("#agreement-plot .js-plotly-plot .trace").first).to_be_visible(timeout=15_000)
+    page.get_by_text("How this is counted").click()
+    expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
+    body = page.locator("#agreement-body").inner_text()
+    assert not any(model in body for model in MODELS), "the tab is about measures, not models"
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    if SHOTS:
+        page.wait_for_timeout(500)
+        page.screenshot(path=Path(SHOTS) / f"agreement-{page.viewport_size['width']}.png", full_page=True)
+    choose(page, "later")
+    expect(tells).to_contain_text("there is nothing to tell")
+    expect(page.locator("#agreement-body")).to_be_hidden()

@@ -1,0 +1,73 @@
+"""The chat in a real browser: one named model, a conversation with an image."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.live_pages import NAMES, LiveApp, assert_fits, live_app, opened, phase, photo, shoot
+from tests.live_visitor import Visitor, picture
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory) -> Iterator[LiveApp]:
+    with live_app(tmp_path_factory.mktemp("chat")) as running:
+        yield running
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, request.param, "Chat") as tab:
+        yield tab
+
+
+def test_a_conversation_with_a_named_model(page):
+    page.set_input_files("#chat-files", [photo()])
+    expect(page.locator("#chat-send")).to_be_enabled()
+    page.select_option("#chat-model", NAMES["two"])
+    page.fill("#chat-text", "What is this?")
+    page.press("#chat-text", "Enter")
+    phase(page, "growing", "chat")
+    expect(page.locator("#chat-name")).to_have_text(NAMES["two"])
+    expect(page.locator("#chat-said")).to_contain_text("red square")
+    phase(page, "open", "chat")
+    page.fill("#chat-follow", "And what else?")
+    page.press("#chat-follow", "Enter")
+    expect(page.locator("#chat-said")).to_contain_text("Again:")
+    phase(page, "open", "chat")
+    expect(page.locator("#chat .asked")).to_have_count(2)
+    assert page.locator("#chat-said b").count() == 0, "what a model wrote stays text"
+    shoot(page, "chat")
+    assert_fits(page)
+    page.click("#chat-new")
+    expect(page.locator("#chat-form")).to_be_visible()
+    expect(page.locator("#chat-thumbs li")).to_have_count(0)
+
+
+def test_stop_keeps_what_was_said(page):
+    page.fill("#chat-text", "Say a lot.")
+    page.click("#chat-send")
+    expect(page.locator("#chat-said .growing")).to_contain_text("picture")
+    page.click("#chat-stop")
+    phase(page, "open", "chat")
+    expect(page.locator("#chat-said")).to_contain_text("(stopped here)")
+
+
+def test_the_whole_conversation_is_asked_and_is_its_visitors_only(live):
+    async def run() -> None:
+        async with Visitor(live.app.address) as visitor, Visitor(live.app.address) as other:
+            image = await visitor.upload(picture())
+            wish = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
+            path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
+            await visitor.watch(path)
+            await visitor.post(f"{path}/questions", {"text": "And now?"})
+            assert (await other.client.get(path)).status_code == 404
+            assert "not yours" in await other.refused(f"{path}/questions", {"text": "mine?"})
+            assert (await visitor.watch(path))[-1]["phase"] == "open"
+            asked = live.server.counts.bodies[-1]["messages"]
+            assert [turn["role"] for turn in asked] == ["user", "assistant", "user"]
+            for change in ({"model": "nobody"}, {"instruction": ""}, {"images": ["forged"]}, {"images": [image] * 11}):
+                await visitor.refused("/chat/talks", {**wish, **change})
+
+    asyncio.run(run())
