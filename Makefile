@@ -20,6 +20,7 @@ bench: .installed-dev
 	$(BIN)/python -m perf.board_path
 	$(BIN)/python -m perf.judge_throughput
 	$(BIN)/python -m perf.ratings
+	$(BIN)/python -m perf.choices
 
 soak: .installed-dev browser
 	$(BIN)/python -m pytest -m soak

@@ -35,9 +35,12 @@ from arena.live_wing import LiveWing
 from arena.matchmaking import Matchmaker
 from arena.models import CatalogueError
 from arena.pictures import MAX_BYTES, PictureStore
+from arena.polls import Polls
 from arena.rows import PAGE, RowsError
 from arena.store import Store
+from scoring.agreement_tab import AgreementTab
 from scoring.automatic_routes import routes as automatic_routes
+from scoring.concordance import Concordances
 from scoring.questions import QuestionsError
 from scoring.report_tab import TAB as REPORT
 from scoring.report_tab import ReportTab
@@ -50,6 +53,8 @@ from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
 YEAR = 365 * 24 * 3600
+CLOSING_SECONDS = 5
+"""How long open pages may hold a server that is to end: each holds a stream of events."""
 
 
 class Page(gr.Blocks):
@@ -92,7 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
         build_page(settings, database, items, leaderboard, terms, scoring, live),
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
-        css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css"],
+        css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css", ROOT / "scoring" / "agreement.css"],
         head=HEAD + LIVE_HEAD + BOARD_HEAD + UPLOAD,
         show_error=False,
         run_history=False,
@@ -129,11 +134,13 @@ def build_page(
             with gr.Tab("Your images"):
                 LiveTab(len(live.models))
             with gr.Tab("Chat"):
-                ChatTab(live.models)
+                ChatTab(len(live.models))
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(leaderboard)
             with gr.Tab("Judges' boards") as automatic_tab:
                 automatic = SubmissionsTab(scoring.submissions, PeoplesBoards(leaderboard, database))
+            with gr.Tab("Judges and people") as agreement_tab:
+                agreement = AgreementTab(Concordances(Polls(database), scoring.submissions.book))
             with gr.Tab("Score outputs") as scoring_tab:
                 scored = ScoringTab(scoring.desk)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
@@ -141,6 +148,7 @@ def build_page(
         battle.listen(page)
         board.listen(board_tab)
         automatic.listen(automatic_tab)
+        agreement.listen(agreement_tab)
         scored.listen(scoring_tab)
         report.listen(page, tabs, report_tab)
     page.queue(api_open=False, max_size=64)
@@ -178,7 +186,14 @@ def main() -> int:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")
-    uvicorn.run(app, host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )
     return 0
 
 

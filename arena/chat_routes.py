@@ -18,6 +18,7 @@ def routes(chats: Chats, voters: Store) -> APIRouter:
     router = APIRouter()
     talk = "/chat/talks/{token}"
     for method, path, handler in (
+        ("GET", "/chat/models", chat.models),
         ("POST", "/chat/talks", chat.begin),
         ("GET", talk, chat.watch),
         ("POST", f"{talk}/questions", chat.follow),
@@ -31,6 +32,12 @@ class _Chat:
     def __init__(self, chats: Chats, voters: Store) -> None:
         self._chats = chats
         self._voters = voters
+
+    @told
+    async def models(self, request: Request) -> Response:
+        """Tell the names of the models."""
+        await visitor(request, self._voters)
+        return JSONResponse({"models": list(self._chats.vlms)}, headers=NO_STORE)
 
     @told
     async def begin(self, request: Request) -> Response:

@@ -1,7 +1,5 @@
 """The tab of the chat with one named model. What happens in it goes over `chat_routes`."""
 
-from collections.abc import Sequence
-
 import gradio as gr
 
 from arena.live_page import chat_html
@@ -10,5 +8,5 @@ from arena.live_page import chat_html
 class ChatTab:
     """The component of the tab as an attribute."""
 
-    def __init__(self, models: Sequence[str]) -> None:
+    def __init__(self, models: int) -> None:
         self.page = gr.HTML(chat_html(models), elem_id="chat-tab", padding=False)

@@ -96,11 +96,12 @@ class LeaderboardTab:
     def _shown(self, board: Board, choice: BoardChoice) -> Updates:
         html = board_html(board, choice)
         families = [ALL_FAMILIES, *choice.families]
+        told = "\n".join([html, *choice.sources, *families])
         return {
             self.source: gr.update(choices=list(choice.sources), value=choice.source),
             self.family: gr.update(choices=families, value=choice.family or ALL_FAMILIES),
             self.board: html,
-            self.seen: hashlib.sha256(html.encode()).hexdigest()[:16],
+            self.seen: hashlib.sha256(told.encode()).hexdigest()[:16],
         }
 
     def _plotted(self, board: Board, plot: object) -> Updates:

@@ -28,7 +28,7 @@ const stereoscopeLive = (() => {
       this.name = name;
       this.images = [];   // {file, url, token, note}
       this.item = null;
-      this.busy = 0;
+      this.sending = new Set();
       this.part("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
       for (const way of ["files", "photo"]) {
         this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
@@ -49,7 +49,7 @@ const stereoscopeLive = (() => {
     part(what) { return byId(`${this.name}-${what}`); }
     say(text) { this.part("form-problem").textContent = text; }
 
-    async add(files) {
+    add(files) {
       this.say("");
       this.item = null;
       const room = MOST_IMAGES - this.images.length;
@@ -59,12 +59,16 @@ const stereoscopeLive = (() => {
       for (const file of [...files].slice(0, Math.max(room, 0))) {
         const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
         this.images.push(image);
-        this.show();
-        await this.send(image);
+        this.send(image);
       }
     }
-    async send(image) {
-      this.busy += 1;
+    send(image) {
+      const sent = this.sent(image).finally(() => { this.sending.delete(sent); this.show(); });
+      this.sending.add(sent);
+      this.show();
+      return sent;
+    }
+    async sent(image) {
       try {
         const kept = await ask("live/images", image.file);
         image.token = kept.image;
@@ -73,11 +77,9 @@ const stereoscopeLive = (() => {
         if (!(error instanceof Refused)) throw error;
         this.images = this.images.filter((other) => other !== image);
         this.say(`${image.file.name || "The image"}: ${error.message}`);
-      } finally {
-        this.busy -= 1;
-        this.show();
       }
     }
+    async checked() { while (this.sending.size) await Promise.all(this.sending); }
     take(place) {
       const [image] = this.images.splice(place, 1);
       if (image?.token) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
@@ -95,7 +97,8 @@ const stereoscopeLive = (() => {
     }
     async again() {
       // What a battle took is gone on the server; the files are still here.
-      for (const image of [...this.images]) { image.token = null; await this.send(image); }
+      for (const image of this.images) { image.token = null; this.send(image); }
+      await this.checked();
     }
     show() {
       const list = this.part("thumbs");
@@ -114,7 +117,7 @@ const stereoscopeLive = (() => {
         this.part("form").classList.toggle("with-item", this.item !== null);
         this.part("item").textContent = this.item ? "Take another item" : "Take an item of the bank";
       }
-      this.part("send").disabled = this.busy > 0;
+      this.part("send").disabled = this.sending.size > 0;
     }
     wish() {
       return { instruction: this.part("text").value, images: this.images.map((image) => image.token), item: this.item?.item ?? "" };
@@ -169,6 +172,7 @@ const stereoscopeLive = (() => {
       }
     }
     async begin() {
+      await this.form.checked();
       this.form.part("send").disabled = true;
       try {
         const begun = await ask(this.routes, this.wish());
@@ -183,7 +187,11 @@ const stereoscopeLive = (() => {
       text.value = "";
       this.open(asked[this.noun]);
     }
-    async act(what, body = {}) { this.show(await ask(this.path(what), body)); }
+    async act(what, body = {}) {
+      const token = this.token;
+      const scene = await ask(this.path(what), body);
+      if (this.token === token) this.show(scene);
+    }
 
     open(token) {
       this.close();
@@ -300,7 +308,21 @@ const stereoscopeLive = (() => {
 
   class Chat extends Tab {
     noun = "talk";
-    constructor() { super("chat", "chat/talks"); }
+    constructor() {
+      super("chat", "chat/talks");
+      // Their names come when somebody looks: no page of a battle may hold them.
+      const seen = new IntersectionObserver((entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) this.models(seen);
+      });
+      seen.observe(this.root);
+    }
+    async models(seen) {
+      if (!byId("chat-model").options.length) {
+        seen.disconnect();
+        const { models } = await ask("chat/models").catch(() => ({ models: [] }));
+        byId("chat-model").replaceChildren(...models.map((name) => new Option(name)));
+      }
+    }
     pane() { return byId("chat-said"); }
     wish() { return { ...this.form.wish(), model: byId("chat-model").value }; }
     scene(scene) {

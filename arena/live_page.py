@@ -43,15 +43,11 @@ def live_html(models: int) -> str:
     )
 
 
-def chat_html(models: Sequence[str]) -> str:
-    """Return the tab of the chat; without a model it says how to add one."""
+def chat_html(models: int) -> str:
+    """Return the tab of the chat; without a model it says how to add one. The page asks for their names later."""
     if not models:
         return _missing("The chat needs a model that answers here", 0)
-    options = "".join(f"<option>{escape(name)}</option>" for name in models)
-    choice = (
-        '<label class="chat-model" for="chat-model"><span>Model</span>'
-        f'<select id="chat-model">{options}</select></label>'
-    )
+    choice = '<label class="chat-model" for="chat-model"><span>Model</span><select id="chat-model"></select></label>'
     return (
         '<div class="live" id="chat" data-phase="form">'
         f"{_form('chat', 'Talk with one model about your images. Nothing is rated here.', choice)}"
@@ -69,12 +65,17 @@ def chat_html(models: Sequence[str]) -> str:
 def head_html(instruction: str, images: Sequence[str], item: Item | None) -> str:
     """Return what a conversation is about: the bank's item, or own images by their tokens, and the instruction."""
     if item is not None:
-        return item_html(item)
+        return bank_html(item)
     return (
         f'<div class="item own">{own_figures(images)}'
-        '<section class="instruction"><h2 tabindex="-1" class="live-heading">Your instruction</h2>'
+        '<section class="instruction"><h2 tabindex="-1">Your instruction</h2>'
         f'<div class="instruction-text">{instruction_html(instruction)}</div></section></div>'
     )
+
+
+def bank_html(item: Item) -> str:
+    """Return an item of the bank; its heading has a name of its own, as the tab of stored battles has one, too."""
+    return item_html(item).replace("instruction-heading", "live-heading")
 
 
 def own_figures(images: Sequence[str]) -> str:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 
-from arena.battle_page import item_html
 from arena.items import ItemBank
 from arena.live_hall import LiveHall, Shown, Wish
-from arena.live_page import head_html, scene, waiting_text
+from arena.live_page import bank_html, head_html, scene, waiting_text
 from arena.live_stage import LiveError
 from arena.live_store import LiveBattle, LiveStore
 from arena.matchmaking import in_draw
@@ -99,7 +98,7 @@ class _Live:
     async def item(self, request: Request) -> Response:
         """Draw an item of the bank."""
         item = await asyncio.to_thread(self._drawn)
-        return JSONResponse({"item": item.key, "html": item_html(item)}, headers=NO_STORE)
+        return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
 
     @told
     async def unfinished(self, request: Request) -> Response:

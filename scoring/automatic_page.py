@@ -6,7 +6,6 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from arena.plots import Figure
-from arena.rating_report import BoardRow
 from scoring.automatic_board import FLOOR, ORDERS, AutomaticBoard, Correlation, Line, WinRate
 from scoring.book import Judging, Shelf, Standings, Submission
 from scoring.matches import Part, Steadiness
@@ -202,7 +201,7 @@ def _cells(line: Line, beside: Beside, variant: int | None, low: float, high: fl
     """Return what stands in a model's cells, by column; empty where there is nothing to say."""
     row, people = line.row, beside.ratings.get(line.row.model)
     return {
-        "rank": _rank(row),
+        "rank": _rank(line),
         "model": escape(row.model) + (f" <small>variant {variant}</small>" if variant else ""),
         "rating": _rating(line, low, high),
         "elo": "" if row.elo_median is None else f"{row.elo_median:.0f}{_range(row.elo_low, row.elo_high)}",
@@ -221,8 +220,9 @@ def _cell(cells: Mapping[str, str], column: _Column) -> str:
     return f'<td role="cell" class="{column.name}" data-label="{column.label}" data-value="{known}">{shown}</td>'
 
 
-def _rank(row: BoardRow) -> str:
+def _rank(line: Line) -> str:
     """Return a rank with its range, which takes the rank in: it counts only models that are surely better."""
+    row = line.row
     if row.rank is None or row.rank_low is None or row.rank_high is None:
         return str(row.rank or "")
     return f"{row.rank}{_range(min(row.rank, row.rank_low), max(row.rank, row.rank_high))}"

@@ -55,6 +55,8 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 
 def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
     """Return what another protocol makes of the same file: how many letters part, and the means that move."""
+    if not parted:
+        return "<p>Both protocols read every answer alike.</p>"
     read = sum(one.row.decision.letter is None for one in parted)
     lost = sum(one.other.letter is None for one in parted)
     words = (

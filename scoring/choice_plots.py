@@ -43,6 +43,7 @@ def ability_figure(title: str, tree: Node, row: Published | None, apart: str) ->
         "title": {"text": heading, "font": {"size": 14}},
         "legend": {"orientation": "h", "y": -0.12},
         "margin": {"l": 34, "r": 6, "t": 56, "b": 10},
+        "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "yaxis": {"range": [0, 100]},
     }
@@ -63,6 +64,7 @@ def meta_task_figure(title: str, tree: Node) -> Figure:
         "height": 120 + _ROW_PIXELS * max(len(shown), 4),
         "title": {"text": "Meta-tasks", "font": {"size": 14}},
         "margin": {"l": 10, "r": 10, "t": 40, "b": 30},
+        "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "xaxis": {"range": [0, 100]},
         "yaxis": {"automargin": True, "tickfont": {"size": 11}},

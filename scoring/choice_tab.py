@@ -33,6 +33,7 @@ class _Seen(NamedTuple):
 
     @property
     def face(self) -> Face:
+        """Return what its benchmark shows."""
         return FACES[self.report.benchmark]
 
     @property

@@ -206,6 +206,7 @@ def capability_figure(report: Report, capabilities: Table, row: Published) -> Fi
         "title": {"text": title, "font": {"size": 14}},
         "legend": {"orientation": "h", "y": -0.12},
         "margin": {"l": 34, "r": 6, "t": 56, "b": 10},
+        "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "yaxis": {"range": [0, 100]},
     }

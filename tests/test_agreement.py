@@ -74,6 +74,7 @@ def test_levels_are_shares_of_the_contests_with_as_many_votes():
     assert found.undecided == 1
 
 
+@settings(deadline=None)
 @given(st.lists(CHOICES, min_size=1, max_size=30))
 def test_alpha_is_the_librarys(chosen):
     found = people(chosen, rounds=10)
@@ -85,6 +86,7 @@ def test_alpha_is_the_librarys(chosen):
         assert found.alpha.value == pytest.approx(theirs, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(st.lists(CHOICES, min_size=1, max_size=30))
 def test_ac1_does_not_care_which_model_is_called_first(chosen):
     one, other = people(chosen, rounds=1), people([Choices(*reversed(each)) for each in chosen], rounds=1)
@@ -197,9 +199,10 @@ def test_the_coin_does_not_know_the_sides():
         contest_of("i", "a", "a")
 
 
-@settings(max_examples=50)
-@given(st.randoms(use_true_random=False))
-def test_swapping_sides_and_shuffling_changes_nothing(coins: random.Random):
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_swapping_sides_and_shuffling_changes_nothing(seed):
+    coins = random.Random(seed)
     models = ["m1", "m2", "m3", "m4"]
     verdicts, choices = {}, {}
     for number in range(30):

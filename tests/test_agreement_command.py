@@ -124,16 +124,16 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
     ]
     by_name = {one["measure"]: one for one in told["reproductions"]}
     overall = {name: (one["overall"]["hits"], one["overall"]["n"]) for name, one in by_name.items()}
-    tie = overall["gpt-4-0613"][0] - 6
+    tie = overall["gpt-4-0613, reference-free"][0] - 6
     assert tie in (0, 1), "the coin decides the tie"
-    assert (by_name["gpt-4-0613"]["ties"], by_name["gpt-4-0613"]["missing"]) == (1, 1)
+    assert (by_name["gpt-4-0613, reference-free"]["ties"], by_name["gpt-4-0613, reference-free"]["missing"]) == (1, 1)
     assert overall == {
         "length": (6, 8),  # the longer answer is m1's, and most chose m1 on six
         "BLEU-4": (3, 4),
         "ROUGE-L": (3, 4),
         "mine": (4, 5),
-        "gpt-4-0613": (6 + tie, 7),
-        "gpt-4-0613 with reference": (0, 6),
+        "gpt-4-0613, reference-free": (6 + tie, 7),
+        "gpt-4-0613, reference-backed": (0, 6),
         "random": overall["random"],
     }
     names = [one["measure"] for one in told["reproductions"]]

@@ -288,12 +288,13 @@ def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
 
 
 def open_tab(page: Page) -> None:
-    """Turn to the tab; where the window is narrow, it lies behind the button for more tabs."""
-    expect(page.get_by_role("tab", name="Battle")).to_be_visible()
+    """Turn to the tab, which may lie behind the end of the row."""
+    expect(page.get_by_role("tab", name="Battle")).to_be_visible(timeout=20_000)
+    page.wait_for_timeout(300)  # Gradio measures its row of tabs
     tab = page.get_by_role("tab", name="Judges and people").locator("visible=true")
     if not tab.count():
-        page.locator(".overflow-menu > button").click()
-        tab = page.locator(".overflow-dropdown button", has_text="Judges and people")
+        page.get_by_role("button", name="More tabs").click()
+        tab = page.get_by_role("button", name="Judges and people").locator("visible=true")
     tab.click()
 
 

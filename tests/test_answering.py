@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -441,6 +441,7 @@ def test_other_questions_do_not_go_on_with_a_file_of_answers(place, capsys):
     assert "answers of another run" in capsys.readouterr().err
 
 
+@settings(deadline=None)
 @given(st.integers(2, 9), st.data())
 def test_rotations_are_the_passes_that_the_checker_takes(size, data):
     letters = "ABCDEFGHI"[:size]
@@ -455,6 +456,7 @@ def test_rotations_are_the_passes_that_the_checker_takes(size, data):
 # The file of answers
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.dictionaries(st.text(min_size=1), st.text()), st.integers(0, 30))
 def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answers, cut):
     path = tmp_path_factory.mktemp("answers") / "kept.jsonl"

@@ -1,13 +1,11 @@
 """The chat in a real browser: one named model, a conversation with an image."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.live_pages import NAMES, LiveApp, assert_fits, live_app, opened, phase, photo, shoot
-from tests.live_visitor import Visitor, picture
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +50,3 @@ def test_stop_keeps_what_was_said(page):
     page.click("#chat-stop")
     phase(page, "open", "chat")
     expect(page.locator("#chat-said")).to_contain_text("(stopped here)")
-
-
-def test_the_whole_conversation_is_asked_and_is_its_visitors_only(live):
-    async def run() -> None:
-        async with Visitor(live.app.address) as visitor, Visitor(live.app.address) as other:
-            image = await visitor.upload(picture())
-            wish = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
-            path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
-            await visitor.watch(path)
-            await visitor.post(f"{path}/questions", {"text": "And now?"})
-            assert (await other.client.get(path)).status_code == 404
-            assert "not yours" in await other.refused(f"{path}/questions", {"text": "mine?"})
-            assert (await visitor.watch(path))[-1]["phase"] == "open"
-            asked = live.server.counts.bodies[-1]["messages"]
-            assert [turn["role"] for turn in asked] == ["user", "assistant", "user"]
-            for change in ({"model": "nobody"}, {"instruction": ""}, {"images": ["forged"]}, {"images": [image] * 11}):
-                await visitor.refused("/chat/talks", {**wish, **change})
-
-    asyncio.run(run())

@@ -133,7 +133,10 @@ def test_a_file_that_is_not_circular_has_one_column(circular):
 def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
     head = Seen(choice_head_html(report(rows), tabulated(report(rows)), -1)).text
-    assert "vanilla only; what keeps the file from CircularEval is named below (1)" in head and "question 2 lacks pass 2" not in head
+    assert (
+        "vanilla only; what keeps the file from CircularEval is named below (1)" in head
+        and "question 2 lacks pass 2" not in head
+    )
     assert "question 0 lacks pass 2" in head
 
 

@@ -13,9 +13,10 @@ from arena.__main__ import main
 from arena.board_notes import elsewhere_notes
 from arena.boards import Board
 from arena.bradley_terry import bradley_terry, win_matrix
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.files import FORMAT_NAMES, read, write
+from arena.exchange.stereoscope import STEREOSCOPE
 from arena.imported_votes import IMPORTED_ROW, IMPORTED_VOTE, imported_battles, imported_sources
 from arena.imports import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
 from arena.intake import Intake
@@ -30,7 +31,7 @@ from tests.planting import Planted, plant
 
 def votes_of(*votes: Vote) -> Battles:
     """Return votes as a file of this format gives them."""
-    return Battles("stereoscope", *columns_of(votes), rows=tuple(vote._asdict() for vote in votes))
+    return Battles("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
 
 
 def battles(number: int, *, seed: int = 1, **said) -> Battles:
@@ -119,32 +120,36 @@ def test_nothing_is_made_of_a_file_without_votes(bank, imports):
 
 def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
     """The second portion cannot be stored: nothing counts until the import is made again."""
+    Imports(bank).add(battles(50, seed=9), ImportOrder("there"))
     wrong = battles(PORTION + 1, images=1)
     wrong = votes_of(*list(wrong.votes())[:-1], Vote("m1", "m2", "neither", conversation="last"))
-    with pytest.raises(Exception, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not stored"):
         Imports(bank).add(wrong, ImportOrder("cut"))
-    assert counted(bank) == [PORTION, PORTION]
+    assert counted(bank) == [PORTION + 50, PORTION + 50]
     assert leaderboard.choose("cut (imported)", "single").source == "test", "there is no such source yet"
+    with pytest.raises(DatabaseError, match="Not stored"):
+        Imports(bank).add(wrong, ImportOrder("there"))
+    assert board_of(leaderboard, "there (imported)").votes == 50
     assert Imports(bank).add(battles(PORTION + 1, images=1), ImportOrder("cut")) == Imported(votes=1, known=PORTION)
     assert board_of(leaderboard, "cut (imported)").elsewhere.votes > 0
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-@pytest.mark.parametrize("name", FORMAT_NAMES)
-def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, name, suffix):
-    path = sample(name, tmp_path)
-    came = of_one_judge(read(path)) if name == "visit-battles" else read(path)
-    imports.add(came, ImportOrder("elsewhere"))
-    with bank.read() as connection:
-        kept = imported_battles(connection, imported_sources(connection)[0])
-    write(kept, tmp_path / f"ours{suffix}")
-    write(read(tmp_path / f"ours{suffix}"), tmp_path / f"back{path.suffix}", name)
-    write(came, tmp_path / f"direct{path.suffix}", name)
-    back, direct = (tmp_path / f"{one}{path.suffix}" for one in ("back", "direct"))
-    assert back.read_bytes() == direct.read_bytes()
-    assert read(back).rows == came.rows and read(back).others == came.others
-    if name != "visit-bench":  # its names of models are written as the bank has them
-        assert list(kept.votes()) == list(came.votes())
+def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffix):
+    for name in FORMAT_NAMES:
+        path = sample(name, tmp_path)
+        came = of_one_judge(read(path)) if name == "visit-battles" else read(path)
+        imports.add(came, ImportOrder(name))
+        with bank.read() as connection:
+            kept = imported_battles(connection, imported_sources(connection)[-1])
+        write(kept, tmp_path / f"ours{suffix}")
+        back, direct = (tmp_path / f"{one}{path.suffix}" for one in ("back", "direct"))
+        write(read(tmp_path / f"ours{suffix}"), back, name)
+        write(came, direct, name)
+        assert back.read_bytes() == direct.read_bytes()
+        assert read(back).rows == came.rows and read(back).others == came.others
+        if name != "visit-bench":  # its names of models are written as the bank has them
+            assert list(kept.votes()) == list(came.votes())
 
 
 # What may not come in
@@ -246,6 +251,7 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     ]
     came = votes_of(*known, *others)
     imports.add(came, ImportOrder("elsewhere", into_live=True))
+    imports.add(came, ImportOrder("not told"))
     board = board_of(leaderboard, "test")
     assert (board.votes, board.findings.votes, board.elsewhere.votes) == (24, 24, 4)
     assert board.findings.crowd[:2] == (21, 4) and board.findings.crowd.items == 1

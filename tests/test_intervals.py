@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.bradley_terry import Anchor, Status, bradley_terry, win_matrix
@@ -187,6 +187,7 @@ def test_wilson_is_the_textbooks():
     assert found.high == pytest.approx([0.2775, 0.6134, 1, 1], abs=5e-5)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 500), st.integers(0, 500), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
 def test_wilson_holds_the_share_and_mirrors(wins, losses, level):
     found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2), level)

@@ -23,6 +23,7 @@ from arena.boards import Board
 from arena.database import Database, now
 from arena.exchange.battles import Battles, Vote, Winner, columns_of
 from arena.exchange.files import write
+from arena.exchange.stereoscope import STEREOSCOPE
 from arena.imports import ImportOrder, Imports
 from arena.intake import Intake
 from arena.items import ItemBank
@@ -71,7 +72,7 @@ def imported(number: int, seed: int = 5) -> Battles:
         Vote(*coin.sample(IMPORTED, 2), coin.choice(WINNERS), conversation=str(place), time=1.7e9 + 9e4 * place)
         for place in range(number)
     ]
-    return Battles("stereoscope", *columns_of(votes), rows=tuple(vote._asdict() for vote in votes))
+    return Battles("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
 
 
 def plant_boards(database: Database) -> None:
@@ -263,7 +264,7 @@ def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.goto(f"{page.url}?__theme=dark")
     open_boards(page)
     expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
-    for name in PLOTS:
+    for name in ("Intervals", "Families"):
         page.get_by_label(name, exact=True).check()
         expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
         label = page.locator("#board-plot .xaxislayer-above text").first

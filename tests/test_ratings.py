@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ratings import EloSettings, Outcome, Votes, VotesError, coded, decided, elo, tallies, voter_weights
@@ -80,12 +80,14 @@ def test_the_settings_are_the_papers():
     assert settings.points == pytest.approx(173.7178, abs=1e-4)
 
 
+@settings(deadline=None)
 @given(st.lists(st.permutations(range(5)).map(lambda order: order[:2]), max_size=200))
 def test_the_ratings_always_add_up(votes):
     rated = elo(decided([winner for winner, _ in votes], [loser for _, loser in votes], 5))
     assert sum(rated.ratings) == pytest.approx(5000, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_sides_of_a_vote_may_be_swapped(seed):
     votes = even_votes(seed, 5, 60, ties=0.3)

@@ -24,12 +24,15 @@ from scoring.automatic_board import (
 )
 from scoring.automatic_page import Beside, board_html, family_figure, mine_html
 from scoring.book import BookError, labels
+from scoring.driving import Quote
+from scoring.jobs import Jobs
 from scoring.matches import MatchReport, Verdict
 from scoring.matching import VisitBench, battle_rows
 from scoring.submission_files import read_submission
 from scoring.submissions import PeoplesBoards, Submissions, Wish
 from scoring.uploads import UploadError
 from tests.conftest import new_postgresql_database
+from tests.judging_process import SPEC
 from tests.planting import Planted, plant
 
 JUDGE, ADDRESS = "test-judge", "https://judge.example.org/v1"
@@ -274,6 +277,20 @@ def test_a_partial_submission_stays_private(submissions, submit):
     assert submissions.book.shelves() == ()
     single = {key: "x" for place, key in enumerate(keys()) if place % 2 == 0}
     assert submit(single).report.complete, "all single images are one board"
+
+
+def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(submissions, submit, database):
+    """As the server's runner tells of it; told twice, it is there once."""
+    report, free = judged(submit().report), Quote(0, 0, 0, 0, 0, 0, None)
+    jobs = Jobs(database)
+    own = jobs.create("ada", report, replace(SPEC, price=None), free, own_key=True)
+    submissions.arrived(own, report)
+    lent = jobs.create("ada", report, SPEC, free, own_key=False)
+    submissions.arrived(lent, judged(submit({keys()[0]: "x"}).report))
+    assert submissions.book.shelves() == ()
+    submissions.arrived(lent, report)
+    submissions.arrived(lent, report)
+    assert sum(shelf.matches for shelf in submissions.book.shelves()) == 24
 
 
 @BOTH

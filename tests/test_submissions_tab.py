@@ -8,9 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert
 
-from arena.database import Database
-from scoring.book import Book
+from arena.database import Database, now
+from scoring.book import SUBMISSION, Book
 from tests.conftest import AppServer
 from tests.openai_server import OpenAIServer
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions
@@ -123,13 +124,18 @@ def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp
     shot(visitor, "problems")
 
 
-def test_nobody_withdraws_what_is_not_theirs(app, data, tmp_path):
+def test_nobody_withdraws_what_is_not_theirs(app):
     """A forged event, with any argument, changes nothing."""
     database = Database(f"sqlite:///{app.data_dir / 'arena.db'}")
-    before = [(one.name, one.withdrawn) for one in Book(database).submissions()]
+    planted = {"owner": "somebody", "source": "VisIT-Bench", "title": "Theirs", "name": "Theirs", "number": 1}
+    with database.write() as connection:
+        connection.execute(insert(SUBMISSION).values(**planted, digest="0", file="theirs.csv", created=now()))
     config = httpx.get(f"{app.address}/config").json()
     number = next(place["id"] for place in config["dependencies"] if place["api_name"].startswith("on_withdraw"))
-    for which in (f"{NEW} · VisIT-Bench", "", None, 7, {"path": "/etc/passwd"}):
-        httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json={"data": [which, ""], "fn_index": number})
-    assert [(one.name, one.withdrawn) for one in Book(database).submissions()] == before
+    for which in ("Theirs · VisIT-Bench", "", None, 7):
+        event = {"data": [which, ""], "fn_index": number, "session_hash": "forged"}
+        answer = httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json=event)
+        assert answer.status_code == 200 and "Choose a submission of yours" in answer.text
+    (theirs,) = (one for one in Book(database).submissions() if one.owner == "somebody")
     database.close()
+    assert not theirs.withdrawn

@@ -1,5 +1,6 @@
 """The pairwise judge of VisIT-Bench: its prompts, its reading of verdicts, both orders, and what forgeries win."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -9,6 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.pictures import PictureStore
+from arena.records import Secret
+from scoring.address import Address
+from scoring.cache import reply_key
+from scoring.judge import Judge, JudgeStopped
 from scoring.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
 from scoring.matching import VisitBench, battle_rows
 from scoring.results import JudgeStamp, Protocol
@@ -25,6 +31,8 @@ from scoring.visit_bench import (
     read_extraction,
     read_verdict,
 )
+from tests.judging_process import HASTY
+from tests.openai_server import OpenAIServer
 
 PROMPTS = Path(__file__).parent.parent / "scoring" / "prompts"
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
@@ -408,3 +416,33 @@ def test_a_fence_holds_every_line_of_a_response():
     code = re.findall(r"^BEGIN ([0-9a-f]{16})$", asked, re.MULTILINE)
     assert len(set(code)) == 1 and len(code) == 2
     assert f"Response A: \nBEGIN {code[0]}\n> one\n> END 1\n> two\nEND {code[0]}\nResponse B:" in asked
+
+
+# The vision judge's pictures go out, and nothing else is kept of them than their names.
+def test_pictures_are_sent_as_they_are_kept(tmp_path):
+    store = PictureStore(tmp_path)
+    for digit, suffix in (("a", "jpg"), ("b", "png")):
+        (tmp_path / f"{digit * 64}.{suffix}").write_bytes(digit.encode())
+    shown = (Shown("a" * 64, "jpg"), Shown("b" * 64, "png"))
+    ask = Ask((Message("user", "Look.", shown),))
+
+    async def asked(pictures: PictureStore | None) -> None:
+        async with Judge(SPEC, Address(server.address, Secret("sk-test")), HASTY, pictures=pictures) as judge:
+            await judge.ask(ask)
+
+    with OpenAIServer() as server:
+        asyncio.run(asked(store))
+        (body,) = server.counts.bodies
+        urls = [part["image_url"]["url"] for part in body["messages"][0]["content"][1:]]
+        assert urls == ["data:image/jpeg;base64,YQ==", "data:image/png;base64,Yg=="]
+        (tmp_path / f"{'b' * 64}.png").unlink()
+        for pictures in (store, None):
+            with pytest.raises(JudgeStopped, match=r"picture [ab]{64}\.\w+ is not kept here"):
+                asyncio.run(asked(pictures))
+        assert server.counts.calls == 1
+
+
+def test_the_cache_tells_pictures_apart():
+    asks = [Ask((Message("user", "Look.", (Shown(digit * 64, "jpg"),)),)) for digit in "ab"]
+    asks.append(Ask((Message("user", "Look."),)))
+    assert len({reply_key(SPEC, "https://api.example.org/v1", None, ask, 0, 0) for ask in asks}) == 3

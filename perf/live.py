@@ -1,0 +1,158 @@
+"""What live battles cost beside asking the models directly: `python -m perf.live`.
+
+Two endpoints speak at a pace of their own, both the same text. Rounds take turns: both models asked directly, side by
+side, then a battle of both through the app as a page sees it (server-sent events). Compared are the time to the first
+words and the words per second with the slower of the two direct calls of the same round; the targets are at most 50 ms
+and 10 % more. Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms), and 100 tabs close
+in mid-stream (no generation runs 2 s later).
+"""
+
+import asyncio
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import NamedTuple
+
+from arena.api_vlm import ApiVLM
+from arena.models import read_catalogue
+from arena.records import VLM, Turn
+from arena.settings import secret
+from tests.conftest import AppServer
+from tests.live_visitor import Visitor, card, catalogue, picture, says
+from tests.openai_server import OpenAIServer
+from tests.voter import Voter
+
+ROUNDS = 9
+BATTLES = 20
+TABS = 100
+VOTES = 60
+TEXT = "All of these words are said one after the other at a steady pace of their own so that it can be measured. " * 3
+FIRST_TARGET, PACE_TARGET, VOTE_TARGET = 0.05, 0.10, 0.100
+
+
+class Heard(NamedTuple):
+    """When the first words came, in seconds after the question, and how many words a second from then on."""
+
+    first: float
+    pace: float
+
+
+def heard(began: float, times: Sequence[float], words: int) -> Heard:
+    """Return what was heard of so many words, given when more of them came."""
+    return Heard(times[0] - began, (words - 1) / (times[-1] - times[0]))
+
+
+async def direct(vlm: VLM) -> Heard:
+    """Ask a model directly."""
+    began, times = time.perf_counter(), []
+    async with aclosing(vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)) as pieces:
+        async for _ in pieces:
+            times.append(time.perf_counter())
+    return heard(began, times, len(TEXT.split()))
+
+
+async def battle(visitor: Visitor) -> Heard:
+    """Begin a battle and watch it as a page does."""
+    image = await visitor.upload(picture())
+    began, times = time.perf_counter(), []
+    begun = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
+    async with visitor.watching(f"/live/battles/{begun['battle']}") as messages:
+        async for message in messages:
+            if message["kind"] == "words" and message["sides"]["a"].get("added"):
+                times.append(time.perf_counter())
+    return heard(began, times, len(TEXT.split()))
+
+
+async def compare(address: str, vlms: Sequence[VLM]) -> None:
+    """Take turns with direct calls and battles; print the medians of what a battle adds."""
+    first, pace, slower = [], [], []
+    async with Visitor(address) as visitor:
+        for _ in range(ROUNDS):
+            alone = await asyncio.gather(*map(direct, vlms))
+            shown = await battle(visitor)
+            slower.append(Heard(max(one.first for one in alone), min(one.pace for one in alone)))
+            first.append(shown.first - slower[-1].first)
+            pace.append(1 - shown.pace / slower[-1].pace)
+    late, slow = statistics.median(first), statistics.median(pace)
+    told = f"{statistics.median(one.first for one in slower) * 1000:.0f} ms"
+    said = f"{statistics.median(one.pace for one in slower):.1f} words/s"
+    print(f"the slower of two direct calls: first word after {told}, {said} (medians of {ROUNDS} rounds)")
+    print(f"a battle: first words {late * 1000:+.0f} ms (target +{FIRST_TARGET * 1000:.0f}), ", end="")
+    print(f"words per second {-slow:+.1%} (target -{PACE_TARGET:.0%})", flush=True)
+
+
+async def crowd(address: str, number: int, leave: threading.Event) -> None:
+    """Run battles until it is time to leave; then close all tabs in mid-stream."""
+
+    async def tab() -> None:
+        async with Visitor(address) as visitor:
+            while True:
+                await battle(visitor)
+
+    tabs = [asyncio.create_task(tab()) for _ in range(number)]
+    await asyncio.to_thread(leave.wait)
+    for one in tabs:
+        one.cancel()
+    await asyncio.gather(*tabs, return_exceptions=True)
+
+
+def votes_meanwhile(app: AppServer, server: OpenAIServer) -> None:
+    """Vote in another tab while battles run, and print how long a vote takes."""
+    times = []
+    leave = threading.Event()
+    others = threading.Thread(target=lambda: asyncio.run(crowd(app.address, BATTLES, leave)))
+    others.start()
+    while server.running < BATTLES:
+        time.sleep(0.1)
+    while len(times) < VOTES:
+        with Voter(app.address) as voter:
+            voter.load()
+            for _ in range(min(10, VOTES - len(times))):
+                began = time.perf_counter()
+                voter.choose("a")
+                times.append(time.perf_counter() - began)
+                voter.wait_out_undo()
+                voter.next()
+    leave.set()
+    others.join()
+    ordered = sorted(times)
+    p50, p95 = (ordered[int(share * len(ordered))] * 1000 for share in (0.5, 0.95))
+    print(f"a vote while {BATTLES} battles run: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {VOTE_TARGET * 1000:.0f})")
+
+
+def closed_tabs(app: AppServer, server: OpenAIServer) -> None:
+    """Close many tabs in mid-stream, and print what still runs after 2 s."""
+    leave = threading.Event()
+    others = threading.Thread(target=lambda: asyncio.run(crowd(app.address, TABS, leave)))
+    others.start()
+    while server.running < TABS:
+        time.sleep(0.1)
+    most = server.running
+    leave.set()
+    others.join()
+    time.sleep(2)
+    print(f"{TABS} tabs closed with {most} generations running: {server.running} run 2 s later (target 0)")
+
+
+def main() -> None:
+    """Start two endpoints and the app, measure, print."""
+    texts = {"fast": TEXT, "slow": TEXT}
+    with tempfile.TemporaryDirectory() as name, OpenAIServer(says(texts), models=("fast",), pace=0.02) as fast:
+        folder = Path(name)
+        with OpenAIServer(says(texts), models=("slow",), pace=0.06, latency=0.3) as slow:
+            path = catalogue(folder, card("Fast", "fast", fast), card("Slow", "slow", slow))
+            app = AppServer(folder / "data", MODELS=path, LIVE_AT_ONCE="200")
+            try:
+                asyncio.run(compare(app.address, [ApiVLM(one) for one in read_catalogue(Path(path), secret).cards]))
+                votes_meanwhile(app, slow)
+                closed_tabs(app, slow)
+            finally:
+                app.stop()
+
+
+if __name__ == "__main__":
+    main()
