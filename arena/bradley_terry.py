@@ -121,9 +121,8 @@ def bradley_terry(
 ) -> Strengths:
     """Fit strengths to a matrix of wins (models x models) by Newton's method.
 
-    `start` are strengths to begin with, such as those before one more vote: near ones save steps. Without them it
-    begins at the log odds of each model's wins. Raises `ConvergenceError` if the fit does not settle, ValueError if a
-    number is out of its range.
+    `start` are strengths to begin with, such as those before one more vote: near ones save steps. Raises
+    `ConvergenceError` if the fit does not settle, ValueError if a number is out of its range.
     """
     wins = np.asarray(wins, np.float64)
     if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or not np.isfinite(wins).all() or (wins < 0).any():
@@ -136,7 +135,7 @@ def bradley_terry(
     played = (wins.sum(0) + wins.sum(1)) > 0
     components = _components(linked if prior else mutual, played)
     same = _together(components)
-    fitted = _newton(wins * same, same, prior, start)
+    fitted = _newton(wins * same, same, prior, np.zeros(len(wins)) if start is None else start)
     numbered = played & ((same.sum(1) > 1) | bool(prior))
     if anchor is not None and not (0 <= anchor.model < len(wins) and numbered[anchor.model]):
         raise ValueError("the anchor is no model that gets a number")
@@ -231,12 +230,12 @@ class _Fitted(NamedTuple):
     residual: float
 
 
-def _newton(wins: Floats, same: np.ndarray, prior: float, start: Floats | None) -> _Fitted:
+def _newton(wins: Floats, same: np.ndarray, prior: float, start: Floats) -> _Fitted:
     """Climb to the maximum; a step that overshoots it by more than it fell short before is halved."""
     games = wins + wins.T
     won = wins.sum(1)
     rounding = 4 * np.finfo(np.float64).eps * max(1.0, won.max(initial=0.0))
-    strengths = np.log((won + 0.5) / (wins.sum(0) + 0.5)) if start is None else start
+    strengths = start
     slope, information = _slope(strengths, won, games, same, prior)
     for steps in range(STEPS):
         residual = float(np.abs(slope).max(initial=0.0))

@@ -46,10 +46,10 @@ VOTER_KEY = Table(
     Column("key", Text, nullable=False, unique=True),
 )
 COPIED = frozenset(
-    "source family model predictions item image answer seat battle undo vote reveal skip wins job budget "
-    "imported_source imported_row imported_voter imported_item imported_vote".split()
+    "source family model predictions item image answer seat battle undo vote reveal skip wins job budget".split()
 )
-"""The tables that are copied. Own uploads and what was said about them are not; nor is a judge's reply."""
+"""The tables that are copied. Not own uploads and what was said about them, nor imported votes, whose files may hold
+network addresses, nor a judge's replies."""
 _COPIES = "copies"
 """Counter of the copies made; a restore goes on from the last one."""
 _CHUNK = 500

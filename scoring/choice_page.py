@@ -31,7 +31,21 @@ class Total(NamedTuple):
 
 def totals_html(totals: Sequence[Total]) -> str:
     """Return the numbers that open a report, side by side, each with its name and interval."""
-    return f'<dl class="totals">{"".join(map(_total, totals))}</dl>'
+    return f'<dl class="totals">{"".join(map(total_html, totals))}</dl>'
+
+
+def total_html(total: Total) -> str:
+    """Return one of the numbers that open a report, with its interval and what it is out of."""
+    line = total.line
+    interval = "" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
+    count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
+    return opening_html(total.name, number(line.mean), (interval, count))
+
+
+def opening_html(name: str, value: str, notes: Sequence[str]) -> str:
+    """Return a number that opens a report, with its name and notes; an empty note is none."""
+    small = "".join(f"<small>{escape(note)}</small>" for note in notes if note)
+    return f"<div><dt>{escape(name)}</dt><dd><b>{value}</b>{small}</dd></div>"
 
 
 def overalls_html(scores: mmt_bench.SplitScores) -> str:
@@ -144,14 +158,6 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 def number(value: float | None) -> str:
     """Return a percentage or mark as tables have it."""
     return "–" if value is None else f"{value:.1f}"
-
-
-def _total(total: Total) -> str:
-    line = total.line
-    interval = "" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
-    count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
-    notes = "".join(f"<small>{note}</small>" for note in (interval, count) if note)
-    return f"<div><dt>{escape(total.name)}</dt><dd><b>{number(line.mean)}</b>{notes}</dd></div>"
 
 
 def _share(times: int, total: int, most: float) -> str:

@@ -6,9 +6,8 @@ from html import escape
 from typing import Literal, get_args
 
 from scoring.choice_audit import ROWS_A_PAGE, pages_of
-from scoring.choice_page import number
+from scoring.choice_page import Total, number, opening_html, total_html
 from scoring.choice_reports import MarksReport
-from scoring.levels import bar_html
 from scoring.results import Grade
 from scoring.vqa_marks import Marks, VQAnswer, VQAReport, normal, published
 
@@ -26,14 +25,12 @@ class MarksFilter:
 
 def marks_totals_html(found: VQAReport) -> str:
     """Return exact match, VQA accuracy and the mean mark, side by side."""
-    exact, soft, marks = found.exact, found.consensus, found.marks
-    parts = [("Exact match", bar_html(exact), f"n {exact.n:,}"), ("VQA accuracy", bar_html(soft), f"n {soft.n:,}")]
-    interval = "" if marks.low is None else f"95% interval {marks.low:.2f} to {marks.high:.2f}; "
+    marks = found.marks
+    interval = "" if marks.low is None else f"95% interval {marks.low:.2f} to {marks.high:.2f}"
     mean = "–" if marks.mean is None else f"{marks.mean:.2f}"
-    parts.append(
-        ("Mean mark, 1 to 5", f"<b>{mean}</b>", f"{interval}{marks.n - marks.unscored:,} of {marks.n:,} marked")
-    )
-    items = "".join(f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>" for name, value, note in parts)
+    notes = (interval, f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
+    shares = (Total("Exact match", found.exact), Total("VQA accuracy", found.consensus))
+    items = "".join(map(total_html, shares)) + opening_html("Mean mark, 1 to 5", mean, notes)
     return f'<dl class="totals">{items}</dl>'
 
 

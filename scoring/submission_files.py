@@ -82,7 +82,7 @@ def read_submission(path: Path, limits: Limits = PAGE, name: str | None = None) 
 
 def is_submission(path: Path, name: str) -> bool:
     """Tell whether a file looks like a submission: a column "<model name> prediction" beside an instruction or item."""
-    first = next(read_records(path, name=name), None)
+    first = next(read_records(path, name=name, members=True), None)
     columns = first.values.keys() if first else ()
     return any(_NAMED.fullmatch(column) for column in columns) and not {"instruction", "item"}.isdisjoint(columns)
 

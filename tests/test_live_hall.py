@@ -1,10 +1,12 @@
 """Live battles through the real app: blindness, bad input, failing models, closed tabs, budgets, own images."""
 
 import asyncio
+import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from statistics import mean
 from typing import NamedTuple
 
 import httpx
@@ -13,13 +15,19 @@ from scipy.stats import ks_2samp
 
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says, table
-from tests.openai_server import Faults, OpenAIServer
+from tests.openai_server import Body, Faults, OpenAIServer
 from tests.test_blindness import told
 from tests.tiny_vlm import build
 
 TEXT = "The picture is red all over and nothing else can be seen in it, which is a pity."
 NAMES = ("Quxolotl-7B", "Vellichor XL", "Sphexish Tiny", "Oblomov (2026)")
-MODELS = {"org/quxolotl": TEXT, "vellichor-latest": f"{TEXT} I like it.", "oblomov_v2": f"Well. {TEXT}"}
+MODELS = ("org/quxolotl", "vellichor-latest", "oblomov_v2")
+
+
+def at_length(body: Body, _: int) -> str:
+    """Say between 8 and 28 words, as many as follows from what is asked and who is asked."""
+    asked = f"{body['model']} {body['messages']}"
+    return " ".join(f"{TEXT} {TEXT}".split()[: 8 + hashlib.sha256(asked.encode()).digest()[0] % 21])
 
 
 class Arena(NamedTuple):
@@ -36,8 +44,8 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
     folder = tmp_path_factory.mktemp("live")
     models = build(folder / "sphexish-weights")
     with (
-        OpenAIServer(says(MODELS), models=tuple(MODELS), pace=0.01) as fast,
-        OpenAIServer(says(MODELS), models=tuple(MODELS), pace=0.05) as slow,
+        OpenAIServer(at_length, models=MODELS, pace=0.01) as fast,
+        OpenAIServer(at_length, models=MODELS, pace=0.05) as slow,
     ):
         local = {"name": NAMES[2], "kind": "local", "folder": str(models), "images": 10, "live": True}
         tables = (
@@ -80,7 +88,7 @@ def growths(messages: list[dict], side: str) -> list[float]:
 
 async def one_battle(visitor: Visitor, number: int) -> tuple[bytes, bytes, dict[str, list[float]]]:
     """Fight a battle; return the bytes before the names, those of the names, and the pauses by model."""
-    token = await visitor.begin("Describe it.", images=1 + number % 2)
+    token = await visitor.begin(f"Describe it, number {number}.", images=1 + number % 2)
     path = f"/live/battles/{token}"
     messages = await visitor.watch(path)
     if messages[-1]["phase"] == "void":
@@ -119,13 +127,13 @@ def test_two_hundred_live_battles_tell_no_model_before_the_choice(arena):
     for before, named, _ in finished:
         assert told(hidden, before) == set()
         assert len(told(set(NAMES), named)) == 2, "the names are shown after the choice, so that this test can fail"
-    slow = [pause for *_, of in finished for pause in of.get(NAMES[1], ())]
-    rest = [pause for *_, of in finished for name, pauses in of.items() if name != NAMES[1] for pause in pauses]
-    against_slow = [of for *_, of in finished if NAMES[1] in of]
-    others = [pause for of in against_slow for name, pauses in of.items() if name != NAMES[1] for pause in pauses]
-    assert len(slow) > 300 < len(others)
+    met = [of for *_, of in finished if NAMES[1] in of and NAMES[2] not in of]
+    slow = [mean(of[NAMES[1]]) for of in met]
+    others = [mean(pauses) for of in met for name, pauses in of.items() if name != NAMES[1]]
+    apart = [mean(pauses) for *_, of in finished if NAMES[1] not in of for pauses in of.values() if pauses]
+    assert len(slow) > 30
     assert ks_2samp(slow, others).pvalue > 0.01
-    assert ks_2samp(slow, rest).pvalue < 0.01, "battles differ in speed, so that this test can fail"
+    assert ks_2samp(slow, apart).pvalue < 0.01, "battles differ in speed, so that this test can fail"
 
 
 def test_sides_are_fair(arena):
