@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
+from arena.records import Price
 from arena.rows import Record, read_records, require_columns
 from arena.strict_json import RowsError
 from scoring.results import Grade
@@ -83,14 +84,6 @@ class Reply:
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
 """The grading of one prediction, without any network: yields what to ask, is sent the reply, returns the grade."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """US dollars for a million tokens."""
-
-    prompt: float
-    completion: float
 
 
 @dataclass(frozen=True)
