@@ -1,5 +1,6 @@
 """Stereoscope: settings to database to tabs to FastAPI with Gradio mounted."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,7 +34,9 @@ from arena.live_store import LiveModelError
 from arena.live_tab import LiveTab
 from arena.live_wing import LiveWing
 from arena.matchmaking import Matchmaker
+from arena.mirror import HubDataset, HubError, Mirror
 from arena.models import CatalogueError
+from arena.outbox import OutboxError
 from arena.pictures import MAX_BYTES, PictureStore
 from arena.polls import Polls
 from arena.rows import PAGE, RowsError
@@ -52,6 +55,8 @@ from scoring.submissions_tab import SubmissionsTab
 from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
+STOPS = (SettingError, DatabaseError, HubError, OutboxError, QuestionsError, RowsError, CatalogueError, LiveModelError)
+"""Errors that end the start with one line."""
 YEAR = 365 * 24 * 3600
 CLOSING_SECONDS = 5
 """How long open pages may hold a server that is to end: each holds a stream of events."""
@@ -71,6 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
     """Build the app on its database; raises DatabaseError if that cannot be opened or has a server already."""
     database = Database(settings.database_url)
     database.become_server()
+    mirror = open_mirror(settings, database)
     scoring = Wing.build(settings, database)
     items = ItemBank(database, settings.image_hosts)
     pictures = PictureStore(settings.pictures_dir)
@@ -82,7 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        async with scoring.running(app), live.running():
+        async with mirroring(mirror), scoring.running(app), live.running():
             yield
 
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=running)
@@ -111,6 +117,26 @@ def create_app(settings: Settings) -> FastAPI:
     uploads = {UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads)
     return app
+
+
+def open_mirror(settings: Settings, database: Database) -> Mirror | None:
+    """Fill an empty database from its copy, if there is to be one. Raises HubError, OutboxError and DatabaseError."""
+    if settings.mirror is None:
+        return None
+    hub = HubDataset(settings.mirror.dataset, settings.mirror.token)
+    mirror = Mirror(database, settings.pictures_dir, hub)
+    mirror.restore()
+    return mirror
+
+
+@asynccontextmanager
+async def mirroring(mirror: Mirror | None) -> AsyncIterator[None]:
+    """Copy while the server runs, and what is left when it ends."""
+    if mirror:
+        await asyncio.to_thread(mirror.start)
+    yield
+    if mirror:
+        await asyncio.to_thread(mirror.stop)
 
 
 def build_page(
@@ -182,7 +208,7 @@ def main() -> int:
     try:
         settings = Settings.from_env()
         app = create_app(settings)
-    except (SettingError, DatabaseError, QuestionsError, RowsError, CatalogueError, LiveModelError) as error:
+    except STOPS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")

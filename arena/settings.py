@@ -20,6 +20,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
 
+_DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 
@@ -64,6 +65,15 @@ class LiveSettings:
 
 
 @dataclass(frozen=True)
+class MirrorSettings:
+    """Where the durable copy lies."""
+
+    dataset: str
+    """Private dataset of the Hub, as owner/name."""
+    token: Secret
+
+
+@dataclass(frozen=True)
 class Settings:
     """What an operator can choose, read once at start."""
 
@@ -90,6 +100,8 @@ class Settings:
     local_models: int
     """Models of this machine that are loaded at one time."""
     live: LiveSettings
+    mirror: MirrorSettings | None
+    """None: nothing is copied."""
     space: bool
     """Whether this is a Hugging Face Space."""
 
@@ -111,6 +123,7 @@ class Settings:
             models=_path(environ, "MODELS"),
             local_models=_whole(environ, "LOCAL_MODELS", 2, 1, 100),
             live=_live(environ),
+            mirror=_mirror(environ),
             space=space,
         )
 
@@ -173,6 +186,17 @@ def _live(environ: Mapping[str, str]) -> LiveSettings:
         total_budget=_dollars(environ, "LIVE_TOTAL_BUDGET", default.total_budget),
         at_once=_whole(environ, "LIVE_AT_ONCE", default.at_once, 1, 10_000),
     )
+
+
+def _mirror(environ: Mapping[str, str]) -> MirrorSettings | None:
+    dataset, token = environ.get("MIRROR", "").strip(), environ.get("HF_TOKEN", "").strip()
+    if not dataset:
+        return None
+    if not _DATASET.fullmatch(dataset):
+        raise SettingError(f"MIRROR is {dataset[:80]!r}; it must be a dataset of the Hub, as in owner/name")
+    if not token:
+        raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
+    return MirrorSettings(dataset, Secret(token))
 
 
 def _dollars(environ: Mapping[str, str], name: str, default: int) -> int:

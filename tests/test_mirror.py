@@ -20,6 +20,7 @@ from arena.records import Secret
 from tests.conftest import drafts, new_postgresql_database
 from tests.hub_server import HubServer
 from tests.test_store import Visitor
+from tests.voter import Voter
 
 OFTEN = timedelta(seconds=0.05)
 MODELS = ("m1", "m2", "m3", "m4", "m5")
@@ -348,3 +349,31 @@ def test_without_a_mirror_nothing_is_noted(database):
         assert connection.execute(select(OUTBOX)).all() == connection.execute(select(MIRROR)).all() == []
         assert connection.execute(select(VOTER)).all()
     assert len(ItemBank(database).bank().items) == 12
+
+
+def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
+    """Two servers, each with a disk of its own and the same dataset, one after the other."""
+    with HubServer() as hub:
+        settings = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
+        first = start_server(**settings)
+        with Voter(first.address) as voter:
+            voter.load()
+            voter.choose("a")
+        first.stop()
+        second = start_server(**settings)
+        back = Database(f"sqlite:///{second.data_dir / 'arena.db'}")
+        before = Database(f"sqlite:///{first.data_dir / 'arena.db'}")
+        assert rows(back)["vote"] == rows(before)["vote"] != []
+        assert rows(back)["item"] == rows(before)["item"] != []
+        for database in (back, before):
+            database.close()
+        second.stop()
+        assert "hf_canary" not in first.log.read_text() + second.log.read_text()
+
+
+def test_a_server_that_cannot_see_its_copy_does_not_start(start_server):
+    with (
+        HubServer(private=False) as hub,
+        pytest.raises(RuntimeError, match="did not start: the dataset ada/votes"),
+    ):
+        start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)

@@ -8,7 +8,7 @@ import pytest
 
 from arena.database import Database
 from arena.records import Secret
-from arena.settings import JudgeSettings, LiveSettings, SettingError, Settings, secret
+from arena.settings import JudgeSettings, LiveSettings, MirrorSettings, SettingError, Settings, secret
 
 SECRET = "hunter2-secret"
 
@@ -64,6 +64,8 @@ def test_every_variable_is_read(tmp_path):
             "LIVE_DAY_BUDGET": "0.5",
             "LIVE_TOTAL_BUDGET": "7",
             "LIVE_AT_ONCE": "4",
+            "MIRROR": "ada/votes",
+            "HF_TOKEN": "hf_1",
         }
     )
     assert settings == Settings(
@@ -90,6 +92,7 @@ def test_every_variable_is_read(tmp_path):
         models=tmp_path,
         local_models=3,
         live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
+        mirror=MirrorSettings("ada/votes", Secret("hf_1")),
         space=True,
     )
 
@@ -129,6 +132,9 @@ def test_settings_are_frozen():
         *(("LIVE_AT_ONCE", value) for value in ("0", "10001", "-1")),
         *((f"LIVE_{name}_BUDGET", value) for name in ("BATTLE", "DAY", "TOTAL") for value in ("$1", "-1", "free")),
         ("MODELS", "/nowhere/models.toml"),
+        *(
+            ("MIRROR", value) for value in ("votes", "a/b/c", "https://hub.example/a/b", "a/b\nc", "ada/votes")
+        ),  # no token
         *(("JUDGE_CONCURRENCY", value) for value in ("0", "257", "many")),
         *(("JUDGE_REQUESTS_PER_MINUTE", value) for value in ("0", "-1", "1.5")),
         *(("JUDGE_JOB_BUDGET", value) for value in ("-1", "five", "$5", "1e3", "0.0000001", "nan", "1,50")),
