@@ -9,7 +9,7 @@ run: .installed-app
 	$(BIN)/python app.py
 
 test: .installed-dev browser
-	$(BIN)/python -m pytest -m "not soak"
+	$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
 
 check: .installed-dev
 	$(BIN)/ruff check .

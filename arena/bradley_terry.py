@@ -18,6 +18,8 @@ from arena.ratings import Codes, EloSettings, Floats, Outcome, Votes
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 STEPS = 100
+LONGEST_STEP = 2.0
+"""How far a step may move a strength, in log odds: beyond, the curve is flat, and where it led says nothing."""
 SETTLED = 1e-10
 """The Newton step, in log odds, under which the fit has converged."""
 
@@ -231,17 +233,22 @@ class _Fitted(NamedTuple):
 
 
 def _newton(wins: Floats, same: np.ndarray, prior: float, start: Floats) -> _Fitted:
-    """Climb to the maximum; a step that overshoots it by more than it fell short before is halved."""
+    """Climb to the maximum; a step that overshoots it by more than it fell short before is halved.
+
+    It ends where the next step would be nothing, or where wins and expected wins differ by what rounding makes of them.
+    """
     games = wins + wins.T
     won = wins.sum(1)
-    rounding = 4 * np.finfo(np.float64).eps * max(1.0, won.max(initial=0.0))
+    rounding = 64 * np.finfo(np.float64).eps * max(1.0, won.max(initial=0.0))
     strengths = start
     slope, information = _slope(strengths, won, games, same, prior)
     for steps in range(STEPS):
         residual = float(np.abs(slope).max(initial=0.0))
         move = slope if residual <= rounding else np.linalg.solve(information, slope)
-        if residual <= rounding or np.abs(move).max() < SETTLED:
+        length = float(np.abs(move).max(initial=0.0))
+        if residual <= rounding or length < SETTLED:
             return _Fitted(strengths, information, steps, residual)
+        move *= min(1.0, LONGEST_STEP / length)
         climb = slope @ move
         for _ in range(STEPS):
             slope, information = _slope(strengths + move, won, games, same, prior)

@@ -212,6 +212,20 @@ def test_whatever_the_votes_the_numbers_are_finite_and_the_fit_is_a_maximum(cell
 
 
 @pytest.mark.parametrize(
+    ("prior", "cells"),
+    [
+        (0.01, [(0, 1, 1653), (0, 3, 1176), (1, 0, 7), (1, 4, 10317), (2, 3, 194078), (4, 2, 3)]),
+        (0.5, [(1, 0, 650), (1, 3, 866351), (1, 4, 6), (2, 0, 811432), (3, 2, 11), (4, 0, 1), (4, 3, 5888)]),
+    ],
+)
+def test_few_upsets_among_very_many_wins_do_not_throw_the_fit_off(prior, cells):
+    """Newton's full steps end at strengths of billions here."""
+    fit = bradley_terry(wins_of(*cells, models=5), prior)
+    assert fit.residual < 1e-6
+    assert np.abs(fit.strengths).max() < 30
+
+
+@pytest.mark.parametrize(
     ("wins", "prior", "anchor", "problem"),
     [
         (np.zeros((2, 3)), 0.5, None, "square"),
