@@ -45,7 +45,7 @@ _COLUMNS = (
     _Column(
         "win-rate",
         "Win vs. reference",
-        "Share of its matches against the human-verified reference that it won, ties left out; n of them.",
+        "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",
     ),
     _Column("mean", "Unscored", "Matches in which the judge gave no verdict in an order; they count nowhere else."),
     _Column("left", "People", "The rating that people's votes give on the same items."),

@@ -12,6 +12,7 @@ import sys
 import time
 import tracemalloc
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,8 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(place):
     with serve(latency=0.2) as server:
         catalogue(place, server, at_once=2)
         command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
-        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background may ignore it
+        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
         end = time.monotonic() + 60
         while server.counts.calls < 5 and time.monotonic() < end:
             time.sleep(0.01)

@@ -139,7 +139,8 @@ def test_textvqa_gets_exact_match(command, data):
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path, count):
-    rows = list(csv.DictReader((data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").open(newline="", encoding="utf-8")))
+    with (data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
     file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:count], list(rows[0]))
     with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
         words = ("vqa", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")

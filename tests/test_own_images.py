@@ -56,7 +56,8 @@ def test_what_is_kept_is_a_checked_picture_and_never_the_file(images, voter):
     assert path is not None
     assert b"my home" in stream.getvalue()
     assert b"my home" not in path.read_bytes()
-    assert Image.open(path).size == (60, 40)
+    with Image.open(path) as picture:
+        assert picture.size == (60, 40)
 
 
 def test_an_animation_gives_its_first_picture_and_says_so(images, voter):
