@@ -118,7 +118,7 @@ class AppServer:
             self.process = subprocess.Popen(
                 [sys.executable, str(ROOT / "app.py")], env=self._environ, cwd=ROOT, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
@@ -127,7 +127,8 @@ class AppServer:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise RuntimeError("the server did not answer within 60 s")
+        self.kill()
+        raise RuntimeError("the server did not answer within 180 s")
 
     def kill(self) -> None:
         """End the process as a power cut would: SIGKILL."""
