@@ -302,17 +302,20 @@ def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)
-def test_an_import_is_among_the_sources_of_the_running_app(page, boards, tmp_path):
+def test_an_import_is_among_the_sources_of_an_open_page(page, boards, tmp_path):
+    """Within five seconds where nothing else keeps the machine busy."""
     write(imported(40, seed=6), tmp_path / "new votes.jsonl")
     environ = {**os.environ, "DATA_DIR": str(boards.data_dir)}
     words = [sys.executable, "-m", "arena", "votes", "import", str(tmp_path / "new votes.jsonl")]
     subprocess.run(words, env=environ, check=True, capture_output=True)
-    page.wait_for_timeout(5000)
-    page.reload()
-    open_boards(page)
-    expect(page.locator("#board caption")).to_be_visible(timeout=20_000)
-    page.get_by_label("Items", exact=True).click()
     option = page.get_by_role("option", name="new votes (imported)", exact=True)
+    for _ in range(10):
+        page.wait_for_timeout(3000)
+        page.get_by_label("Items", exact=True).click()
+        page.wait_for_timeout(300)
+        if option.count():
+            break
+        page.get_by_label("Items", exact=True).blur()  # a list that stays focused keeps what it was opened with
     option.click()
     expect(page.locator("#board caption")).to_contain_text("new votes (imported), single image: 40 votes")
 
