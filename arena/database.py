@@ -6,10 +6,11 @@ writers starve for seconds. PostgreSQL runs with a pool; its rows are locked whe
 
 import hashlib
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -40,6 +41,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
+
+from arena.storage import MOUNTS, StorageError, refuse_network
 
 SCHEMA_VERSION = 2
 METADATA = MetaData()
@@ -109,10 +112,12 @@ def now() -> datetime:
 class Database:
     """Hold the engines of one database and hand out transactions.
 
-    Opening creates the tables of every room that was imported before, and refuses a schema newer than this code's.
+    Opening creates the tables of every room that was imported before, and refuses a schema newer than this code's. An
+    SQLite file of an older schema is first copied to a file beside it, named by that schema's version. `mounts` is the
+    system's table of mounts.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
         self._turn = Lock()
         self._server_lock: FileLock | None = None
         try:
@@ -124,21 +129,27 @@ class Database:
             raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
         try:
             if self.is_sqlite:
-                Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+                refuse_network(self._file, mounts)
+                self._file.parent.mkdir(parents=True, exist_ok=True)
             self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
             try:
                 with self._writer.begin() as connection:
-                    _prepare_schema(connection)
-            except (SQLAlchemyError, DatabaseError):
+                    _prepare_schema(connection, self._file if self.is_sqlite else None)
+            except (SQLAlchemyError, sqlite3.Error, DatabaseError):
                 self.close()
                 raise
-        except (SQLAlchemyError, OSError, ImportError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             raise DatabaseError(f"The database {self.shown} cannot be opened: {_reason(error)}") from error
 
     @property
     def shown(self) -> str:
         """Name the database without its password."""
         return self.url.render_as_string(hide_password=True)
+
+    @property
+    def _file(self) -> Path:
+        """The SQLite file."""
+        return Path(self.url.database or "").absolute()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -255,7 +266,7 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
     return writer, reader
 
 
-def _prepare_schema(connection: Connection) -> None:
+def _prepare_schema(connection: Connection, file: Path | None) -> None:
     """Create what is missing and check the version, under one lock so that two starting servers take turns."""
     take_turn(connection, META)
     found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
@@ -264,10 +275,23 @@ def _prepare_schema(connection: Connection) -> None:
             f"The database has schema version {found}, newer than this program's {SCHEMA_VERSION}. Update the program."
         )
     if found:
+        if file and found < SCHEMA_VERSION:
+            _back_up(file, file.with_name(f"{file.name}.schema-{found}"))
         _upgrade(connection, found)
     METADATA.create_all(connection)
     if found == 0:
         connection.execute(insert(META).values(name="schema", value=SCHEMA_VERSION))
+
+
+def _back_up(file: Path, copy: Path) -> None:
+    """Copy an SQLite file, whole or not at all: the copy gets its name when it is on the disk."""
+    unfinished = copy.with_name(f"{copy.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("VACUUM INTO ?", (str(unfinished),))
+    with unfinished.open("rb+") as written:
+        os.fsync(written.fileno())
+    unfinished.replace(copy)
 
 
 def _upgrade(connection: Connection, found: int) -> None:

@@ -312,16 +312,24 @@ const stereoscopeLive = (() => {
       super("chat", "chat/talks");
       // Their names come when somebody looks: no page of a battle may hold them.
       const seen = new IntersectionObserver((entries) => {
-        if (entries.some((entry) => entry.isIntersecting)) this.models(seen);
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        seen.disconnect();
+        this.try(() => this.listed(), this.form);
       });
       seen.observe(this.root);
     }
-    async models(seen) {
-      if (!byId("chat-model").options.length) {
-        seen.disconnect();
-        const { models } = await ask("chat/models").catch(() => ({ models: [] }));
-        byId("chat-model").replaceChildren(...models.map((name) => new Option(name)));
-      }
+    // Who sends before the list is there waits for it; where it did not come, sending asks for it again.
+    listed() {
+      this.listing ??= this.list().catch((error) => { this.listing = null; throw error; });
+      return this.listing;
+    }
+    async list() {
+      const { models } = await ask("chat/models");
+      byId("chat-model").replaceChildren(...models.map((name) => new Option(name)));
+    }
+    async begin() {
+      await this.listed();
+      await super.begin();
     }
     pane() { return byId("chat-said"); }
     wish() { return { ...this.form.wish(), model: byId("chat-model").value }; }

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from scoring.uploads import fill, read_predictions
 from tests.test_fetching import HOST
 
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
-HASTY = Pace(concurrency=16, timeout=1.0, attempts=8, backoff=0.02)
+HASTY = Pace(concurrency=16, timeout=30.0, attempts=8, backoff=0.02)
 LEASE = timedelta(seconds=3)
 WIDE = Ceilings(10**9, 10**9, 10**9)
 OWNER = "ada"
@@ -130,8 +131,8 @@ def tls(certificate: Path) -> ssl.SSLContext:
 
 
 def judge_until_killed(database_url: str, judge_url: str, key: str) -> None:
-    """Be a server that judges, for ever."""
-    Bench(Database(database_url), judge_url, key).runner.start()
+    """Be a server that judges, for ever, and waits for no hanging call."""
+    Bench(Database(database_url), judge_url, key, replace(HASTY, timeout=1.0)).runner.start()
     threading.Event().wait()
 
 

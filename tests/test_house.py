@@ -30,7 +30,7 @@ FLOORS = (
     ),
     (
         *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
-        *("spec", "named_options", "api_vlm", "local_vlm", "worker"),
+        *("spec", "named_options", "api_vlm", "local_vlm", "worker", "storage"),
     ),
     (
         *(

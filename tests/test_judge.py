@@ -32,7 +32,7 @@ certificate = test_fetching.certificate
 HOST = test_fetching.HOST
 KEY = "sk-planted-Zq7_0123456789"
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
-HASTY = Pace(concurrency=8, timeout=2.0, attempts=4, backoff=0.01)
+HASTY = Pace(concurrency=8, timeout=30.0, attempts=4, backoff=0.01)
 BREAKDOWNS: tuple[Fault, ...] = (*(kind for kind in PASSING if kind not in TEXTS), "drip")
 """Faults that the client itself gets over."""
 T = TypeVar("T")

@@ -1,0 +1,109 @@
+"""Where the data lie and what becomes of them when this machine starts anew: told at the start in one line.
+
+SQLite is refused on network and FUSE file systems: their locks do not hold, and a file in WAL mode is damaged there
+within minutes. A Hugging Face Space has a disk that is wiped at every restart and reaches no other ports than 80, 443 and 8080.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from arena.settings import Settings
+
+MOUNTS = Path("/proc/mounts")
+"""What this system has mounted; other systems than Linux have no such file, and are not asked."""
+SPACE_PORTS = ("443", "8080")
+"""Ports at which a Space reaches a database."""
+_NETWORK = re.compile(
+    r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
+)
+_FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
+"""File systems of containers and of memory."""
+
+StorageMode = Literal["postgresql", "disk", "mirrored", "ephemeral"]
+
+
+class StorageError(RuntimeError):
+    """Say why the data may not lie where the settings want them, and where they may."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file system and where it is mounted."""
+
+    point: Path
+    kind: str
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What becomes of a vote when the machine starts anew, and the line that says so at the start."""
+
+    mode: StorageMode
+    """postgresql; disk: lasts; mirrored: is wiped, and filled again from the copy; ephemeral: is wiped, no copy."""
+    line: str
+
+
+def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
+    """Return where the data lie; raises StorageError where that cannot hold them."""
+    copied = f"copied to {settings.mirror.dataset} within a minute or so" if settings.mirror else ""
+    if not settings.database_url.startswith("sqlite"):
+        return Storage("postgresql", ", ".join(part for part in (_postgresql(settings), copied) if part))
+    file = file_of(settings.database_url)
+    mount = refuse_network(file, mounts)
+    fleeting = mount.kind in _FLEETING or (settings.space and mount.point == Path("/"))
+    if not fleeting:
+        return Storage("disk", ", ".join(part for part in (f"SQLite on a lasting disk, {file}", copied) if part))
+    if copied:
+        return Storage("mirrored", f"SQLite on a disk that is wiped at a restart, {file}, {copied}")
+    lost = "whenever this Space restarts" if settings.space else "when this container or machine starts anew"
+    return Storage(
+        "ephemeral",
+        f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a private "
+        "dataset of the Hub), or DATABASE_URL (PostgreSQL)"
+        + ("" if settings.space else ", or put DATA_DIR on a volume"),
+    )
+
+
+def file_of(url: str) -> Path:
+    """Return the file that an SQLite address names."""
+    return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0])).absolute()
+
+
+def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
+    """Return the mount on which a file lies or will lie; raises StorageError if its locks would not hold."""
+    mount = mount_of(file, mounts)
+    if _NETWORK.fullmatch(mount.kind):
+        raise StorageError(
+            f"{file} lies on {mount.point}, a network or FUSE file system ({mount.kind}), which would damage an SQLite file. "
+            "Set DATA_DIR to a folder of a local disk, or DATABASE_URL to a PostgreSQL server"
+        )
+    return mount
+
+
+def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
+    """Return the last mount on the nearest folder above a file, links followed; of an unknown kind where none is known."""
+    place = file.resolve()
+    best = Mount(Path("/"), "unknown")
+    for line in mounts.read_text("utf-8", "replace").splitlines() if mounts.exists() else ():
+        _, point, kind, *_ = line.split(" ")
+        found = Mount(Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), point)), kind)
+        if place.is_relative_to(found.point) and len(found.point.parts) >= len(best.point.parts):
+            best = found
+    return best
+
+
+def _postgresql(settings: Settings) -> str:
+    """Return what to say of a PostgreSQL server, without its user and password."""
+    address = urlsplit(settings.database_url)
+    asked = parse_qs(address.query)
+    named = re.search(r":(\d+)$", address.netloc)
+    port = asked.get("port", [named[1] if named else "5432"])[-1]
+    if settings.space and port not in SPACE_PORTS:
+        raise StorageError(
+            f"DATABASE_URL names port {port}, and a Space reaches PostgreSQL at port {' or '.join(SPACE_PORTS)} only. "
+            "Use a server or a pooler that listens there, or leave DATABASE_URL unset and set MIRROR"
+        )
+    return f"PostgreSQL at {asked.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"

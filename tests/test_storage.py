@@ -1,0 +1,137 @@
+"""Where the data lie: what is told at the start, and where they may not lie."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arena.database import Database, DatabaseError
+from arena.records import Secret
+from arena.settings import MirrorSettings, Settings
+from arena.storage import StorageError, file_of, mount_of, refuse_network, storage_of
+
+TABLE = """\
+overlay / overlay rw,relatime 0 0
+proc /proc proc rw 0 0
+/dev/sda1 /data ext4 rw 0 0
+tmpfs /data/fast tmpfs rw 0 0
+bucket /data/bucket fuse.hf-mount rw 0 0
+server:/home /mnt/home\\040of\\040all nfs4 rw 0 0
+/dev/sda2 /mnt/home\\040of\\040all/own ext4 rw 0 0
+"""
+COPY = MirrorSettings("ada/votes", Secret("hf_canary"))
+
+
+@pytest.fixture
+def mounts(tmp_path) -> Path:
+    table = tmp_path / "mounts"
+    table.write_text(TABLE)
+    return table
+
+
+def settings(**environ: str) -> Settings:
+    return Settings.from_env(environ)
+
+
+def at(folder: str, **changes) -> Settings:
+    return replace(settings(DATA_DIR=folder), **changes)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "mode", "words"),
+    [
+        (at("/data/votes"), "disk", "SQLite on a lasting disk, /data/votes/arena.db"),
+        (at("/data/votes", space=True), "disk", "lasting disk"),
+        (at("/data/votes", mirror=COPY), "disk", "lasting disk, /data/votes/arena.db, copied to ada/votes"),
+        (at("/data/fast", mirror=COPY), "mirrored", "wiped at a restart, /data/fast/arena.db, copied to ada/votes"),
+        (at("/home/user", space=True, mirror=COPY), "mirrored", "wiped at a restart"),
+        (at("/home/user", space=True), "ephemeral", "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR"),
+        (at("/home/user"), "ephemeral", "ALL VOTES ARE LOST when this container .* or put DATA_DIR on a volume"),
+    ],
+)
+def test_the_line_says_what_becomes_of_a_vote(chosen, mode, words, mounts):
+    import re
+
+    told = storage_of(chosen, mounts)
+    assert told.mode == mode
+    assert re.search(words, told.line) and "\n" not in told.line and "canary" not in told.line
+    assert told.line.startswith("WARNING") == (mode == "ephemeral")
+
+
+def test_a_space_without_a_table_of_mounts_has_no_lasting_disk(tmp_path):
+    assert storage_of(at("/data", space=True), tmp_path / "none").mode == "ephemeral"
+    assert storage_of(at("/data"), tmp_path / "none").mode == "disk"
+
+
+@pytest.mark.parametrize(
+    "kind", "fuse fuse.sshfs fuse.hf-mount nfs nfs4 9p virtiofs cifs smb3 smbfs ceph fuse.glusterfs lustre".split()
+)
+def test_sqlite_refuses_a_network_file_system(kind, mounts):
+    mounts.write_text(f"{TABLE}share /srv {kind} rw 0 0\n")
+    with pytest.raises(
+        StorageError, match=rf"/srv/votes/arena.db lies on /srv, .*\({kind}\).*Set DATA_DIR .* local"
+    ) as no:
+        storage_of(at("/srv/votes"), mounts)
+    assert "\n" not in str(no.value)
+
+
+@pytest.mark.parametrize("kind", "ext4 xfs btrfs zfs apfs overlay tmpfs fuseblk".split())
+def test_sqlite_takes_a_local_file_system(kind, mounts):
+    mounts.write_text(f"{TABLE}disk /srv {kind} rw 0 0\n")
+    assert refuse_network(Path("/srv/arena.db"), mounts).kind == kind
+
+
+def test_postgresql_may_stand_behind_any_disk(mounts):
+    chosen = at("/data/bucket", database_url="postgresql://ada:hunter2@db.example.org/arena")
+    assert storage_of(chosen, mounts).line == "PostgreSQL at db.example.org, port 5432"
+
+
+def test_the_nearest_and_last_mount_counts(mounts):
+    assert mount_of(Path("/data/bucket/x/arena.db"), mounts).kind == "fuse.hf-mount"
+    assert mount_of(Path("/data/bucketful/arena.db"), mounts).kind == "ext4"
+    assert mount_of(Path("/mnt/home of all/arena.db"), mounts).kind == "nfs4"
+    assert mount_of(Path("/mnt/home of all/own/arena.db"), mounts).kind == "ext4"
+    mounts.write_text(f"{TABLE}later /data/bucket ext4 rw 0 0\n")
+    assert mount_of(Path("/data/bucket/arena.db"), mounts).kind == "ext4"
+
+
+def test_a_link_leads_to_the_disk_that_it_names(tmp_path):
+    (tmp_path / "share").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "share")
+    table = tmp_path / "mounts"
+    table.write_text(f"disk / ext4 rw 0 0\nshare {tmp_path.resolve()}/share nfs rw 0 0\n")
+    assert mount_of(tmp_path / "link" / "arena.db", table).kind == "nfs"
+
+
+@pytest.mark.parametrize("port", ["", ":5432", ":80", ":6543"])
+def test_a_space_reaches_no_postgresql_at_other_ports(port):
+    url = f"postgresql://ada:hunter2@db.example.org{port}/arena"
+    with pytest.raises(StorageError, match="at port 443 or 8080 only") as no:
+        storage_of(settings(DATABASE_URL=url, SPACE_ID="ada/arena"))
+    assert "hunter2" not in str(no.value) and "\n" not in str(no.value)
+    assert storage_of(settings(DATABASE_URL=url)).mode == "postgresql"
+
+
+@pytest.mark.parametrize("where", ["db.example.org:443/arena", "db.example.org:8080/arena", "/arena?host=db&port=443"])
+def test_a_space_reaches_postgresql_at_the_ports_that_are_open(where):
+    told = storage_of(
+        replace(settings(DATABASE_URL=f"postgresql://ada:hunter2@{where}", SPACE_ID="ada/a"), mirror=COPY)
+    )
+    assert told.mode == "postgresql"
+    assert "hunter2" not in told.line and "ada:" not in told.line and "copied to ada/votes" in told.line
+
+
+@pytest.mark.parametrize("name", ["arena", "100% of it", "what?"])
+def test_the_file_is_the_one_that_the_database_opens(tmp_path, name):
+    url = settings(DATA_DIR=str(tmp_path / name)).database_url
+    Database(url).close()
+    assert file_of(url).is_file() and file_of(url).parent == tmp_path / name
+
+
+def test_every_program_refuses_to_open_the_file(tmp_path):
+    table = tmp_path / "mounts"
+    table.write_text(f"share {tmp_path.resolve()} virtiofs rw 0 0\n")
+    with pytest.raises(DatabaseError, match="cannot be opened: .*virtiofs"):
+        Database(f"sqlite:///{tmp_path / 'new' / 'arena.db'}", table)
+    assert not (tmp_path / "new").exists()
