@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pgserver
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlalchemy import create_engine, text
 
 from arena.database import Database
@@ -176,6 +176,7 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, or the one that CHROMIUM names; closed with the file, since it keeps an event loop running."""
+    expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         opened = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)

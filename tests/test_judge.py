@@ -134,7 +134,7 @@ def test_a_lasting_fault_ends_after_the_last_attempt(kind):
     start = time.monotonic()
     with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts; the last: "):
         with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3))
-    assert server.counts.calls == 4 and time.monotonic() - start < 5.0
+    assert server.counts.calls == 4 and time.monotonic() - start < 20.0
 
 
 def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():

@@ -12,16 +12,18 @@ from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
 from arena.ballots import VOTE, WINS
-from arena.boards import FLOOR, ORDERS, SEED, SETTLED, Board, BoardKey, Standing
+from arena.board_choice import BoardChoiceError
+from arena.boards import SETTLED, Board, BoardKey, Standing
 from arena.bradley_terry import Status, bradley_terry, win_matrix
 from arena.clusters import pair_clusters
 from arena.database import META, Database, now
 from arena.elo_draws import elo_orders
 from arena.exchange.files import read
+from arena.findings import FLOOR, ORDERS, SEED
 from arena.intake import Intake
 from arena.intervals import intervals, ranks, wilson
 from arena.items import ItemBank
-from arena.leaderboard import BoardChoiceError, Leaderboard
+from arena.leaderboard import Leaderboard
 from arena.ratings import Votes, coded, decided
 from arena.records import REFERENCE, Battle
 from arena.resampling import bootstrap
@@ -488,13 +490,13 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
 
 
 def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll):
-    board = Leaderboard(poll.database, every=0.5)
+    board = Leaderboard(poll.database, every=3.0)
     key = BoardKey(1, False, None, date(2020, 1, 1))
     poll.vote("m1", "m2")
     assert board.board(key).votes == 1
     poll.vote("m1", "m2")
     assert board.board(key).votes == 1
-    time.sleep(0.6)
+    time.sleep(3.1)
     assert board.board(key).votes == 2
     board.close()
 

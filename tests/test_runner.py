@@ -107,16 +107,16 @@ def _other(server: OpenAIServer, number: int) -> tuple:
 
 
 def test_a_cancelled_job_stops_and_goes_on_where_it_was(database):
-    with OpenAIServer(latency=0.1) as server:
+    with OpenAIServer(latency=0.3) as server:
         bench = Bench(database, server.address, pace=replace(HASTY, concurrency=4))
         job = bench.begun()
         with running(bench):
             wait_for(lambda: server.counts.calls > 10)
             bench.jobs.cancel(OWNER, job.link)
             bench.runner.wake()
-            time.sleep(1.5)
+            time.sleep(2.5)
             calls = server.counts.calls
-            time.sleep(0.5)
+            time.sleep(1)
             assert server.counts.calls == calls < CALLS
             assert state(bench, job.link) == "cancelled"
             bench.runner.begin(OWNER, job.link, None)
@@ -126,7 +126,7 @@ def test_a_cancelled_job_stops_and_goes_on_where_it_was(database):
 
 @ON_SQLITE
 def test_a_deleted_job_stops(database):
-    with OpenAIServer(latency=0.1) as server:
+    with OpenAIServer(latency=0.3) as server:
         bench = Bench(database, server.address, pace=replace(HASTY, concurrency=4))
         job = bench.begun()
         with running(bench):
