@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from arena.store import UNDO_SECONDS
+
 SHOTS = os.environ.get("SHOTS")
 """A folder for screenshots to look at; none are taken without it."""
 
@@ -49,7 +51,7 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     expect(page.locator("#status")).to_contain_text("You chose A")
     assert names(page) == [], "no name before the choice is final"
     shoot(page, "chosen")
-    expect(page.locator(".answer .model")).to_have_count(2, timeout=8_000)
+    expect(page.locator(".answer .model")).to_have_count(2)
     expect(page.locator(".chosen")).to_have_count(1)
     expect(page.locator("#counter")).to_have_text("Your votes: 1")
     shown = names(page)
@@ -98,14 +100,20 @@ def test_undo_gives_the_choice_back_once(page, server):
 
 
 def test_the_names_can_be_had_at_once(page, server):
+    """The best of three, so that a busy machine does not decide; by themselves they come after `UNDO_SECONDS`."""
     open_battle(page, server.address)
-    first = token(page)
-    page.click("#choose-b")
-    page.click("#reveal")
-    expect(page.locator(".answer .model")).to_have_count(2, timeout=2_000)
-    page.click("#next")
-    expect(page.locator("#choose-a")).to_be_visible()
-    assert token(page) != first
+    times = []
+    for _ in range(3):
+        first = token(page)
+        page.click("#choose-b")
+        started = time.monotonic()
+        page.click("#reveal")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        times.append(time.monotonic() - started)
+        page.click("#next")
+        expect(page.locator("#choose-a")).to_be_visible()
+        assert token(page) != first
+    assert min(times) < UNDO_SECONDS - 1, times
 
 
 def test_skip_asks_for_a_reason_and_goes_on(page, server):
@@ -292,5 +300,5 @@ def test_two_tabs_on_one_battle_leave_one_vote(page, server):
     second.click("#choose-a")
     expect(second.locator("#status")).to_contain_text("You chose A")
     expect(second.locator("#problem")).to_have_text("")
-    expect(second.locator(".answer .model")).to_have_count(2, timeout=8_000)
+    expect(second.locator(".answer .model")).to_have_count(2)
     expect(second.locator("#counter")).to_have_text("Your votes: 1")

@@ -112,7 +112,7 @@ def test_a_file_is_scored_and_its_report_read(visitor, scoring):
     for name in ("rec", "ocr", "know", "gen", "spat", "math", "total"):
         assert visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
-    expect(visitor.locator("#capability-plot")).to_contain_text("not comparable", timeout=15_000)
+    expect(visitor.locator("#capability-plot")).to_contain_text("not comparable")
     expect(visitor.locator("#audit > div .audit > li")).to_have_count(16)
     shot(visitor, "report")
 
@@ -120,7 +120,7 @@ def test_a_file_is_scored_and_its_report_read(visitor, scoring):
 def test_the_audit_is_filtered(visitor, scoring):
     visitor.goto(f"{scoring.address}/{judged(visitor)}")
     rows = visitor.locator(".audit > li")
-    expect(rows).to_have_count(16, timeout=15_000)
+    expect(rows).to_have_count(16)
     visitor.get_by_label("Capability").click()
     visitor.get_by_role("option", name="math").click()
     expect(rows).not_to_have_count(16)
@@ -133,7 +133,7 @@ def test_the_audit_is_filtered(visitor, scoring):
 def test_every_download_is_whole(visitor, scoring):
     visitor.goto(f"{scoring.address}/{judged(visitor)}")
     links = visitor.locator(".files a")
-    expect(links).to_have_count(5, timeout=15_000)
+    expect(links).to_have_count(5)
     for link in links.all():
         with visitor.expect_download() as download:
             link.click()
@@ -189,7 +189,7 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
         expect(visitor.locator("#scoring-problem")).to_contain_text("We do not know 'unknown-judge'")
         visitor.get_by_label("Try out").check()
         visitor.locator("#check").click()
-    expect(visitor.locator("#scoring-problem")).to_contain_text(told, timeout=15_000)
+    expect(visitor.locator("#scoring-problem")).to_contain_text(told)
     shot(visitor, "own-key")
     assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
     assert "sk-own" not in scoring.log.read_text("utf-8")
@@ -205,7 +205,7 @@ def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
     visitor.locator("#confirm").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.mine a').first.get_attribute('href')}")
-    expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16", timeout=15_000)
+    expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16")
 
 
 def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
@@ -218,7 +218,7 @@ def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("mm_vet_sample_predictions")
     visitor.goto(f"{scoring.address}/{href}")
-    expect(visitor.locator("#report-head")).to_contain_text("no such report", timeout=15_000)
+    expect(visitor.locator("#report-head")).to_contain_text("no such report")
 
 
 def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
@@ -299,9 +299,9 @@ def mmbench_rows() -> list[dict[str, str]]:
 def read_letters(page: Page, path: Path) -> str:
     """Upload a multiple-choice file, have rules read it, and return the report's link."""
     upload(page, path)
-    expect(page.locator("#check")).to_contain_text("free", timeout=15_000)
+    expect(page.locator("#check")).to_contain_text("free")
     page.locator("#check").click()
-    expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem, timeout=30_000)
+    expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem)
     return page.locator(".progress a.open").get_attribute("href")
 
 
@@ -312,14 +312,14 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     expect(visitor.locator("#found")).to_contain_text("12 questions with rotated passes")
     shot(visitor, "letters")
     visitor.get_by_role("button", name="Have a judge read 1 undecided answer:").click()
-    expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer", timeout=15_000)
+    expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer")
     visitor.locator("#confirm").click()
-    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1", timeout=30_000)
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1")
     judged_href = visitor.locator(".progress a.open").get_attribute("href")
     assert judged_href != href
     for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
         visitor.goto(f"{scoring.address}/{link}")
-        expect(visitor.locator("#report-head")).to_contain_text(told, timeout=15_000)
+        expect(visitor.locator("#report-head")).to_contain_text(told)
     visitor.locator("#choice-show input").click()
     visitor.get_by_role("option", name="read by the judge").click()
     expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
@@ -331,7 +331,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
     visitor.goto(f"{scoring.address}/{href}")
     shown = visitor.locator("#levels tbody tr:visible")
-    expect(shown).to_have_count(1 + 2 + 4, timeout=15_000)
+    expect(shown).to_have_count(1 + 2 + 4)
     group = visitor.locator("#levels button", has_text="Coarse perception")
     group.focus()
     visitor.keyboard.press("Enter")
@@ -341,7 +341,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     expect(shown).to_have_count(1 + 2 + 4 + 6)
     visitor.locator("#levels button", has_text="Perception").first.click()
     expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
-    expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2", timeout=15_000)
+    expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2")
     shot(visitor, "choices")
     marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
     assert marks.all_inner_texts() == ["cat"]
@@ -371,14 +371,14 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
     path = write_csv(tmp_path / "gap.csv", rows)
     upload(visitor, path)
-    expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3", timeout=15_000)
+    expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3")
     expect(visitor.locator("#scoring-problem")).to_contain_text("This keeps the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shot(visitor, "incomplete")
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
-    expect(visitor.locator(".warning").first).to_contain_text("vanilla only", timeout=15_000)
+    expect(visitor.locator(".warning").first).to_contain_text("vanilla only")
     expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
 
 
@@ -387,7 +387,7 @@ def test_a_file_that_cannot_be_scored_says_so_row_by_row(wide, tmp_path):
     rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
     upload(wide, write_csv(tmp_path / "broken.csv", rows))
     told = wide.locator("#scoring-problem")
-    expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'", timeout=15_000)
+    expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'")
     expect(told).to_contain_text("stands there 2 times")
     expect(wide.locator("#check")).to_be_disabled()
 
@@ -401,7 +401,7 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     visitor.get_by_role("tab", name="Score outputs").click()
     first = read_letters(visitor, write_csv(tmp_path / "better.csv", mmbench_rows()))
     visitor.goto(f"{scoring.address}/{first}")
-    visitor.get_by_label("Link of its report").fill("not a link", timeout=15_000)
+    visitor.get_by_label("Link of its report").fill("not a link")
     visitor.get_by_role("button", name="Compare").click()
     expect(visitor.locator("#comparison")).to_contain_text("no report of multiple choice")
     visitor.get_by_label("Link of its report").fill(f"{scoring.address}/{second}")
@@ -424,9 +424,9 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
     visitor.get_by_role("button", name="Have a judge give 3 marks").click()
     expect(visitor.locator("#confirm")).to_be_visible(timeout=15_000)
     visitor.locator("#confirm").click()
-    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks", timeout=30_000)
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks")
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
-    expect(visitor.locator(".totals")).to_contain_text("4.00", timeout=15_000)
+    expect(visitor.locator(".totals")).to_contain_text("4.00")
     visitor.locator("#marks-show input").click()
     visitor.get_by_role("option", name="marked, no exact match").click()
     expect(visitor.locator("#marks-audit .audit > li")).to_have_count(1)
