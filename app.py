@@ -1,24 +1,26 @@
-"""Stereoscope: settings to database to tabs to FastAPI with Gradio mounted."""
+"""Stereoscope: settings to database to rooms to tabs to FastAPI with Gradio mounted."""
 
 import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads its switches when it is imported
 
 # isort: split
 import gradio as gr
-import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
 
+from arena import health, leaderboard_routes, login, operators
 from arena.battle_page import HEAD, TOP, Terms
 from arena.battle_tab import BattleTab
 from arena.campaigns import Campaigns
 from arena.chat_tab import ChatTab
+from arena.counting import Census
 from arena.database import Database, DatabaseError
 from arena.guard import Guard
 from arena.importers import Importer
@@ -26,8 +28,8 @@ from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
 from arena.leaderboard_page import BOARD_HEAD
-from arena.leaderboard_routes import routes as board_routes
 from arena.leaderboard_tab import LeaderboardTab
+from arena.limits import Limits
 from arena.live_page import LIVE_HEAD
 from arena.live_routes import IMAGES
 from arena.live_store import LiveModelError
@@ -36,18 +38,28 @@ from arena.live_wing import LiveWing
 from arena.matchmaking import Matchmaker
 from arena.mirror import HubDataset, HubError, Mirror
 from arena.models import CatalogueError
+from arena.operator_page import OPERATOR_HEAD
+from arena.operator_tab import OperatorTab
+from arena.operator_wing import OperatorWing
+from arena.operators import Operators
 from arena.outbox import OutboxError
 from arena.pictures import MAX_BYTES, PictureStore
 from arena.polls import Polls
 from arena.rows import PAGE, RowsError
+from arena.serving import serve
+from arena.stateless import keep_no_sessions
+from arena.storage import StorageError, storage_of
 from arena.store import Store
+from arena.vote_limits import Networks
+from arena.voters import Voters
+from scoring import agreement_routes, automatic_routes
+from scoring import routes as scoring_routes
+from scoring.agreement_desk import AgreementDesk
 from scoring.agreement_tab import AgreementTab
-from scoring.automatic_routes import routes as automatic_routes
 from scoring.concordance import Concordances
 from scoring.questions import QuestionsError
 from scoring.report_tab import TAB as REPORT
 from scoring.report_tab import ReportTab
-from scoring.routes import UPLOADS, routes
 from scoring.scoring_page import UPLOAD
 from scoring.scoring_tab import ScoringTab
 from scoring.submissions import PeoplesBoards
@@ -55,11 +67,14 @@ from scoring.submissions_tab import SubmissionsTab
 from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
-STOPS = (SettingError, DatabaseError, HubError, OutboxError, QuestionsError, RowsError, CatalogueError, LiveModelError)
+STOPS = (
+    *(SettingError, StorageError, DatabaseError, HubError, OutboxError),
+    *(QuestionsError, RowsError, CatalogueError, LiveModelError),
+)
 """Errors that end the start with one line."""
+STYLES = [ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css", ROOT / "scoring" / "agreement.css"]
+SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + OPERATOR_HEAD + UPLOAD
 YEAR = 365 * 24 * 3600
-CLOSING_SECONDS = 5
-"""How long open pages may hold a server that is to end: each holds a stream of events."""
 
 
 class Page(gr.Blocks):
@@ -72,39 +87,90 @@ class Page(gr.Blocks):
         super().validate_inputs(block_fn, inputs)
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Build the app on its database; raises DatabaseError if that cannot be opened or has a server already."""
-    database = Database(settings.database_url)
-    database.become_server()
-    mirror = open_mirror(settings, database)
-    scoring = Wing.build(settings, database)
-    items = ItemBank(database, settings.image_hosts)
-    pictures = PictureStore(settings.pictures_dir)
-    if settings.demo_bank != "off":
-        Importer(Intake(database), items, pictures).demo()
-    terms = Terms.read()
-    leaderboard = Leaderboard(database)
-    live = LiveWing.build(settings, database, items, pictures, terms.version)
+@dataclass(frozen=True)
+class Rooms:
+    """What the page and the routes are made of."""
+
+    settings: Settings
+    database: Database
+    mirror: Mirror | None
+    items: ItemBank
+    pictures: PictureStore
+    terms: Terms
+    voters: Voters
+    leaderboard: Leaderboard
+    scoring: Wing
+    agreement: AgreementDesk
+    live: LiveWing
+    operating: OperatorWing
+
+    @classmethod
+    def build(cls, settings: Settings) -> "Rooms":
+        """Open the database, fill an empty one, and build the rooms on it. Raises one of STOPS."""
+        database = Database(settings.database_url)
+        database.become_server()
+        mirror = open_mirror(settings, database)
+        scoring = Wing.build(settings, database)
+        items = ItemBank(database, settings.image_hosts)
+        pictures = PictureStore(settings.pictures_dir)
+        if settings.demo_bank != "off":
+            Importer(Intake(database), items, pictures).demo()
+        terms, voters = Terms.read(), Voters(database)
+        live = LiveWing.build(settings, database, items, pictures, terms.version)
+        operators = Operators(settings.operators, voters, by_link=not settings.space)
+        queues = {"Live answers": lambda: live.rooms.hall.waiting, "Scoring jobs": scoring.jobs.waiting}
+        return cls(
+            settings=settings,
+            database=database,
+            mirror=mirror,
+            items=items,
+            pictures=pictures,
+            terms=terms,
+            voters=voters,
+            leaderboard=Leaderboard(database, settings.counts),
+            scoring=scoring,
+            agreement=AgreementDesk(Concordances(Polls(database), scoring.submissions.book), scoring.inbox),
+            live=live,
+            operating=OperatorWing.build(settings, database, operators, mirror, queues),
+        )
 
     @asynccontextmanager
-    async def running(app: FastAPI) -> AsyncIterator[None]:
-        async with mirroring(mirror), scoring.running(app), live.running():
+    async def running(self, app: FastAPI) -> AsyncIterator[None]:
+        """Do what is done beside the requests while the server runs, and end it in order."""
+        async with mirroring(self.mirror), self.scoring.running(app), self.live.running():
             yield
 
-    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=running)
-    add_routes(app, pictures, terms)
-    app.include_router(routes(scoring.inbox, scoring.jobs))
-    app.include_router(board_routes(leaderboard))
-    app.include_router(automatic_routes(scoring.submissions))
-    for router in live.routers():
+    def routers(self) -> tuple[APIRouter, ...]:
+        """Return the routes beside the page's own."""
+        settings = self.settings
+        return (
+            page_routes(self.pictures, self.terms),
+            health.routes(health.Health(self.database, settings.data_dir)),
+            login.routes(self.voters, Census(self.database, settings.counts), settings.oauth),
+            operators.routes(self.operating.operators),
+            *self.operating.routers(),
+            *self.live.routers(),
+            leaderboard_routes.routes(self.leaderboard),
+            automatic_routes.routes(self.scoring.submissions),
+            agreement_routes.routes(self.agreement),
+            scoring_routes.routes(self.scoring.inbox, self.scoring.jobs),
+        )
+
+
+def create_app(rooms: Rooms) -> FastAPI:
+    """Build the app of these rooms: the routes, the page, and the guard around both."""
+    settings = rooms.settings
+    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=rooms.running)
+    for router in rooms.routers():
         app.include_router(router)
+    page = build_page(rooms)
     gr.mount_gradio_app(
         app,
-        build_page(settings, database, items, leaderboard, terms, scoring, live),
+        page,
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
-        css_paths=[ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css", ROOT / "scoring" / "agreement.css"],
-        head=HEAD + LIVE_HEAD + BOARD_HEAD + UPLOAD,
+        css_paths=STYLES,
+        head=SCRIPTS,
         show_error=False,
         run_history=False,
         enable_monitoring=False,
@@ -112,10 +178,13 @@ def create_app(settings: Settings) -> FastAPI:
         pwa=False,
         mcp_server=False,
         footer_links=[],
+        max_file_size="1mb",
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
-    uploads = {UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
-    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads)
+    keep_no_sessions(app, page)
+    uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
+    limits = Limits(settings.trusted_hops)
+    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads, limits=limits)
     return app
 
 
@@ -139,44 +208,36 @@ async def mirroring(mirror: Mirror | None) -> AsyncIterator[None]:
         await asyncio.to_thread(mirror.stop)
 
 
-def build_page(
-    settings: Settings,
-    database: Database,
-    items: ItemBank,
-    leaderboard: Leaderboard,
-    terms: Terms,
-    scoring: Wing,
-    live: LiveWing,
-) -> gr.Blocks:
+def build_page(rooms: Rooms) -> gr.Blocks:
     """Build the tabs."""
-    store = Store(database)
-    campaigns = Campaigns(database, settings.voters_per_pair)
-    matchmaker = Matchmaker(store, items, campaigns, settings.demo_bank)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(TOP, padding=False)
         with gr.Tabs() as tabs:
             with gr.Tab("Battle"):
-                battle = BattleTab(store, items, matchmaker, campaigns, terms.version)
+                battle = battle_tab(rooms)
             with gr.Tab("Your images"):
-                LiveTab(len(live.models))
+                LiveTab(len(rooms.live.models))
             with gr.Tab("Chat"):
-                ChatTab(len(live.models))
+                ChatTab(len(rooms.live.models))
             with gr.Tab("Leaderboard") as board_tab:
-                board = LeaderboardTab(leaderboard)
+                board = LeaderboardTab(rooms.leaderboard)
             with gr.Tab("Judges' boards") as automatic_tab:
-                automatic = SubmissionsTab(scoring.submissions, PeoplesBoards(leaderboard, database))
+                automatic = SubmissionsTab(rooms.scoring.submissions, PeoplesBoards(rooms.leaderboard, rooms.database))
             with gr.Tab("Judges and people") as agreement_tab:
-                agreement = AgreementTab(Concordances(Polls(database), scoring.submissions.book))
+                agreement = AgreementTab(rooms.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(scoring.desk)
+                scored = ScoringTab(rooms.scoring.desk)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
-                report = ReportTab(scoring.jobs)
+                report = ReportTab(rooms.scoring.jobs)
+            with gr.Tab("Operators", visible=False) as operator_tab:
+                operating = OperatorTab(rooms.operating.watch, rooms.operating.desk, rooms.operating.operators)
         battle.listen(page)
         board.listen(board_tab)
         automatic.listen(automatic_tab)
         agreement.listen(agreement_tab)
         scored.listen(scoring_tab)
         report.listen(page, tabs, report_tab)
+        operating.listen(page, operator_tab)
     page.queue(api_open=False, max_size=64)
     page.max_threads = 80
     page.state_session_capacity = 2000
@@ -184,42 +245,58 @@ def build_page(
     return page
 
 
-def add_routes(app: FastAPI, pictures: PictureStore, terms: Terms) -> None:
-    """Serve the pictures by their hash, the terms, and a health check."""
+def battle_tab(rooms: Rooms) -> BattleTab:
+    """Build the tab of the item bank's battles."""
+    settings = rooms.settings
+    store = Store(rooms.database, settings.vote_limits)
+    campaigns = Campaigns(rooms.database, settings.voters_per_pair)
+    matchmaker = Matchmaker(store, rooms.items, campaigns, settings.demo_bank, settings.vote_limits)
+    networks, mirror = Networks(settings.trusted_hops), rooms.mirror
+    return BattleTab(
+        store,
+        rooms.items,
+        matchmaker,
+        campaigns,
+        rooms.terms.version,
+        networks,
+        lambda: mirror.seen if mirror else None,
+    )
 
-    @app.get("/pictures/{name}")
+
+def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
+    """Return the routes of the pictures, by their hash, and of the terms."""
+    router = APIRouter()
+
+    @router.get("/pictures/{name}")
     def picture(name: str) -> Response:
         path = pictures.path(name)
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(path, headers={"cache-control": f"public, max-age={YEAR}, immutable"})
 
-    @app.get("/terms")
+    @router.get("/terms")
     def terms_page() -> HTMLResponse:
         return HTMLResponse(terms.page)
 
-    @app.get("/healthz")
-    def health() -> PlainTextResponse:
-        return PlainTextResponse("ok")
+    return router
 
 
 def main() -> int:
     """Start the server; return 2 with one clear line if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
-        app = create_app(settings)
+        storage = storage_of(settings)
+        rooms = Rooms.build(settings)
+        app = create_app(rooms)
     except STOPS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
-    sys.stderr.write(f"Stereoscope is at http://{settings.host}:{settings.port} (data in {settings.data_dir})\n")
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        access_log=False,
-        log_level="warning",
-        timeout_graceful_shutdown=CLOSING_SECONDS,
-    )
+    address = f"http://{settings.host}:{settings.port}"
+    sys.stderr.write(f"Stereoscope is at {address} ({storage.line})\n")
+    link = rooms.operating.operators.link(address)
+    if link:
+        sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
+    serve(app, settings)
     return 0
 
 

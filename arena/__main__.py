@@ -1,4 +1,4 @@
-"""The arena's command line: `python -m arena items|models|campaign|rate|votes ...`."""
+"""The arena's command line: `python -m arena items|models|campaign|answer|rate|votes|export|forget|deploy ...`."""
 
 import argparse
 import gc
@@ -22,6 +22,9 @@ ROOMS = {
     "answer": Room("let a model of the catalogue answer the items", "arena.answer_commands"),
     "rate": Room("a board, plots and their parameters from a file of votes", "arena.rating_commands"),
     "votes": Room("votes from and to the formats that people hold", "arena.rating_commands"),
+    "export": Room("this arena's votes for the public: Parquet, JSONL and a data card", "arena.operator_commands"),
+    "forget": Room("delete a visitor's data on request", "arena.operator_commands"),
+    "deploy": Room("this folder as a Hugging Face Space", "arena.deploy"),
 }
 
 

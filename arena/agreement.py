@@ -196,7 +196,11 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
 def reproductions(choices: Mapping[Contest, Choices], measures: Iterable[Measure]) -> tuple[Reproduction, ...]:
     """Return how often each measure reproduces the majorities, best first; those that say nothing come last."""
     decided = {contest: chosen for contest, chosen in choices.items() if chosen.majority != "tie"}
-    found = [_reproduction(decided, measure) for measure in measures]
+    return ranked(_reproduction(decided, measure) for measure in measures)
+
+
+def ranked(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
+    """Return measures' reproductions, best first; those of measures that say nothing come last."""
     return tuple(sorted(found, key=lambda one: (one.overall.n == 0, -(one.overall.value or 0), one.measure)))
 
 

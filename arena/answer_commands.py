@@ -10,6 +10,7 @@ from arena.asking import AnswerFile, AnswerFileError, Task, TaskError, Unfinishe
 from arena.database import Database, DatabaseError
 from arena.intake import Intake, IntakeError
 from arena.items import ItemBank
+from arena.matchmaking import in_draw
 from arena.models import CatalogueError, Models, read_catalogue
 from arena.pictures import PictureStore
 from arena.records import Item, Turn
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     database = Database(settings.database_url)
     bank, intake, pictures = ItemBank(database), Intake(database), PictureStore(settings.pictures_dir)
     answered = bank.answered_by(card.name)
-    items = [item for item in bank.bank().items.values() if item.id not in answered]
+    items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
     ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
     kept = settings.data_dir / "answers" / f"{re.sub(r'[^0-9A-Za-z.-]+', '-', card.name)}.jsonl"
     intake.add_answers(card.name, "", {})  # says where the name is another model's, before anything is asked

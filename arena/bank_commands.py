@@ -45,6 +45,11 @@ class Commands:
         """Bring in a folder of items."""
         return self._summary(self._importer.folder(arguments.folder, arguments.name or arguments.folder.resolve().name))
 
+    def items_checks(self, arguments: argparse.Namespace) -> Iterator[str]:
+        """Bring in a folder of check items."""
+        name = arguments.name or arguments.folder.resolve().name
+        return self._summary(self._importer.folder(arguments.folder, name, "check"))
+
     def items_answers(self, arguments: argparse.Namespace) -> Iterator[str]:
         """Bring in one model's predictions file."""
         report = self._importer.answers(arguments.file, arguments.model)
@@ -132,6 +137,10 @@ def add_items(group: argparse.ArgumentParser) -> None:
     folder.add_argument("folder", type=Path)
     folder.add_argument("--name", help="name of the source; the folder's name if left out")
     folder.set_defaults(command=Commands.items_folder)
+    checks = items.add_parser("checks", help="a folder of attention tests, each with a right and an unrelated answer")
+    checks.add_argument("folder", type=Path)
+    checks.add_argument("--name", help="name of the source; the folder's name if left out")
+    checks.set_defaults(command=Commands.items_checks)
     answers = items.add_parser("answers", help="one model's predictions file")
     answers.add_argument("file", type=Path)
     answers.add_argument("--model", help='the model, where no column is named "<model name> prediction"')

@@ -23,7 +23,7 @@ SWITCHES = (
 )
 HEAD = f"{SWITCHES}<script>{(Path(__file__).parent / 'keys.js').read_text('utf-8')}</script>"
 TOP = (
-    '<header class="top"><h1>Stereoscope</h1><p>Two models, one image, your choice.</p></header>'
+    '<header class="top"><h1>Stereoscope</h1><p>Two models, one image, your choice.</p><who-am-i></who-am-i></header>'
     '<p class="terms">By voting you agree that your choice is stored and published under CC BY 4.0, without your name. '
     '<a href="terms" target="_blank">What is stored and published</a></p>'
 )
@@ -46,15 +46,18 @@ class Terms:
     def read(cls) -> "Terms":
         """Read `terms.md`; its version is the beginning of its sha256."""
         text = (Path(__file__).parent / "terms.md").read_text("utf-8")
-        style = (
-            "body{font:1rem/1.6 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
-            ":root{color-scheme:light dark}"
-        )
-        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Terms</title><style>{style}</style>'
-        view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        return cls(
-            hashlib.sha256(text.encode()).hexdigest()[:12], f"{head}{view}<body>{answer_html(text)}</body></html>"
-        )
+        return cls(hashlib.sha256(text.encode()).hexdigest()[:12], document("Terms", text))
+
+
+def document(title: str, text: str) -> str:
+    """Return a page of its own for a text in Markdown."""
+    style = (
+        "body{font:1rem/1.6 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
+        ":root{color-scheme:light dark}"
+    )
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{style}</style>'
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    return f"{head}{view}<body>{answer_html(text)}</body></html>"
 
 
 def picture_url(image: Image, thumbnail: bool = False) -> str:

@@ -24,13 +24,16 @@ from arena.battle_page import (
     title_html,
 )
 from arena.campaigns import CampaignError, Campaigns, Seat
-from arena.database import DatabaseError
+from arena.copy_line import copy_line
+from arena.database import DatabaseError, now
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.items import ItemBank
 from arena.matchmaking import Matchmaker, NoBattle, Wish
+from arena.mirror import CopyState
 from arena.records import SIDES, Battle, Phase, Side, SkipReason
 from arena.store import Ballot, ChoiceError, Store, UnknownBattleError
+from arena.vote_limits import DIRECT, LimitError, Networks
 
 ANY_FAMILY = "Any family"
 NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
@@ -87,13 +90,25 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
 class BattleTab:
     """Components of the battle tab as attributes, its handlers as methods."""
 
-    def __init__(self, store: Store, items: ItemBank, matchmaker: Matchmaker, campaigns: Campaigns, terms: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        items: ItemBank,
+        matchmaker: Matchmaker,
+        campaigns: Campaigns,
+        terms: str,
+        networks: Networks = DIRECT,
+        copy: Callable[[], CopyState | None] = lambda: None,
+    ) -> None:
+        """Build; `copy` tells at once how the copy of the votes stands."""
         self._store = store
         self._box = BallotBox(store)
         self._items = items
         self._matchmaker = matchmaker
         self._campaigns = campaigns
         self._terms = terms
+        self._networks = networks
+        self._copy = copy
         self._build()
 
     def _build(self) -> None:
@@ -117,6 +132,7 @@ class BattleTab:
                     self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
         with gr.Column(elem_id="dock"):
             self.status = gr.HTML(status_html(None), elem_id="status", padding=False)
+            self.saved = gr.HTML(elem_id="saved", padding=False)
             self.problem = gr.HTML(elem_id="problem", padding=False)
             with gr.Row(elem_id="controls"):
                 self.choose: dict[Side, gr.Button] = {
@@ -138,15 +154,15 @@ class BattleTab:
         """Bind the handlers; none goes through the queue, so that a vote never waits behind other events."""
         names = [*self.titles.values(), self.counter]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
-        screen += [self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
+        screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
         settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         # A choice takes and gives plain text: Gradio's work on components would cost more than the vote.
         choice = {**settings, "preprocess": False, "postprocess": False}
         page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **settings)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
-            chosen = self.choose[side].click(handler, self.token, [self.status, self.problem], **choice)
+            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **choice)
             chosen.then(None, js="() => stereoscope.focus('status')")
-        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.problem], **choice)
+        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **choice)
         self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **choice)
         following = self.next.click(self.on_next, [self.query, self.family], screen, **settings)
         following.then(None, js="() => stereoscope.focusNew()")
@@ -210,13 +226,13 @@ class BattleTab:
             battle = await self._box.vote(Ballot(voter, str(token), side, self._terms))
         except TOLD as error:
             return {self.problem: problem_html(str(error))}
-        return {self.status: status_html(battle), self.problem: ""}
+        return {self.status: status_html(battle), self.saved: copy_line(self._copy(), now()), self.problem: ""}
 
     @told
     def on_undo(self, token: object, request: gr.Request) -> Updates:
         """Take the choice back."""
         battle = self._store.undo(self._voter(request), str(token))
-        return {self.token: battle.token, self.status: status_html(battle)}
+        return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
     @told
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
@@ -260,7 +276,10 @@ class BattleTab:
             return self._message("This link does not work", str(error))
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
             return self._complete(seat)
-        battle = self._matchmaker.next_battle(voter, Wish() if seat else wish, seat)
+        try:
+            battle = self._matchmaker.next_battle(voter, Wish() if seat else wish, seat, self._networks.of(request))
+        except LimitError as error:
+            return self._message("Enough for now", str(error))
         if isinstance(battle, NoBattle):
             return self._message("Nothing to compare", battle.value)
         if battle.phase is Phase.VOTED:
@@ -280,6 +299,7 @@ class BattleTab:
             self.sides["b"]: side_html(texts[1]),
             self.bank: '<span class="demo">demo bank</span>' if self._matchmaker.is_demo() else "",
             self.status: status_html(battle),
+            self.saved: "",
             self.counter: self._counted(voter, battle),
             **self.on_keep(),
             **(self._named(battle, voter) if battle.phase is Phase.REVEALED else unnamed),
@@ -297,7 +317,7 @@ class BattleTab:
 
     def _message(self, title: str, text: str, link: str = "") -> Updates:
         updates = {self.item: message_html(title, text, link), self.answers: gr.update(visible=False)}
-        return {**updates, self.token: "", self.status: status_html(None)}
+        return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
 
     def _complete(self, seat: Seat) -> Updates:
         text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"

@@ -1,4 +1,4 @@
-"""What must be said over a board about its votes from elsewhere, as HTML."""
+"""What must be said over a board about its votes from elsewhere, and about those that it leaves out, as HTML."""
 
 from html import escape
 
@@ -11,6 +11,39 @@ def elsewhere_notes(board: Board) -> tuple[str, ...]:
     if told is None:
         return ()
     return (_origin(board, told), *_ties(told), *_gaps(told))
+
+
+def own_notes(board: Board) -> tuple[str, ...]:
+    """Return sentences on which of this arena's votes a board counts, and which stand outside it."""
+    return (*_live(board), *_flagged(board), *_uncounted(board))
+
+
+def _live(board: Board) -> tuple[str, ...]:
+    if board.key.kind != "live":
+        return ()
+    out = board.left_out
+    what = "on images that visitors brought" if board.key.source else "on items of the bank"
+    reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
+    reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
+    outside = (f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}.",) if reasons else ()
+    return f"Two models answered live, {what}.", *outside
+
+
+def _flagged(board: Board) -> tuple[str, ...]:
+    out = board.left_out
+    if not out.voters:
+        return ()
+    who = "1 flagged voter" if out.voters == 1 else f"{out.voters:,} flagged voters"
+    cast = "1 vote" if out.flagged == 1 else f"{out.flagged:,} votes"
+    if board.key.unflagged:
+        return (f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored.",)
+    return (f"With {who} ({cast}), whom the board that counts leaves out.",)
+
+
+def _uncounted(board: Board) -> tuple[str, ...]:
+    if not board.left_out.uncounted:
+        return ()
+    return (f"{_votes(board.left_out.uncounted)} stored and not counted: this arena counts only those of some voters.",)
 
 
 def _origin(board: Board, told: Elsewhere) -> str:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from arena.boards import FLOOR, Board, Standing
+from arena.boards import Board, Standing
 from arena.bradley_terry import win_chances
 from arena.breakdowns import FamilyRatings
+from arena.findings import FLOOR
 from arena.leaderboard import Leaderboard
 from arena.plots import (
     Bar,

@@ -1,6 +1,7 @@
 """The votes behind a board, summed up by the database: for boards of some days and for what is found out at leisure.
 
-Votes of this arena and votes from elsewhere are brought to the same columns. Of a tie, side A stands as the winner.
+Votes on stored answers, on live ones and from elsewhere are brought to the same columns. Of a tie, side A stands as the
+winner.
 """
 
 from collections.abc import Iterable
@@ -27,12 +28,18 @@ from sqlalchemy import (
 )
 
 from arena.ballots import BATTLE, VOTE, counted_votes
-from arena.boards import BoardKey, Counts, Crowd, Elsewhere, Tuples
+from arena.boards import BoardKey, Counts, Elsewhere, LeftOut
 from arena.breakdowns import History, history
+from arena.counting import counting
 from arena.database import EPOCH
+from arena.findings import Crowd, Tuples
+from arena.flagging import flagged_voters
 from arena.imported_votes import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items import ITEM
+from arena.live_ballots import LIVE_VOTE
+from arena.live_board import live_ballots, live_outside
 from arena.ratings import Outcome
+from arena.settings import CountSettings
 from arena.tally import summed_counts
 
 _DAY = 24 * 3600 * 1_000_000
@@ -78,17 +85,31 @@ def elsewhere_of(connection: Connection, key: BoardKey) -> Elsewhere | None:
     return Elsewhere(sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals)
 
 
-def counts_of_days(connection: Connection, key: BoardKey) -> Counts:
-    """Count the votes of a board of some days."""
-    votes = _ballots(connection, key)
-    pair = (votes.c.winner, votes.c.loser, votes.c.tied)
-    rows = connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair))
-    return summed_counts(_table(rows, 5))
+def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
+    """Count the votes of a board one by one: the tally does not tell days apart, nor voters."""
+    return _counts(connection, _ballots(connection, key, who))
 
 
-def tuples_of(connection: Connection, key: BoardKey) -> Tuples:
+def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
+    """Count the votes of flagged voters that a board would have."""
+    return _counts(connection, _of_flagged(key, who).subquery("votes"))
+
+
+def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> LeftOut:
+    """Return which of this arena's stored votes stand outside a board; of flagged voters those too that it counts."""
+    if key.kind == "imported":
+        return LeftOut()
+    votes = _of_flagged(key, who).subquery("votes")
+    voters, flagged = connection.execute(select(func.count(votes.c.voter.distinct()), func.count(votes.c.winner))).one()
+    others = select(func.count()).select_from(_own_ballots(key).where(~_counts_by(key, who)).subquery())
+    uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
+    outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
+    return LeftOut(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
+
+
+def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
     """Sum the votes of a board up by item and pair."""
-    votes = _ballots(connection, key)
+    votes = _ballots(connection, key, who)
     columns = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
     table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 6)
     codes, place = np.unique(table[:, 2:4], return_inverse=True)
@@ -97,18 +118,18 @@ def tuples_of(connection: Connection, key: BoardKey) -> Tuples:
     return Tuples(tuple(codes.tolist()), table[:, 0], table[:, 1], place[:, 0], place[:, 1], outcome, table[:, 5])
 
 
-def crowd_of(connection: Connection, key: BoardKey) -> Crowd:
+def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd:
     """Count who voted on a board, and on how many items, as far as the votes tell."""
-    votes = _ballots(connection, key)
+    votes = _ballots(connection, key, who)
     each = select(func.count().label("n")).where(votes.c.voter.is_not(None)).group_by(votes.c.voter).subquery()
     voters, busiest = connection.execute(select(func.count(), func.max(each.c.n)).select_from(each)).one()
     items = select(func.count(case((votes.c.known, votes.c.item)).distinct()))
     return Crowd(int(voters), int(busiest or 0), int(connection.execute(items).scalar_one()))
 
 
-def history_of(connection: Connection, key: BoardKey) -> History:
+def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
     """Return how the ratings of a board moved from day to day, by the votes that tell when they were cast."""
-    votes = _ballots(connection, key)
+    votes = _ballots(connection, key, who)
     day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
     dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
     columns = (dated.c.day, dated.c.winner, dated.c.loser, dated.c.tied)
@@ -123,21 +144,46 @@ def history_of(connection: Connection, key: BoardKey) -> History:
     return history([(EPOCH + timedelta(days=one)).date() for one in days.tolist()], codes.tolist(), wins)
 
 
+def _counts(connection: Connection, votes: FromClause) -> Counts:
+    pair = (votes.c.winner, votes.c.loser, votes.c.tied)
+    rows = connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair))
+    return summed_counts(_table(rows, 5))
+
+
 def _table(rows: Iterable[Row], columns: int) -> Table:
     return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
 
 
 # The votes of a board, each with its item, family, winner, loser, whether they tied, who was on the left, voter, time.
-def _ballots(connection: Connection, key: BoardKey) -> FromClause:
+def _ballots(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
     """Return the votes that count on a board: this arena's and, where some were told to, those from elsewhere."""
     if key.kind == "imported":
         return _imported_ballots(key).subquery("votes")
-    told = connection.scalar(select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0)))
-    parts = [_bank_ballots(key), *([_imported_ballots(key)] if told else [])]
-    return (union_all(*parts) if told else parts[0]).subquery("votes")
+    own = _own_ballots(key).where(_counts_by(key, who))
+    if key.unflagged and connection.scalar(select(flagged_voters().exists())):
+        own = own.where(_voter(key).not_in(flagged_voters()))
+    told = select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0))
+    if key.kind == "bank" and connection.scalar(told):
+        return union_all(own, _imported_ballots(key)).subquery("votes")
+    return own.subquery("votes")
 
 
-def _bank_ballots(key: BoardKey) -> Select:
+def _of_flagged(key: BoardKey, who: CountSettings) -> Select:
+    return _own_ballots(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters()))
+
+
+def _counts_by(key: BoardKey, who: CountSettings) -> ColumnElement[bool]:
+    return counting(who, _voter(key), (LIVE_VOTE if key.kind == "live" else VOTE).c.voted_at)
+
+
+def _voter(key: BoardKey) -> ColumnElement[int]:
+    return LIVE_VOTE.c.voter_id if key.kind == "live" else VOTE.c.voter_id
+
+
+def _own_ballots(key: BoardKey) -> Select:
+    """Return a SELECT over a board's votes that were cast here, flagged voters' too."""
+    if key.kind == "live":
+        return _narrowed(live_ballots(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
     query = counted_votes(
         BATTLE.c.item_id.label("item"),
         literal(True).label("known"),

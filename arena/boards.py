@@ -1,7 +1,6 @@
 """Boards: win counts in, a line for each model out, with how far each number can be trusted.
 
-A rating is Bradley-Terry's with the stated prior. What takes longer than a request may (intervals, ranks over draws,
-Elo over orders) is a `Findings`, made beside the requests from the votes by (item, pair) tuple and joined to newer
+A rating is Bradley-Terry's with the stated prior. What takes longer than a request may is a `Findings`, joined to newer
 counts.
 """
 
@@ -15,32 +14,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
-from arena.clusters import PairClusters, pair_clusters
-from arena.elo_draws import EloOrders, elo_orders
-from arena.fragility import fragility
-from arena.intervals import LEVEL, Bounds, cluster_intervals, ranks, wilson
-from arena.ratings import Codes, Floats, Votes
-from arena.resampling import bootstrap
+from arena.findings import FLOOR, Findings
+from arena.intervals import LEVEL, Bounds, ranks, wilson
+from arena.ratings import Floats
 
-FLOOR = 10
-"""Votes under which a model gets no numbers but its counts."""
 SETTLED = 30
 """Votes under which a model's numbers are provisional."""
 WIDE = 200.0
 """Rating points to either side beyond which an interval makes a model's numbers provisional (odds of three to one)."""
-ROUNDS = 1000
-"""Draws of the bootstrap for the intervals of ranks."""
-ORDERS = 100
-"""Orders of the votes for Elo's median."""
-GROWTH = 0.01
-"""Share by which the votes have grown before Elo is drawn anew: its orders cost most, and move least."""
-SEED = 0
 REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Standard errors from a rating to the bounds of its interval."""
 
 Trust = Literal["settled", "provisional", "too few votes"]
-VoteKind = Literal["bank", "imported"]
-"""Whether votes are this arena's on the items of its bank, or came from elsewhere."""
+VoteKind = Literal["bank", "live", "imported"]
+"""Whether votes are on the bank's items and their stored answers, on live answers, or came from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +41,8 @@ class BoardKey:
     since: date | None = None
     until: date | None = None
     kind: VoteKind = "bank"
+    unflagged: bool = True
+    """Whether flagged voters are left out, as on the board that counts."""
 
     @property
     def dated(self) -> bool:
@@ -92,41 +81,6 @@ class Counts:
         return self.wins if self.ties is None else self.wins - self.ties / 2
 
 
-@dataclass(frozen=True, eq=False)
-class Tuples:
-    """The votes of a board summed up by what was judged: a row says how a pair came out n times on an item."""
-
-    codes: tuple[int, ...]
-    item: Codes
-    family: Codes
-    winner: Codes
-    """Places in `codes`, as are those of `loser`."""
-    loser: Codes
-    outcome: Codes
-    """`Outcome.A` where the winner won, `Outcome.TIE` where neither did."""
-    n: Codes
-
-    def one_by_one(self) -> Votes:
-        """Return every vote by itself."""
-        winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
-        return Votes(winner, loser, outcome, len(self.codes))
-
-    def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
-        """Return the (item, pair) tuples of these rows."""
-        columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
-        votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
-        return pair_clusters(votes, "tuple")
-
-
-class Crowd(NamedTuple):
-    """Who voted on what."""
-
-    voters: int
-    busiest: int
-    """Votes of the voter with most."""
-    items: int
-
-
 class Elsewhere(NamedTuple):
     """What should be known of a board's votes from elsewhere."""
 
@@ -149,31 +103,6 @@ class Elsewhere(NamedTuple):
     no_time: int
     no_images: int
     """Those that do not tell how many images were shown."""
-
-
-class Overturn(NamedTuple):
-    """The fewest votes found whose removal changes the first place, and whose it is, by code."""
-
-    leader: int
-    rival: int
-    votes: int
-
-
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """What was found out beside the requests about the votes of a board, by place in `codes`."""
-
-    codes: tuple[int, ...]
-    votes: int
-    clusters: int
-    errors: Floats
-    """Standard errors of the ratings, clustered by (item, pair) tuple."""
-    ranks: Bounds
-    elo: EloOrders
-    elo_votes: int
-    crowd: Crowd
-    overturn: Overturn | None
-    tuples: Tuples
 
 
 class Share(NamedTuple):
@@ -224,6 +153,24 @@ class Standing:
     """How many of its battles nobody won."""
 
 
+class LeftOut(NamedTuple):
+    """Which of this arena's stored votes stand outside a board."""
+
+    voters: int = 0
+    """Flagged voters, who are left out of the board that counts; a board with them tells of them too."""
+    flagged: int = 0
+    """Their votes."""
+    uncounted: int = 0
+    """Votes of those whose votes do not count, by the operator's rule."""
+    stopped: int = 0
+    """Live votes on answers that were stopped."""
+    named: int = 0
+    """Live votes where an answer told which model gave it."""
+
+
+NONE_LEFT_OUT = LeftOut()
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """One board: groups of models that may be compared, the largest first, the best of each first."""
@@ -236,6 +183,7 @@ class Board:
     counts: Counts
     fit: Strengths
     elsewhere: Elsewhere | None = None
+    left_out: LeftOut = NONE_LEFT_OUT
 
     @property
     def standings(self) -> tuple[Standing, ...]:
@@ -256,6 +204,7 @@ def board(
     entrants: Mapping[int, Entrant],
     findings: Findings | None,
     elsewhere: Elsewhere | None = None,
+    left_out: LeftOut = NONE_LEFT_OUT,
     before: Board | None = None,
 ) -> Board:
     """Return the board of these counts, with as much about its models as has been found out.
@@ -277,6 +226,7 @@ def board(
         counts=counts,
         fit=fit,
         elsewhere=elsewhere,
+        left_out=left_out,
     )
 
 
@@ -370,31 +320,3 @@ class _Found:
 
 def _span(value: float, low: float, high: float) -> Span:
     return Span(value, None if isnan(low) else low, None if isnan(high) else high)
-
-
-def find_out(tuples: Tuples, crowd: Crowd, before: Findings | None) -> Findings:
-    """Work out what takes longer than a request may; Elo of the findings before is kept while the votes hardly grow."""
-    clusters = tuples.clusters()
-    fit = bradley_terry(clusters.win_matrix())
-    found = cluster_intervals(fit, clusters)
-    votes = int(tuples.n.sum())
-    keeps = before is not None and before.codes == tuples.codes and abs(votes - before.elo_votes) < GROWTH * votes
-    return Findings(
-        codes=tuples.codes,
-        votes=votes,
-        clusters=found.clusters,
-        errors=found.errors,
-        ranks=bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds(),
-        elo=before.elo if before and keeps else elo_orders(tuples.one_by_one(), ORDERS, SEED),
-        elo_votes=before.elo_votes if before and keeps else votes,
-        crowd=crowd,
-        overturn=_overturn(fit, tuples.codes),
-        tuples=tuples,
-    )
-
-
-def _overturn(fit: Strengths, codes: Sequence[int]) -> Overturn | None:
-    """Return what it takes to change the first place among the models that are shown with a rating."""
-    shown = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR)
-    found = fragility(bradley_terry(fit.wins[np.ix_(shown, shown)]))
-    return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)

@@ -6,8 +6,9 @@ from datetime import date
 
 import numpy as np
 
-from arena.boards import FLOOR, REACH, Tuples
+from arena.boards import REACH
 from arena.bradley_terry import Strengths, bradley_terry
+from arena.findings import FLOOR, Tuples
 from arena.intervals import cluster_intervals
 from arena.ratings import Codes, Floats
 

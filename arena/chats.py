@@ -121,7 +121,7 @@ class Chats:
 
     async def _ask(self, talk: Talk, text: str) -> None:
         question = checked_text(text)
-        self._line.check_room()
+        await self._line.check_room()
         if talk.asked is not None:
             raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
         if len(talk.said) >= MOST_QUESTIONS:

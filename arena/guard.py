@@ -1,34 +1,49 @@
 """The guard: an ASGI layer around the whole app.
 
-It gives each visitor the voter cookie, refuses posts from foreign origins and oversized bodies, closes Gradio's routes
-that we do not use, and sets the security headers. Gradio's own settings are no protection: anyone can call any event.
+It gives each visitor the voter cookie, refuses posts from foreign origins, oversized bodies and floods, closes all of
+Gradio's routes but those that our page calls, and sets the security headers. Gradio's own settings are no protection:
+anyone can call any event.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
+from arena.limits import Caller, Limits
 
 MOST_BODY = 1_000_000
 """Bytes that a request may send, where no route takes more."""
 
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Routes that are asked all day by whoever keeps the server running; they are not counted."""
+
+_GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
+_CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
+"""What our page calls of Gradio: its events, none of which is queued, and after a broken line whether we are back."""
 _CLOSED = re.compile(
-    r"/(gradio_api/)?(upload|upload_progress|process_recording|component_server|deep_link|runs|run-history|pwa_icon"
-    r"|monitoring|(undo-)?vibe-[\w-]+|dev/reload|manifest\.json)\b.*|/(gradio_api/)?(file=https?:|proxy=).*",
+    r"/(openapi\.json|svelte|pwa_icon|manifest\.json|monitoring|file|proxy|queue|upload|runs|run-history)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
+"""Routes of Gradio beside its API that our page does not call."""
+
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
+_BUILT = frozenset({"/", "/config", "/config/"})
+"""What Gradio builds anew for everybody who asks."""
 
 
 class Guard:
     """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
 
-    `uploads` are paths that take larger bodies, in bytes.
+    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often.
     """
 
     def __init__(
@@ -37,24 +52,44 @@ class Guard:
         image_hosts: Sequence[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
+        limits: Limits | None = None,
     ) -> None:
         self._app = app
         self._https = https
         self._uploads = uploads
+        self._limits = limits or Limits()
         self._headers = _security_headers(image_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})  # nothing here speaks it
             return
         headers = Headers(scope=scope)
         send = self._guarded(send, self._fresh_cookie(scope, headers))
+        caller = self._caller(scope, headers)
         most = self._uploads.get(scope["path"], MOST_BODY)
-        refusal = _refusal(scope, headers, most)
+        refusal = self._flooded(scope, caller) or _refusal(scope, headers, most)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
+        self._limits.enter(caller)
+        try:
+            async with self._limits.turn(caller) if self._is_work(scope) else nullcontext():
+                await self._within(most, scope, receive, send)
+        finally:
+            self._limits.leave(caller)
+
+    def _is_work(self, scope: Scope) -> bool:
+        """Tell whether a request keeps us busy, and neither waits for its sender nor is a stream of events."""
+        path = scope["path"]
+        return path in _BUILT or (scope["method"] not in _READS and path not in self._uploads)
+
+    async def _within(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the app answer, unless the body turns out to be larger than is taken."""
         counted = _Counted(receive, most)
         begun = False
 
@@ -67,6 +102,21 @@ class Guard:
         await self._app(scope, counted, send_unless_too_large)
         if counted.over and not begun:
             await _too_large(most)(scope, receive, send)
+
+    def _caller(self, scope: Scope, headers: Headers) -> Caller:
+        peer = scope.get("client")
+        return self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
+
+    def _flooded(self, scope: Scope, caller: Caller) -> PlainTextResponse | None:
+        """Return what a caller is told who asks for too much."""
+        if scope["path"] in PROBES:
+            return None
+        wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]))
+        if not wait:
+            return None
+        seconds = str(math.ceil(wait))
+        text = f"Too many requests from you or your network. Please come again in {seconds} s."
+        return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
         """Return a send that sets our headers, and leaves out those that would let other sites read."""
@@ -122,20 +172,21 @@ def _too_large(most: int) -> PlainTextResponse:
 
 
 def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
-    if _CLOSED.fullmatch(scope["path"]):
+    path = scope["path"]
+    if _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path)):
         return PlainTextResponse("This route is closed.", status_code=403)
-    if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not _same_origin(headers):
+    if scope["method"] not in _READS and not _same_origin(headers):
         return PlainTextResponse("Requests from other sites are refused.", status_code=403)
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > most:
+    if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
         return _too_large(most)
     return None
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Tell whether a request comes from our own page, or from no page at all (a program sends no Origin)."""
-    origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    """Tell whether a request comes from our own page, or from no page at all (a program names none)."""
+    page = headers.get("origin", headers.get("referer"))
+    return page is None or page.partition("://")[2].partition("/")[0] == headers.get("host")
 
 
 def _security_headers(image_hosts: Sequence[str]) -> dict[str, str]:

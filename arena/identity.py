@@ -6,7 +6,8 @@ import secrets
 
 COOKIE = "stereoscope_voter"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
-_YEAR = 365 * 24 * 3600
+YEAR = 365 * 24 * 3600
+"""Seconds."""
 
 
 def new_cookie() -> str:
@@ -24,7 +25,13 @@ def cookie_hash(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()
 
 
-def cookie_header(value: str, https: bool) -> str:
+def cookie_in(line: str, name: str = COOKIE) -> str | None:
+    """Return our cookie of a name in a Cookie header; anything else of that name is none."""
+    sent = re.findall(rf"(?:^|;)\s*{name}=([^;\s]*)", line)
+    return next((value for value in sent if is_cookie(value)), None)
+
+
+def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR) -> str:
     """Return the Set-Cookie line: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
     where = "Secure; SameSite=None; Partitioned" if https else "SameSite=Lax"
-    return f"{COOKIE}={value}; Max-Age={_YEAR}; Path=/; HttpOnly; {where}"
+    return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {where}"

@@ -15,7 +15,7 @@ from arena.fetching import FetchError, fetch_all
 from arena.intake import Changes, ImageDraft, Intake, ItemDraft
 from arena.items import ItemBank, KeptPicture, KnownItem
 from arena.pictures import PictureError, PictureStore, read_picture
-from arena.records import DATASET_ANSWER, REFERENCE, SourceKind, folded, item_key
+from arena.records import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind, folded, item_key
 from arena.rows import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 
 DEMO_FOLDER = Path(__file__).parent / "demo"
@@ -65,6 +65,9 @@ class Importer:
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
         drafts = [self._folder_draft(record, file, kept) for record in self.progress(records, "items")]
+        if kind == "check":
+            for record, draft in zip(records, drafts, strict=True):
+                _check_answers(draft, record, file)
         return ImportReport(self.intake.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
@@ -299,6 +302,13 @@ def _answers(record: Record, file: Path) -> dict[str, str]:
     if not (isinstance(answers, dict) and named and all(name.strip() for name in answers)):
         raise RowsError("expected an object of answers by model name", file.name, record.row, "answers")
     return {name: str(text) for name, text in answers.items()}
+
+
+def _check_answers(draft: ItemDraft, record: Record, file: Path) -> None:
+    """Refuse a check item without its two answers, or with others beside them."""
+    if set(draft.answers) != {RIGHT, UNRELATED} or not all(text.strip() for text in draft.answers.values()):
+        expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
+        raise RowsError(f"is no check item: {expected}", file.name, record.row, "answers")
 
 
 def _with_pictures(draft: ItemDraft, pictures: Mapping[str, KeptPicture]) -> ItemDraft:

@@ -100,6 +100,13 @@ Index(
     postgresql_where=ANSWER.c.withdrawn_at.is_(None),
 )
 Index("answer_of_predictions", ANSWER.c.predictions_id)
+HIDDEN_ITEM = Table(
+    "hidden_item",
+    METADATA,
+    Column("item_id", ForeignKey("item.id"), primary_key=True),
+    Column("hidden_at", Moment, nullable=False),
+)
+"""What operators took out of the draw; its votes stay."""
 
 BANK_VERSION = "bank"
 """Counter that every change of the bank bumps, so that running servers see it."""
@@ -211,12 +218,13 @@ class ItemBank:
             return {row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)}
 
     def known_items(self) -> list[KnownItem]:
-        """Return every item, shown or waiting, as a predictions file may name it."""
+        """Return every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
         names: dict[int, list[str]] = {}
         with self._database.read() as connection:
             for row in connection.execute(select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)):
                 names.setdefault(row.item_id, []).append(row.name)
-            rows = connection.execute(select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction).order_by(ITEM.c.id)).all()
+            items = select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction).join(SOURCE).where(SOURCE.c.kind != "check")
+            rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
 
     def models(self) -> list[KnownModel]:
@@ -266,7 +274,8 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
     for row in connection.execute(query):
         contestants.setdefault(row.item_id, []).append(Contestant(row.model_id, row.id))
     items = {}
-    rows = connection.execute(select(ITEM).order_by(ITEM.c.id)).all()
+    hidden = select(HIDDEN_ITEM.c.item_id)
+    rows = connection.execute(select(ITEM).where(ITEM.c.id.not_in(hidden)).order_by(ITEM.c.id)).all()
     for row in rows:
         shown = tuple(images[row.id])
         if all(can_show(image, hosts) for image in shown):

@@ -10,10 +10,9 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from datetime import date
 from threading import Lock
 from typing import NamedTuple
 
@@ -21,83 +20,76 @@ import numpy as np
 from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce
 
 from arena.ballots import WINS
-from arena.board_votes import Table, counts_of_days, crowd_of, elsewhere_of, history_of, imported_counts, tuples_of
-from arena.boards import (
-    Board,
-    BoardKey,
-    Counts,
-    Elsewhere,
-    Entrant,
-    Findings,
-    VoteKind,
-    board,
-    find_out,
+from arena.board_choice import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
+from arena.board_votes import (
+    Table,
+    counts_of,
+    crowd_of,
+    elsewhere_of,
+    flagged_counts,
+    history_of,
+    imported_counts,
+    left_out_of,
+    tuples_of,
 )
+from arena.boards import NONE_LEFT_OUT, Board, BoardKey, Counts, Elsewhere, Entrant, LeftOut, VoteKind, board
 from arena.breakdowns import FamilyRatings, History, family_ratings
-from arena.database import Database, counter
+from arena.database import META, Database
+from arena.findings import Findings, find_out
+from arena.flagging import FLAGS_VERSION, Flagging
 from arena.imported_votes import imported_sources
-from arena.items import BANK_VERSION, FAMILY, MODEL, sources_of
+from arena.items import BANK_VERSION, FAMILY, MODEL
+from arena.live_board import LIVE_CHANGED, LIVE_TOTAL
 from arena.records import REFERENCE
-from arena.tally import Tally, added_counts, summed_counts
+from arena.settings import CountSettings
+from arena.shelf import Shelf
+from arena.tally import Tally, added_counts, less_counts, summed_counts
 
 EVERY_SECONDS = 60.0
 """How often at most a board's intervals, its history, and the counts of some days are made anew."""
 LATE_SECONDS = 10
 """How much later than its time of change a row may be committed, where several transactions write (PostgreSQL)."""
 KEPT_BOARDS = 64
+EVERYONE = CountSettings()
 WAITING = 8
 """Boards whose findings may wait for their turn; others ask again."""
 
 _CHANGED_AT = type_coerce(WINS.c.changed_at, BigInteger)
+_MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
 _CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n, _CHANGED_AT).where(
-    WINS.c.source_id == bindparam("source"), WINS.c.multi == bindparam("multi"), bindparam("since") <= _CHANGED_AT
+    _MINE, bindparam("since") <= _CHANGED_AT
 )
+_TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
+_VERSIONS = select(META.c.name, META.c.value).where((META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION))
 
 log = logging.getLogger(__name__)
 
 
-class BoardChoiceError(ValueError):
-    """Say what is wrong with the board that was asked for."""
-
-
-class BoardSource(NamedTuple):
-    """A source of votes that has boards, by the name that people choose it by."""
-
-    label: str
-    kind: VoteKind
-    code: int
-
-
-@dataclass(frozen=True)
-class BoardChoice:
-    """A board that somebody chose, with the names that it goes by and what else there is."""
-
-    key: BoardKey
-    source: str
-    family: str | None
-    sources: tuple[str, ...]
-    families: tuple[str, ...]
-    """Those with votes on this source and kind of images."""
-
-
 class Leaderboard:
-    """Compute and keep boards; `every` is how many seconds lie at least between two findings about a board."""
+    """Compute and keep boards of the votes of those who count.
 
-    def __init__(self, database: Database, every: float = EVERY_SECONDS) -> None:
+    `every` is how many seconds lie at least between two findings about a board.
+    """
+
+    def __init__(self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS) -> None:
         self._database = database
+        self._who = who
         self._every = every
         self._lock = Lock()
         """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
         other way round."""
-        self._tallies: dict[tuple[int, bool], Tally] = {}
+        self._tallies: dict[tuple[VoteKind, int, bool], Tally] = {}
         self._kept: OrderedDict[BoardKey, _Kept] = OrderedDict()
         self._bank = -1
+        self._flags = 0
         self._told = False
         """Whether any votes from elsewhere were told to count beside this arena's."""
         self._imported: dict[BoardKey, Table] = {}
         """The votes from elsewhere of whole boards, as `imported_counts` has them, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
+        self._flagging = Flagging(database, who)
+        self._shelf = Shelf(database, every / 2)  # so that our own last findings are none of another server's
         self._finder = ThreadPoolExecutor(1, "boards")
 
     def close(self) -> None:
@@ -105,22 +97,30 @@ class Leaderboard:
         self._finder.shutdown(cancel_futures=True)
 
     def choose(
-        self, source: object, images: object, family: object = None, since: object = None, until: object = None
+        self,
+        source: object,
+        images: object,
+        family: object = None,
+        since: object = None,
+        until: object = None,
+        voters: object = None,
     ) -> BoardChoice | None:
         """Return the board of these names, at first the newest bank's single images; None while there is no source.
 
-        `images` is "single" or "multiple", days are written as 2026-01-31. Raises BoardChoiceError for other days.
+        `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
+        Raises BoardChoiceError for other days.
         """
-        first, last = _day(since), _day(until)
+        first, last = day_of(since), day_of(until)
         if first and last and first > last:
             raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
         with self._database.read() as connection, self._lock:
             self._know_bank(connection)
-            sources = _sources(connection)
+            sources = board_sources(connection)
             if not sources:
                 return None
-            chosen = next((known for known in sources if known.label == source), _first(sources))
-            whole = BoardKey(chosen.code, images == "multiple", kind=chosen.kind)
+            chosen = next((known for known in sources if known.label == source), first_source(sources))
+            unflagged = voters != "all" or chosen.kind == "imported"
+            whole = BoardKey(chosen.code, images == "multiple", kind=chosen.kind, unflagged=unflagged)
             voted = {self._families[code]: code for code in self._voted_families(connection, whole)}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
@@ -145,7 +145,7 @@ class Leaderboard:
         with kept.turn:
             if kept.history is None or time.monotonic() - kept.history.at > self._every:
                 with self._database.read() as connection:
-                    kept.history = _Dated(time.monotonic(), history_of(connection, key))
+                    kept.history = _Dated(time.monotonic(), history_of(connection, key, self._who))
             return kept.history.value
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
@@ -172,7 +172,7 @@ class Leaderboard:
     def _board(self, key: BoardKey, kept: "_Kept") -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = _Basis(kept.counts, self._entrants, kept.findings, kept.elsewhere)
+            basis = _Basis(kept.counts, self._entrants, kept.findings, kept.elsewhere, kept.left_out)
             if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
                 kept.board, kept.basis = board(key, *basis, kept.board), basis
             self._see_to_findings(key, kept)
@@ -184,16 +184,29 @@ class Leaderboard:
             with self._lock:  # taken before the first statement, so that nobody reads an older state after a newer one
                 tally = self._tally(connection, key)
                 self._know_bank(connection)
-                version = _Version(self._bank, tally.version)
-                if version != kept.counted and not key.dated:
-                    kept.counts = self._counts(connection, key, tally)
-            if version == kept.counted or (key.dated and time.monotonic() - kept.counted_at < self._every):
+                version = _Version(self._bank, self._flags, tally.version)
+                if version == kept.counted:
+                    return
+                one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
+                counts = _NOTHING if one_by_one else self._counts(connection, key, tally)
+            late = time.monotonic() - kept.asked_at >= self._every
+            if one_by_one and not late:
                 return
-            if key.dated:
-                kept.counts = counts_of_days(connection, key)
             if version.bank != kept.counted.bank:
                 kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
-            kept.counted, kept.counted_at = version, time.monotonic()
+            if late or version.flags != kept.counted.flags:
+                self._ask(connection, key, kept, one_by_one)
+            if one_by_one:
+                counts = counts_of(connection, key, self._who)
+            kept.counts = less_counts(counts, kept.flagged) if kept.flagged.codes else counts
+            kept.counted = version
+
+    def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
+        """Ask the database who is left out of a board, which the tally does not tell."""
+        subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
+        kept.flagged = flagged_counts(connection, key, self._who) if subtracts else _NOTHING
+        kept.left_out = left_out_of(connection, key, self._who)
+        kept.asked_at = time.monotonic()
 
     def _counts(self, connection: Connection, key: BoardKey, tally: Tally) -> Counts:
         """Return the counts of this arena's votes and of those from elsewhere that count on a board."""
@@ -205,29 +218,30 @@ class Leaderboard:
 
     def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
         """Return the rows of `imported_counts` of all families, counted once after each import."""
-        whole = replace(key, family=None, since=None, until=None)
-        if key.kind == "bank" and not self._told:
+        whole = replace(key, family=None, since=None, until=None, unflagged=True)
+        if key.kind == "live" or (key.kind == "bank" and not self._told):
             return _NO_ROWS
         if whole not in self._imported:
             self._imported[whole] = imported_counts(connection, whole)
         return self._imported[whole]
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
-        elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist()) - {0}
-        return elsewhere.union(self._tally(connection, key).voted_families())
+        elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist())
+        return elsewhere.union(self._tally(connection, key).voted_families()) - {0}
 
     def _tally(self, connection: Connection, key: BoardKey) -> Tally:
         """Return the win counts of a board's source and kind of images, with what changed since the last look."""
         if key.kind == "imported":
             return Tally()
-        tally = self._tallies.setdefault((key.source, key.multi), Tally())
+        tally = self._tallies.setdefault((key.kind, key.source, key.multi), Tally())
         late = 0 if self._database.is_sqlite else LATE_SECONDS * 1_000_000
-        wanted = {"source": key.source, "multi": key.multi, "since": tally.seen - late}
-        tally.take(connection.execute(_CHANGED, wanted).all())
+        changed = LIVE_CHANGED if key.kind == "live" else _CHANGED
+        tally.take(connection.execute(changed, {**_wanted(key), "since": tally.seen - late}).all())
         return tally
 
     def _know_bank(self, connection: Connection) -> None:
-        version = counter(connection, BANK_VERSION)
+        versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
+        self._flags, version = versions.get(FLAGS_VERSION, 0), versions.get(BANK_VERSION, 0)
         if version != self._bank:
             models = connection.execute(select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at))
             self._entrants = {
@@ -252,20 +266,24 @@ class Leaderboard:
             kept.finding.add_done_callback(_tell)
 
     def _find_out(self, key: BoardKey, kept: "_Kept") -> None:
+        self._flagging.look()
         with self._database.read() as connection:
-            tuples, crowd = tuples_of(connection, key), crowd_of(connection, key)
+            tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
         if len(tuples.n):
-            kept.findings = find_out(tuples, crowd, kept.findings)
+            name = f"{key} {self._who}"
+            kept.findings = self._shelf.found(name, lambda: find_out(tuples, crowd, kept.findings))
+            if kept.findings.votes != tuples.n.sum():
+                kept.found_for = None  # another server's, of other votes: ours are still to be found out about
         self._check(key)
 
     def _check(self, key: BoardKey) -> None:
         """Read all win counts anew where some changed unseen, as they do when the clock is set back."""
         if key.kind == "imported":
             return
-        total = select(func.sum(WINS.c.n)).where(WINS.c.source_id == key.source, WINS.c.multi == key.multi)
+        total = LIVE_TOTAL if key.kind == "live" else _TOTAL
         with self._database.read() as connection, self._lock:
             tally = self._tally(connection, key)
-            if (connection.scalar(total) or 0) != tally.votes:
+            if (connection.scalar(total, _wanted(key)) or 0) != tally.votes:
                 tally.forget()
                 self._tally(connection, key)
 
@@ -277,12 +295,14 @@ class _Basis(NamedTuple):
     entrants: Mapping[int, Entrant]
     findings: Findings | None
     elsewhere: Elsewhere | None
+    left_out: LeftOut
 
 
 class _Version(NamedTuple):
     """Which state of the database counts are of."""
 
     bank: int
+    flags: int
     tally: int
 
 
@@ -308,10 +328,13 @@ class _Kept:
     """Held by whoever computes for this board, so that others wait for the result."""
     counts: Counts = _NOTHING
     elsewhere: Elsewhere | None = None
-    counted: _Version = _Version(-1, -1)
-    counted_at: float = -math.inf
+    flagged: Counts = _NOTHING
+    """Those of the tally that a board without flagged voters does not have."""
+    left_out: LeftOut = NONE_LEFT_OUT
+    counted: _Version = _Version(-1, -1, -1)
+    asked_at: float = -math.inf
     board: Board | None = None
-    basis: _Basis = _Basis(_NOTHING, {}, None, None)
+    basis: _Basis = _Basis(_NOTHING, {}, None, None, NONE_LEFT_OUT)
     findings: Findings | None = None
     found_for: Counts | None = None
     found_at: float = -math.inf
@@ -325,28 +348,9 @@ class _Kept:
         return self.finding is not None and not self.finding.done()
 
 
-def _sources(connection: Connection) -> list[BoardSource]:
-    """Return every source of votes: the item bank's, then those from elsewhere."""
-    bank = [BoardSource(one.name, "bank", one.id) for one in sources_of(connection)]
-    return [*bank, *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection))]
-
-
-def _first(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the source that is shown at first: the newest of the bank, else the newest from elsewhere."""
-    return max(sources, key=lambda one: (one.kind == "bank", one.code))
-
-
-def _day(text: object) -> date | None:
-    """Read a day; raises BoardChoiceError for what is none."""
-    if not isinstance(text, str) or not text.strip():
-        return None
-    try:
-        day = date.fromisoformat(text.strip()[:10])
-    except ValueError as error:
-        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.") from error
-    if not 1970 <= day.year < 9999:
-        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
-    return day
+def _wanted(key: BoardKey) -> dict[str, int | bool]:
+    """Return what the queries of win counts ask by; live votes have two sources, so that a bool tells them."""
+    return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
 
 
 def _tell(finding: "Future[None]") -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.board_notes import elsewhere_notes
-from arena.boards import FLOOR, ORDERS, SETTLED, Board, BoardKey, Findings, Share, Span, Standing
+from arena.board_choice import BoardChoice
+from arena.board_notes import elsewhere_notes, own_notes
+from arena.boards import SETTLED, Board, BoardKey, Share, Span, Standing
 from arena.bradley_terry import Status
-from arena.leaderboard import BoardChoice
+from arena.findings import FLOOR, ORDERS, Findings
 
 BOARD_HEAD = f"<script>{(Path(__file__).parent / 'board.js').read_text('utf-8')}</script>"
 SEARCH = (
@@ -19,6 +20,10 @@ SEARCH = (
 )
 NO_SOURCE = '<p class="empty">There are no items yet, so there is no board.</p>'
 FILES = {"board.csv": "Table (CSV)", "plots.html": "Plots (HTML)", "plots.json": "Plots (JSON)"}
+_EXPORT = (
+    '<a href="export/votes.parquet" download>Parquet</a><a href="export/votes.jsonl" download>JSONL</a>'
+    '<a href="export/README.md" target="_blank">What stands in it</a>'
+)
 _SHOWN_NAMES = 4
 
 
@@ -73,26 +78,27 @@ def board_html(board: Board, choice: BoardChoice) -> str:
     """Return a board: what it can tell, the table, and downloads."""
     title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
     if not board.votes:
-        begin = " yet on {}. Vote, and this board begins" if board.key.kind == "bank" else " on {}"
-        return f'<p class="empty">No votes{begin.format(escape(title))}.</p>'
+        begin = " on {}" if board.key.kind == "imported" else " yet on {}. Vote, and this board begins"
+        return f'<p class="empty">{" ".join((f"No votes{begin.format(escape(title))}.", *own_notes(board)))}</p>'
     query = urlencode(_query(choice))
     links = "".join(f'<a href="boards/{name}?{escape(query)}" download>{text}</a>' for name, text in FILES.items())
     return (
         f'<div class="tells">{"".join(f"<p>{part}</p>" for part in summary(board))}</div>'
         f'<div class="board">{_table(board, title)}</div>'
         f'<p class="downloads">{links}</p>'
+        f'<p class="downloads">Every vote: {_EXPORT}</p>'
     )
 
 
 def summary(board: Board) -> tuple[str, ...]:
     """Return, as paragraphs of HTML, what the numbers of a board can and cannot tell."""
-    findings, elsewhere = board.findings, elsewhere_notes(board)
+    findings, told = board.findings, (*elsewhere_notes(board), *own_notes(board))
     if findings is None:
         lead, limits = f"{_votes(board.votes)}. Intervals and ranks are being computed.", ""
     else:
         lead = " ".join((_cast(board, findings), *_lead(board), *_sides(board.left)))
         limits = " ".join((_limits(board, findings), *_groups(board)))
-    return tuple(part for part in (lead, " ".join(elsewhere), limits) if part)
+    return tuple(part for part in (lead, " ".join(told), limits) if part)
 
 
 def note_html(text: str) -> str:
@@ -289,7 +295,8 @@ def _listed(names: Sequence[str]) -> str:
 def _narrowed(choice: BoardChoice) -> str:
     key = choice.key
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
-    return f"{f', {choice.family}' if choice.family else ''}{days}"
+    voters = "" if key.unflagged else ", flagged voters too"
+    return f"{f', {choice.family}' if choice.family else ''}{days}{voters}"
 
 
 def _query(choice: BoardChoice) -> dict[str, str]:
@@ -301,5 +308,6 @@ def _query(choice: BoardChoice) -> dict[str, str]:
         "family": choice.family or "",
         "since": str(key.since or ""),
         "until": str(key.until or ""),
+        "voters": "" if key.unflagged else "all",
     }
     return {name: value for name, value in parts.items() if value}

@@ -6,11 +6,12 @@ from urllib.parse import quote
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
+from arena.board_choice import BoardChoiceError
 from arena.board_files import board_csv, plots_json
 from arena.board_plots import board_figures
 from arena.boards import Board
 from arena.database import DatabaseError
-from arena.leaderboard import BoardChoiceError, Leaderboard
+from arena.leaderboard import Leaderboard
 from arena.plots import PlotsError, page
 
 PATIENCE_SECONDS = 20.0
@@ -28,13 +29,19 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
 
     @router.get("/boards/{name}")
     def download(
-        name: str, source: str = "", images: str = "single", family: str = "", since: str = "", until: str = ""
+        name: str,
+        source: str = "",
+        images: str = "single",
+        family: str = "",
+        since: str = "",
+        until: str = "",
+        voters: str = "",
     ) -> Response:
         if name not in files:
             return PlainTextResponse("There is no such file.", status_code=404)
         media, content = files[name]
         try:
-            choice = leaderboard.choose(source, images, family, since, until)
+            choice = leaderboard.choose(source, images, family, since, until, voters)
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
             text = content(f"Leaderboard: {source}", leaderboard.board(choice.key, PATIENCE_SECONDS))

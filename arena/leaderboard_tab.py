@@ -7,10 +7,11 @@ from typing import Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
+from arena.board_choice import BoardChoice, BoardChoiceError
 from arena.board_plots import PLOTS
 from arena.boards import Board
 from arena.database import DatabaseError
-from arena.leaderboard import BoardChoice, BoardChoiceError, Leaderboard
+from arena.leaderboard import Leaderboard
 from arena.leaderboard_page import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
 from arena.plots import Figure
 
@@ -36,6 +37,7 @@ class LeaderboardTab:
             days = {"include_time": False, "type": "string", "min_width": 150}
             self.since = gr.DateTime(label="From (UTC day)", elem_id="board-since", **days)
             self.until = gr.DateTime(label="To (UTC day)", elem_id="board-until", **days)
+        self.without = gr.Checkbox(True, label="Without flagged voters", container=False, elem_id="board-without")
         gr.HTML(SEARCH, padding=False)
         self.board = gr.HTML(elem_id="board", padding=False)
         gr.HTML(MEANINGS, padding=False)
@@ -50,20 +52,28 @@ class LeaderboardTab:
         settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         # Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
         settings["preprocess"] = False
-        chosen = [self.source, self.images, self.family, self.since, self.until]
+        chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
         table = [self.source, self.family, self.board, self.seen]
         plots = [self.plot, self.note]
         narrowed = [self.source.input, self.images.input, self.family.input, self.since.change, self.until.change]
+        narrowed.append(self.without.input)
         gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **settings)
         self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **settings)
         self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **settings)
 
     def on_open(
-        self, source: object, images: object, family: object, since: object, until: object, plot: object
+        self,
+        source: object,
+        images: object,
+        family: object,
+        since: object,
+        until: object,
+        without: object,
+        plot: object,
     ) -> Updates:
         """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until)
+            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
             if choice is None:
                 return {self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
@@ -72,22 +82,36 @@ class LeaderboardTab:
             return {self.board: problem_html(str(error))}
 
     def on_plot(
-        self, source: object, images: object, family: object, since: object, until: object, plot: object
+        self,
+        source: object,
+        images: object,
+        family: object,
+        since: object,
+        until: object,
+        without: object,
+        plot: object,
     ) -> Updates:
         """Show a plot of the chosen board."""
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until)
+            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
             board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
         except (BoardChoiceError, DatabaseError) as error:
             return {self.note: problem_html(str(error))}
 
     def on_refresh(
-        self, source: object, images: object, family: object, since: object, until: object, seen: object
+        self,
+        source: object,
+        images: object,
+        family: object,
+        since: object,
+        until: object,
+        without: object,
+        seen: object,
     ) -> Updates:
         """Show the board again if it has changed; while it cannot be read, what is shown stays."""
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until)
+            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
             shown = self._shown(self._leaderboard.board(choice.key), choice) if choice else {}
         except (BoardChoiceError, DatabaseError):
             shown = {}
@@ -111,6 +135,11 @@ class LeaderboardTab:
         figure = PLOTS[plot](board, self._leaderboard)
         drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
         return {self.plot: drawn, self.note: note_html(figure.note)}
+
+
+def _voters(without: object) -> str:
+    """Return whose votes a board is to have, as `Leaderboard.choose` takes it."""
+    return "all" if without is False else "unflagged"
 
 
 def _drawn(figure: Figure) -> PlotData:

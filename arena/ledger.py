@@ -84,6 +84,14 @@ class Spent(NamedTuple):
     total: int
 
 
+class Total(NamedTuple):
+    """What all together did cost, what is on its way, and what it may come to."""
+
+    spent: int
+    held: int
+    ceiling: int
+
+
 class _Budget(NamedTuple):
     name: str
     ceiling: int
@@ -141,6 +149,13 @@ class Ledger:
         with self._database.read() as connection:
             found = {row.name: row.spent for row in connection.execute(query)}
         return Spent(*(found.get(name, 0) for name in names))
+
+    def total(self) -> Total:
+        """Return how the budget of all together stands."""
+        query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return Total(row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
     def _budgets(self, job: str, user: str) -> tuple[_Budget, _Budget, _Budget]:
         ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund

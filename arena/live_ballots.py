@@ -120,9 +120,14 @@ LIVE_FAILURE = Table(
 
 def ranked_votes(*columns) -> Select:
     """Return a SELECT of columns over the ranked votes: not undone, not outside the ranking."""
+    return counted_live_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
+
+
+def counted_live_votes(*columns) -> Select:
+    """Return a SELECT of columns over the live votes that are not undone, those outside the ranking too."""
     joined = LIVE_VOTE.join(LIVE_BATTLE).outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_VOTE.c.battle_id)
     counted = (LIVE_VOTE.c.attempt == 2) | LIVE_UNDO.c.battle_id.is_(None)
-    return select(*columns).select_from(joined).where(counted, LIVE_VOTE.c.outside.is_(None))
+    return select(*columns).select_from(joined).where(counted)
 
 
 def live_standings() -> Select:

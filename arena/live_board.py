@@ -3,10 +3,12 @@
 Votes on visitors' own images and live votes on the bank's items are two sources, each with boards of its own.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Select,
     bindparam,
@@ -18,7 +20,8 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.live_ballots import LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, ranked_votes
+from arena.items import ITEM
+from arena.live_ballots import LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, counted_live_votes, ranked_votes
 
 
 class LiveSource(NamedTuple):
@@ -69,5 +72,25 @@ def live_ballots(source: int, multi: bool) -> Select:
         vote.voter_id.label("voter"),
         vote.voted_at,
     )
-    own = battle.item_id.is_(None) if source else battle.item_id.is_not(None)
-    return query.where(own, (battle.images > 1) == multi)
+    return query.where(_of(source), (battle.images > 1) == multi)
+
+
+def live_votes(source: int) -> Select:
+    """Return a SELECT of a source's ranked votes in the order they came; `key`: the bank's item, if it is about one."""
+    vote, images = LIVE_VOTE.c, LIVE_BATTLE.c.images
+    said = (vote.battle_id, vote.winner, vote.loser, vote.choice, vote.voter_id, vote.voted_at, vote.turns)
+    key = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
+    return ranked_votes(*said, images, key.label("key")).where(_of(source)).order_by(vote.id)
+
+
+def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
+    """Return how many of a source's votes are kept outside the ranking, by the reason."""
+    query = counted_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
+    query = query.where(_of(source), (LIVE_BATTLE.c.images > 1) == multi)
+    rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
+    return {reason: int(n) for reason, n in rows}
+
+
+def _of(source: int) -> ColumnElement[bool]:
+    """Return what makes a battle one of a source."""
+    return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

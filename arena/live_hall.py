@@ -18,6 +18,7 @@ from arena.live_store import Answered, LiveBattle, LiveStore, Opening
 from arena.own_images import MOST_IMAGES, OwnImageError, OwnImages
 from arena.records import SIDES, VLM, Item, ModelError, Names, Side, Turn
 from arena.self_reference import names_itself
+from arena.vote_limits import LimitError
 
 MOST_TEXT = 8_000
 """Characters of an instruction or a follow-up."""
@@ -32,6 +33,8 @@ class Wish(NamedTuple):
     instruction: str
     images: tuple[str, ...] = ()
     keep: bool = False
+    network: str | None = None
+    """Whose battles of the day are counted."""
 
 
 class Shown(NamedTuple):
@@ -68,7 +71,7 @@ class LiveHall:
         """Open a battle and let two models answer; an earlier one whose answers still come is stopped.
 
         `item` is the bank's item that the visitor took instead of own images, with its `files`.
-        Raises LiveError, OwnImageError, DatabaseError.
+        Raises LiveError, LimitError, OwnImageError, DatabaseError.
         """
         text = checked_text(item.instruction if item else wish.instruction)
         count = len(files) if item else len(wish.images)
@@ -76,10 +79,10 @@ class LiveHall:
             raise LiveError(f"A battle takes at most {MOST_IMAGES} images, these are {count}; take some out")
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
-        self._line.check_room()
-        pair = await self._pair(Turn("user", text, (b"",) * count))
+        await self._line.check_room()
+        pair = await self._pair(voter, Turn("user", text, (b"",) * count))
         await self._stop_of(voter)
-        opening = Opening(text, count, item.id if item else None, wish.keep)
+        opening = Opening(text, count, item.id if item else None, wish.keep, wish.network)
         battle = await asyncio.to_thread(self._store.begin, voter, opening)
         try:
             if item is None:
@@ -93,7 +96,7 @@ class LiveHall:
     async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
         """Ask both models once more; `files` are the images of the bank's item, if the battle is about one."""
         checked = checked_text(text)
-        self._line.check_room()
+        await self._line.check_room()
         before = await asyncio.to_thread(self._store.find, voter, token)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
@@ -134,17 +137,21 @@ class LiveHall:
             battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
 
-    async def _pair(self, turn: Turn) -> tuple[VLM, VLM]:
-        """Draw two models that can take a question: the pair with the fewest votes, and which stands where."""
+    async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
+        """Draw two models that can take a question: the pair with the fewest votes, and which stands where.
+
+        Pairs that the voter had as often as one may are left out.
+        """
         able = [vlm for vlm in self.vlms if _takes(vlm, turn)]
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
         votes = await asyncio.to_thread(self._store.pair_votes)
 
-        def rank(pair: tuple[VLM, VLM]) -> tuple[int, float]:
-            return votes.get(frozenset(vlm.card.name for vlm in pair), 0), self._coin.random()
-
-        a, b = min(combinations(able, 2), key=rank)
+        closed = await asyncio.to_thread(self._store.dealer.closed_live, voter)
+        pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
+        if not pairs:
+            raise LimitError("You have compared these models as often as one voter may here. Thank you!")
+        a, b = min(pairs, key=lambda pair: (votes.get(_names(pair), 0), self._coin.random()))
         return (a, b) if self._coin.random() < 0.5 else (b, a)
 
     def _contestants(self, battle: int) -> dict[Side, VLM]:
@@ -226,6 +233,10 @@ def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> l
         if number < battle.answered:
             turns.append(Turn("assistant", turn.a if side == "a" else turn.b))
     return turns
+
+
+def _names(pair: tuple[VLM, VLM]) -> frozenset[str]:
+    return frozenset(vlm.card.name for vlm in pair)
 
 
 def _takes(vlm: VLM, turn: Turn) -> bool:

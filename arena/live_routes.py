@@ -25,6 +25,7 @@ from arena.records import Item, Phase
 from arena.settings import DemoBank
 from arena.store import Store
 from arena.visitors import NO_STORE, Sent, Told, events, told, visitor
+from arena.vote_limits import DIRECT, Networks
 
 IMAGES = "/live/images"
 """Where an image comes in; its body may be larger than others."""
@@ -43,6 +44,7 @@ class LiveRooms:
     pictures: PictureStore
     terms: str
     """Version of the terms that the page shows."""
+    networks: Networks = DIRECT
 
 
 def routes(rooms: LiveRooms) -> APIRouter:
@@ -113,7 +115,8 @@ class _Live:
         key = sent.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
-        wish = Wish(sent.text("instruction"), sent.texts("images"), sent.flag("keep"))
+        network = self._rooms.networks.of(request)
+        wish = Wish(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
         battle = await self._rooms.hall.begin(voter, wish, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
@@ -129,7 +132,10 @@ class _Live:
         """Ask both models once more."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
         battle = await asyncio.to_thread(self._rooms.store.find, voter, token)
-        files = await asyncio.to_thread(self._files, self._item(battle))
+        item = self._item(battle)
+        if battle.item is not None and item is None:
+            raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
+        files = await asyncio.to_thread(self._files, item)
         battle = await self._rooms.hall.follow(voter, token, sent.text("text"), files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 

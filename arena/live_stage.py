@@ -61,10 +61,14 @@ class Purse:
 
 
 class Line:
-    """Let so many stages run at one time; others wait in the order they came."""
+    """Let so many stages run at one time; others wait in the order they came.
 
-    def __init__(self, at_once: int) -> None:
+    `check` is called before a question is asked, and raises LiveError while none may be.
+    """
+
+    def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         self._at_once = at_once
+        self._check = check
         self._stages: list[Stage] = []
         """Those that run come first."""
 
@@ -73,8 +77,9 @@ class Line:
         """Return how many wait."""
         return max(0, len(self._stages) - self._at_once)
 
-    def check_room(self) -> None:
-        """Raise LiveError where too many wait."""
+    async def check_room(self) -> None:
+        """Raise LiveError where too many wait, or while nothing may be asked."""
+        await asyncio.to_thread(self._check)
         if self.waiting >= MOST_WAITING:
             raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
 

@@ -29,7 +29,9 @@ from arena.live_ballots import (
     live_standings,
 )
 from arena.records import SIDES, Names, Phase, Side
+from arena.settings import VoteLimits
 from arena.store import UNDO_GRACE_SECONDS, UNDO_SECONDS, ChoiceError, UnknownBattleError
+from arena.vote_limits import LIMITS, Dealer
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
@@ -92,6 +94,8 @@ class Opening(NamedTuple):
     images: int
     item: int | None = None
     keep: bool = False
+    network: str | None = None
+    """Whose battles of the day are counted; None: those of no network."""
 
 
 class Answered(NamedTuple):
@@ -110,8 +114,9 @@ class LiveModelError(ValueError):
 class LiveStore:
     """Keep live battles; every method is one transaction that checks the voter first."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
+        self.dealer = Dealer(database, limits)
 
     def welcome(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
@@ -129,10 +134,11 @@ class LiveStore:
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question."""
+        """Store a new battle with its first question. Raises LimitError where the voter has had enough of them."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         with self._database.write() as connection:
+            self.dealer.deal_live(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
             _ask(connection, battle, 1, opening.instruction)
             return _stored(connection, battle)

@@ -20,10 +20,12 @@ from arena.live_stage import Line
 from arena.live_store import LiveStore
 from arena.models import read_catalogue
 from arena.own_images import OwnImages
+from arena.pausing import Pause
 from arena.pictures import PictureStore
 from arena.records import VLM, ModelCard
 from arena.settings import Settings, secret
 from arena.store import Store
+from arena.vote_limits import Networks
 from arena.worker import Crew, LocalVLM
 
 TIDY_SECONDS = 600
@@ -50,14 +52,16 @@ class LiveWing:
         """
         crew = Crew(settings.local_models)
         vlms = [_vlm(card, crew) for card in read_catalogue(settings.models, secret).live]
-        store, voters = LiveStore(database), Store(database)
+        store, voters = LiveStore(database, settings.vote_limits), Store(database)
         store.welcome([vlm.card.name for vlm in vlms])
-        images = OwnImages(database, settings.data_dir / "own")
+        images = OwnImages(database, settings.own_dir)
         live = settings.live
         ledger = Ledger(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
-        line = Line(live.at_once)
+        line = Line(live.at_once, Pause(database).check)
         hall = LiveHall(vlms, store, images, ledger, line)
-        rooms = LiveRooms(hall, store, images, voters, items, settings.demo_bank, pictures, terms)
+        rooms = LiveRooms(
+            hall, store, images, voters, items, settings.demo_bank, pictures, terms, Networks(settings.trusted_hops)
+        )
         return cls(crew, ledger, Chats(vlms, images, ledger, line), rooms)
 
     @property
@@ -80,11 +84,12 @@ class LiveWing:
             await asyncio.to_thread(self.crew.close)
 
     async def _tidy(self) -> None:
-        """Delete images whose time is over, and count what dead servers held as spent."""
+        """Delete images and networks whose time is over, and count what dead servers held as spent."""
         while True:
             try:
                 await asyncio.to_thread(self.rooms.images.sweep, now())
                 await asyncio.to_thread(self.ledger.settle_lost)
+                await asyncio.to_thread(self.rooms.store.dealer.forget_networks)
             except (DatabaseError, OSError) as error:
                 log.warning("own images were not tidied up: %s", error)
             await asyncio.sleep(TIDY_SECONDS)

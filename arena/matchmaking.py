@@ -1,24 +1,32 @@
 """Matchmaking: which item, which two models and which side each, for this voter.
 
 Pairs of models with fewer votes come first, else all is uniform; a fair coin gives the sides. In a campaign an
-(item, pair) that was begun is finished first, until it has its number of voters.
+(item, pair) that was begun is finished first, until it has its number of voters. Where there are check items, about one
+battle in ten is on one of them, in place of any other.
 """
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
+from typing import NamedTuple
 
-from arena.campaigns import PENDING, Campaigns, Seat
+from arena.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.database import now
 from arena.items import Bank, ItemBank
 from arena.records import Battle, Contestant, Item, Phase
-from arena.settings import DemoBank
+from arena.settings import DemoBank, VoteLimits
 from arena.store import Draw, Seen, Store
+from arena.vote_limits import LIMITS, LimitError
 
 Pair = tuple[int, int]
+CHECK_SHARE = 0.1
+"""How many of a voter's battles are on check items, while there are any that the voter has not had."""
+NOTHING = Collected((), frozenset())
+"""What is collected outside campaigns."""
 
 
 class NoBattle(Enum):
@@ -39,16 +47,31 @@ class Wish:
     family: str | None = None
 
 
+class Over(NamedTuple):
+    """Items and pairs of models that a voter has had as often as one may."""
+
+    items: frozenset[int]
+    pairs: frozenset[Pair]
+
+
 class Matchmaker:
     """Give each voter the next battle."""
 
     COUNT_SECONDS = 2.0
 
-    def __init__(self, store: Store, items: ItemBank, campaigns: Campaigns, demo_bank: DemoBank) -> None:
+    def __init__(
+        self,
+        store: Store,
+        items: ItemBank,
+        campaigns: Campaigns,
+        demo_bank: DemoBank,
+        limits: VoteLimits = LIMITS,
+    ) -> None:
         self._store = store
         self._items = items
         self._campaigns = campaigns
         self._demo_bank: DemoBank = demo_bank
+        self._limits = limits
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
         self._counted = float("-inf")
@@ -64,8 +87,13 @@ class Matchmaker:
         demo = {source.id for source in bank.sources if source.kind == "demo"}
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
 
-    def next_battle(self, voter: int, wish: Wish, seat: Seat | None = None) -> Battle | NoBattle:
-        """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none."""
+    def next_battle(
+        self, voter: int, wish: Wish, seat: Seat | None = None, network: str | None = None
+    ) -> Battle | NoBattle:
+        """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
+
+        Raises LimitError where there are more, but not for this voter or network (see `vote_limits.py`).
+        """
         items = self.shown_items()
         wanted = [item for item in items if _fits(item, wish)]
         linked = wanted[0].id if wish.item is not None and wanted else None
@@ -74,10 +102,11 @@ class Matchmaker:
             return self._why_none(items, wanted, wish)
         battle = self._store.serve(
             voter,
-            choose=lambda taken: self._draw(wanted, taken, seat),
+            choose=lambda taken: self._or_check(self._draw(wanted, taken, seat), taken, linked),
             comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
             item=linked,
             seat=seat.id if seat else None,
+            network=network,
         )
         return battle or self._why_none(items, wanted, wish)
 
@@ -88,13 +117,25 @@ class Matchmaker:
         lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
+    def _or_check(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
+        """Return in place of what was drawn, once in a while, a check item that this voter has not had.
+
+        Never in place of an item that was asked for.
+        """
+        if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
+            return found
+        return draw(check_items(self._items.bank()), {}, taken, self._coin) or found
+
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
         """Draw from the wanted items what this voter has not had; in a campaign, what was begun comes first."""
-        if seat is None:
-            return draw(wanted, self._votes(), taken, self._coin)
-        begun, full = self._campaigns.collected(seat)
-        taken |= full
-        return _begun(wanted, begun, taken, self._coin) or draw(wanted, self._votes(), taken, self._coin)
+        begun, full = self._campaigns.collected(seat) if seat else NOTHING
+        over = _over(self._limits, taken)
+        left = [item for item in wanted if item.id not in over.items]
+        found = _begun(left, (one for one in begun if (one.low, one.high) not in over.pairs), taken | full, self._coin)
+        found = found or draw(left, self._votes(), taken | full, self._coin, over.pairs)
+        if found is None and (over.items or over.pairs):
+            raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
+        return found
 
     def _why_none(self, items: tuple[Item, ...], wanted: list[Item], wish: Wish) -> NoBattle:
         if wanted:
@@ -114,22 +155,48 @@ class Matchmaker:
         return self._pair_votes
 
 
+def _over(limits: VoteLimits, taken: frozenset[Seen]) -> Over:
+    """Return what a voter who has had these may have no more of."""
+    items = Counter(seen.item for seen in taken)
+    pairs = Counter((seen.low, seen.high) for seen in taken)
+    return Over(
+        frozenset(item for item, n in items.items() if n >= limits.voter_item),
+        frozenset(pair for pair, n in pairs.items() if n >= limits.voter_pair),
+    )
+
+
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
     """Return the items of the sources that are drawn from: the demo bank leaves when another source comes."""
-    demo = {source.id for source in bank.sources if source.kind == "demo"}
-    others = len(bank.sources) > len(demo)
+    kinds = {source.id: source.kind for source in bank.sources}
+    others = any(kind not in ("demo", "check") for kind in kinds.values())
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
-    return tuple(item for item in bank.items.values() if with_demo or item.source not in demo)
+    left_out = ("check",) if with_demo else ("check", "demo")
+    return tuple(item for item in bank.items.values() if kinds[item.source] not in left_out)
 
 
-def draw(items: Iterable[Item], votes: Mapping[Pair, int], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
-    """Draw the pair with the fewest votes that is left for this voter, then an item uniformly, then the sides."""
+def check_items(bank: Bank) -> tuple[Item, ...]:
+    """Return the check items, which stand among the others in no list."""
+    checks = {source.id for source in bank.sources if source.kind == "check"}
+    return tuple(item for item in bank.items.values() if item.source in checks)
+
+
+def draw(
+    items: Iterable[Item],
+    votes: Mapping[Pair, int],
+    taken: frozenset[Seen],
+    coin: random.Random,
+    closed: frozenset[Pair] = frozenset(),
+) -> Draw | None:
+    """Draw the pair with the fewest votes that is left for this voter, then an item uniformly, then the sides.
+
+    Pairs that are closed to the voter are not drawn.
+    """
     answers: dict[int, dict[int, Contestant]] = {}
     for item in items:
         for contestant in item.contestants:
             answers.setdefault(contestant.model, {})[item.id] = contestant
-    pairs = sorted(combinations(sorted(answers), 2), key=lambda pair: (votes.get(pair, 0), coin.random()))
-    for low, high in pairs:
+    pairs = [pair for pair in combinations(sorted(answers), 2) if pair not in closed]
+    for low, high in sorted(pairs, key=lambda pair: (votes.get(pair, 0), coin.random())):
         both = answers[low].keys() & answers[high].keys()
         left = sorted(item for item in both if Seen(item, low, high) not in taken)
         if left:

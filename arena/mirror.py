@@ -8,7 +8,8 @@ same row twice is one row when the copy is taken back. No vote ever waits for th
 import logging
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +28,8 @@ EVERY = timedelta(seconds=60)
 """The shortest time between two commits, of all servers on one database together."""
 MOST_ROWS = 20_000
 """Changes in one file."""
+_AT_ONCE = 16
+"""Files that a restore reads at one time: a year of votes has many."""
 _PATIENCE = 10
 """After failures the waiting doubles up to so many times `EVERY`."""
 _ROWS = "votes/"
@@ -110,13 +113,23 @@ class CopyState:
 class Mirror:
     """Copy one database's changes and the pictures they speak of, from `start` to `stop`."""
 
-    def __init__(self, database: Database, pictures: Path, hub: Hub, every: timedelta = EVERY) -> None:
+    def __init__(
+        self,
+        database: Database,
+        pictures: Path,
+        hub: Hub,
+        every: timedelta = EVERY,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
         self.outbox = Outbox(database)
-        self._database, self._pictures, self._hub, self._every = database, pictures, hub, every
+        self.seen: CopyState | None = None
+        """How the copy stood some seconds ago; reading it never waits. None before the start."""
+        self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
         self._instance = secrets.token_hex(8)
         self._sent: frozenset[str] | None = None
         """Pictures that are on the Hub; None before it was asked."""
-        self._pending: Parcel | None = None
+        self._pending: list[Parcel] = []
+        """What is on its way, or may have arrived though the Hub failed."""
         self._failures = 0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
@@ -129,16 +142,26 @@ class Mirror:
         if not self.outbox.empty():
             return False
         paths = self._hub.paths()
-        copies = [self._hub.read(path) for path in sorted(paths) if path.startswith(_ROWS)]
-        for name in self.outbox.take_back(copies):
-            if f"{_PICTURES}{name}" in paths and not (self._pictures / name).exists():
-                self._pictures.mkdir(parents=True, exist_ok=True)
-                (self._pictures / name).write_bytes(self._hub.read(f"{_PICTURES}{name}"))
-        return bool(copies)
+        with ThreadPoolExecutor(_AT_ONCE) as readers:
+            files = readers.map(self._hub.read, sorted(path for path in paths if path.startswith(_ROWS)))
+            copy = self.outbox.unpacked(files)
+            list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
+        self.outbox.take_back(copy)
+        return copy.number > 0
+
+    def _fetch(self, picture: str) -> None:
+        """Bring a picture back that is not here."""
+        path = self._pictures / picture
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_name(f"{picture}.being-fetched")
+            new.write_bytes(self._hub.read(f"{_PICTURES}{picture}"))
+            new.replace(path)
 
     def start(self) -> None:
         """Note changes and copy them in the background."""
         self.outbox.open()
+        self.seen = self.state()
         self._thread.start()
 
     def stop(self) -> None:
@@ -153,49 +176,60 @@ class Mirror:
             row = connection.execute(select(MIRROR)).one_or_none()
         return CopyState(row.copied_at if row else None, self.outbox.waiting(), row.problem if row else "")
 
+    def step(self) -> None:
+        """Copy if it is time to, and look how the copy stands; the thread does so every few seconds."""
+        try:
+            if self._our_turn():
+                self._copy()
+            self.seen = self.state()
+        except DatabaseError as error:
+            log.warning("the copy waits for the database: %s", error)
+
     def _run(self) -> None:
         while not self._ending.wait(self._every.total_seconds() / 20):
-            try:
-                if self._our_turn():
-                    self._copy()
-            except DatabaseError as error:
-                log.warning("the copy waits for the database: %s", error)
+            self.step()
 
     def _our_turn(self) -> bool:
         """Take the turn to commit if nobody committed too lately; a clock that was set back does not stop it."""
         rest = self._every * min(2**self._failures, _PATIENCE)
-        present = now()
+        present = self._clock()
         tried = MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
         if not self.outbox.waiting():
             return False
         with self._database.write() as connection:
-            values = {"id": 1, "problem": ""}
+            values = {"id": 1, "problem": "", "tried_at": present}  # a new disk waits: another may have just ended
             connection.execute(self._database.insert(MIRROR).values(values).on_conflict_do_nothing())
             return connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
 
     def _copy(self) -> None:
-        """Commit the oldest changes; a parcel that may have arrived is sent again as it was."""
+        """Commit the oldest changes; what may have arrived is sent again as it was, what came since beside it."""
         try:
-            self._pending = self._pending or self.outbox.parcel(MOST_ROWS)
-            if self._pending is None:
+            last = self._pending[-1].ids[-1] if self._pending else 0
+            fresh = self.outbox.parcel(MOST_ROWS, last) if len(self._pending) < _PATIENCE else None
+            self._pending += [fresh] if fresh else []
+            if not self._pending:
                 return
             self._commit(self._pending)
-            self.outbox.struck(self._pending)
+            for parcel in self._pending:
+                self.outbox.struck(parcel)
         except (OSError, DatabaseError) as error:
             self._failures += 1
             log.warning("the copy is late: %s", error)
             self._note(problem=str(error))
         else:
-            self._pending, self._failures = None, 0
-            self._note(problem="", copied_at=now())
+            self._pending, self._failures = [], 0
+            self._note(problem="", copied_at=self._clock())
 
-    def _commit(self, parcel: Parcel) -> None:
+    def _commit(self, parcels: Sequence[Parcel]) -> None:
         if self._sent is None:
             self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
-        fresh = [name for name in parcel.pictures - self._sent if (self._pictures / name).is_file()]
+        spoken_of = frozenset().union(*(parcel.pictures for parcel in parcels))
+        fresh = [name for name in spoken_of - self._sent if (self._pictures / name).is_file()]
         files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
-        self._hub.commit({f"{_ROWS}{parcel.day}/{self._instance}-{parcel.number}.jsonl": parcel.content, **files})
+        for parcel in parcels:
+            files[f"{_ROWS}{parcel.day}/{self._instance}-{parcel.number}.jsonl"] = parcel.content
+        self._hub.commit(files)
         self._sent |= frozenset(fresh)
 
     def _note(self, **values: object) -> None:

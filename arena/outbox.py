@@ -29,7 +29,18 @@ from sqlalchemy import (
 )
 
 from arena.ballots import VOTER
-from arena.database import EPOCH, META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now
+from arena.database import (
+    EPOCH,
+    META,
+    METADATA,
+    SCHEMA_VERSION,
+    Database,
+    Moment,
+    bump_counter,
+    counter,
+    now,
+    take_turn,
+)
 
 OUTBOX = Table(
     "outbox",
@@ -46,10 +57,16 @@ VOTER_KEY = Table(
     Column("key", Text, nullable=False, unique=True),
 )
 COPIED = frozenset(
-    "source family model predictions item image answer seat battle undo vote reveal skip wins job budget".split()
+    "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
+    "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
+    "person adoption act pause".split()
 )
-"""The tables that are copied. Not own uploads and what was said about them, nor imported votes, whose files may hold
-network addresses, nor a judge's replies."""
+"""The tables that are copied. Not own images, nor imported votes, whose files may hold network addresses, nor a
+judge's replies."""
+UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")})
+"""Columns that are copied empty: what visitors ask in live battles, and the answers, stay here."""
+UNNAMED = ("person", "subject")
+"""The column that stands in a copy as the voter's random key: that somebody logged in is copied, not who."""
 _COPIES = "copies"
 """Counter of the copies made; a restore goes on from the last one."""
 _CHUNK = 500
@@ -75,6 +92,18 @@ class Parcel:
     """File names of the pictures that the rows speak of."""
 
 
+@dataclass(frozen=True)
+class Unpacked:
+    """What all parcels of a copy hold together."""
+
+    number: int
+    """The last parcel's."""
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    """By table, as JSON has them."""
+    pictures: frozenset[str]
+    """File names of the pictures that the rows speak of."""
+
+
 class Outbox:
     """Note and hand out the changes of one database; tables that are not there yet are left out."""
 
@@ -86,10 +115,8 @@ class Outbox:
         """Note changes from now on; rows of a table that was never noted are all news."""
         with self._database.write() as connection:
             for table in self._tables.values():
-                if not counter(connection, f"noted {table.name}"):
-                    self._note_changes(connection, table)
+                if self._note_changes(connection, table):
                     connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
-                    bump_counter(connection, f"noted {table.name}")
 
     def waiting(self) -> int:
         """Return how many changes are not copied yet."""
@@ -101,15 +128,15 @@ class Outbox:
         with self._database.read() as connection:
             return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
 
-    def parcel(self, most: int) -> Parcel | None:
-        """Return the oldest changes as they stand now, `most` at once; None when there are none."""
+    def parcel(self, most: int, after: int = 0) -> Parcel | None:
+        """Return the oldest changes behind an id as they stand now, `most` at once; None when there are none."""
         with self._database.write() as connection:
-            rows = connection.execute(select(OUTBOX).order_by(OUTBOX.c.id).limit(most)).all()
+            rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
             if not rows:
                 return None
             bump_counter(connection, _COPIES)
             number = counter(connection, _COPIES)
-            keys = _voter_keys(connection)
+            keys = voter_keys(connection)
             read_at = now().isoformat(timespec="seconds")
             head = {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
             lines: list[dict[str, Any]] = [head]
@@ -131,32 +158,40 @@ class Outbox:
             for start in range(0, len(parcel.ids), _CHUNK):
                 connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(parcel.ids[start : start + _CHUNK])))
 
-    def take_back(self, contents: Iterable[bytes]) -> frozenset[str]:
-        """Fill an empty database from the parcels' contents in any order; return the pictures it speaks of.
-
-        All or nothing; the last copy of a row counts. Voters come back as strangers who keep their votes. Raises
-        OutboxError.
-        """
+    def unpacked(self, contents: Iterable[bytes]) -> Unpacked:
+        """Return what parcels hold, in any order: of each row the last that was copied. Raises OutboxError."""
         copies = sorted(map(_lines, contents), key=lambda lines: lines[0]["copy"])
         last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
         if unknown := {name for name, _ in last} - self._tables.keys():
             raise OutboxError(f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know")
-        kept = {name: [row for (of, _), row in last.items() if of == name and row] for name in self._tables}
+        rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
+        for (name, _), row in last.items():
+            if row:
+                rows[name].append(row)
+        return Unpacked(copies[-1][0]["copy"] if copies else 0, rows, frozenset().union(*map(_pictures, rows["image"])))
+
+    def take_back(self, copy: Unpacked) -> None:
+        """Fill an empty database, all or nothing. Voters come back as strangers who keep their votes."""
         with self._database.write() as connection:
-            voters = _restored_voters(connection, kept, self._tables)
+            voters = _restored_voters(connection, copy.rows, self._tables)
             for name, table in self._tables.items():
-                rows = [_in(table, row, voters) for row in sorted(kept[name], key=_columns)]
+                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=_columns)]
                 for _, alike in groupby(rows, key=_columns):  # an older copy's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
-            if copies:
-                connection.execute(insert(META).values(name=_COPIES, value=copies[-1][0]["copy"]))
-        return frozenset().union(*map(_pictures, kept["image"]))
+                self._note_changes(connection, table)  # from here on: what came back is in the copy
+            if copy.number:
+                connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
-    def _note_changes(self, connection: Connection, table: Table) -> None:
+    def _note_changes(self, connection: Connection, table: Table) -> bool:
+        """Let the database note a table's changes; tell whether it did not before."""
+        if counter(connection, f"noted {table.name}"):
+            return False
         statements = _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
         for statement in statements:
             connection.execute(text(statement))
+        bump_counter(connection, f"noted {table.name}")
+        return True
 
 
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
@@ -233,8 +268,9 @@ def _of_voter(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
 
 
-def _voter_keys(connection: Connection) -> Mapping[int, str]:
+def voter_keys(connection: Connection) -> Mapping[int, str]:
     """Return every voter's random key; new voters get one."""
+    take_turn(connection, VOTER_KEY)
     fresh = select(VOTER.c.id).where(VOTER.c.id.not_in(select(VOTER_KEY.c.voter_id)))
     new = [{"voter_id": voter, "key": secrets.token_urlsafe(12)} for voter in connection.scalars(fresh)]
     if new:
@@ -250,7 +286,11 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
     out: dict[str, Any] = {}
     for column in table.columns:
         value = row[column.name]
-        if column.name in of_voter and value is not None:
+        if (table.name, column.name) in UNSAID:
+            value = ""
+        elif (table.name, column.name) == UNNAMED:
+            value = f"copy:{keys.get(row['voter_id'])}"
+        elif column.name in of_voter and value is not None:
             value = keys.get(value)
         elif isinstance(column.type, Moment) and value is not None:
             value = (value - EPOCH) // timedelta(microseconds=1)

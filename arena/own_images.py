@@ -131,6 +131,18 @@ class OwnImages:
         """Delete what is over 24 hours old at a moment and may not be kept; return how many images that were."""
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
+    def kept_path(self, image: int) -> Path | None:
+        """Return where an image lies that its owner lets us keep, for operators; None for any other."""
+        kept = select(OWN_IMAGE).where(OWN_IMAGE.c.id == image, OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
+        with self._database.read() as connection:
+            row = connection.execute(kept).one_or_none()
+        path = self._path(row) if row is not None else None
+        return path if path is not None and path.is_file() else None
+
+    def take_down(self, *which: ColumnElement[bool]) -> int:
+        """Delete images, also those that may be kept; return how many these were."""
+        return self._delete(*which, kept=True)
+
     def _keep(self, voter: int, data: bytes) -> OwnImage:
         picture = read_picture(data)
         token = secrets.token_urlsafe(24)
@@ -150,9 +162,10 @@ class OwnImages:
     def _path(self, row: Row) -> Path:
         return self._folder / f"{row.token}.{row.suffix}"
 
-    def _delete(self, *which) -> int:
+    def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
         """Delete files, then say so in their rows: a file without a row would lie there for ever."""
-        mine = select(OWN_IMAGE).where(OWN_IMAGE.c.kept.is_(False), OWN_IMAGE.c.gone_at.is_(None), *which)
+        here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), *which)
+        mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
             rows = connection.execute(mine).all()
         for row in rows:

@@ -29,7 +29,7 @@ class Polls:
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources in the order of their first import, those from elsewhere first."""
         with self._database.read() as connection:
-            own = connection.scalars(select(SOURCE.c.name).order_by(SOURCE.c.id)).all()
+            own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
             elsewhere = [one.label for one in imported_sources(connection) if not one.judge]
         return (*elsewhere, *own)
 

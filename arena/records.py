@@ -14,13 +14,17 @@ SIDES: tuple[Side, Side] = ("a", "b")
 
 SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
-SourceKind = Literal["demo", "visit", "folder"]
+SourceKind = Literal["demo", "visit", "folder", "check"]
+"""Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
 """Name of the contestant whose answers are the human-verified references."""
 
 DATASET_ANSWER = "dataset answer"
 """Name of the contestant whose answers are VisIT-Bench's `reference_output` column."""
+
+RIGHT, UNRELATED = "right answer", "unrelated answer"
+"""Names of the two contestants of a check item."""
 
 
 def folded(text: str) -> str:

@@ -59,11 +59,17 @@ def answer_html(text: str) -> str:
         rendered,
         tags=set(TAGS),
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        attribute_filter=_kept,
         url_schemes={"http", "https"},
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     ).strip()
     return clean if _TAG.sub("", clean).strip() else plain_html(shown)
+
+
+def _kept(tag: str, attribute: str, value: str) -> str | None:
+    """Leave out an address that is none: `[a]()` has passed Markdown's own check."""
+    return None if attribute == "href" and not _LINK.match(value) else value
 
 
 def plain_html(text: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import unquote
 
 from arena.records import Secret
 
@@ -22,9 +23,14 @@ _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#]*@)?[^/?#@
 
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_LOOPBACK = re.compile(r"http://(127\.0\.0\.1|localhost)(:|/|$)")
+_NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
+_HUSH = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
+_PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 
 DemoBank = Literal["auto", "on", "off"]
+Counts = Literal["everyone", "logged-in", "campaign"]
 
 
 class SettingError(ValueError):
@@ -74,6 +80,39 @@ class MirrorSettings:
 
 
 @dataclass(frozen=True)
+class OAuthSettings:
+    """The OpenID provider at which people log in, and this app's name and secret there."""
+
+    client_id: str
+    client_secret: Secret
+    provider: str = "https://huggingface.co"
+    scopes: str = "openid profile"
+    host: str = ""
+    """The Space's own host; empty: the one that a browser asked for."""
+
+
+@dataclass(frozen=True)
+class CountSettings:
+    """Whose votes count on the boards; everybody's are stored."""
+
+    rule: Counts = "everyone"
+    campaigns: tuple[str, ...] = ()
+    """The campaigns whose workers count, where the rule is "campaign"."""
+
+
+@dataclass(frozen=True)
+class VoteLimits:
+    """How many battles are dealt: within a day (UTC) to a voter and to a network, and to a voter in all."""
+
+    voter_day: int = 500
+    network_day: int = 3000
+    voter_item: int = 20
+    """Of one item to one voter."""
+    voter_pair: int = 300
+    """Of one pair of models to one voter."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """What an operator can choose, read once at start."""
 
@@ -104,12 +143,21 @@ class Settings:
     """None: nothing is copied."""
     space: bool
     """Whether this is a Hugging Face Space."""
+    trusted_hops: int
+    """Our own proxies in front: a caller's address is so many hops from the right of X-Forwarded-For, or the peer's."""
+    oauth: OAuthSettings | None
+    """None: nobody can log in."""
+    operators: frozenset[str]
+    """User names, lower case, of the people who run this app."""
+    counts: CountSettings
+    vote_limits: VoteLimits
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Read the settings; raise SettingError with one clear line for a wrong value."""
         space = bool(environ.get("SPACE_ID"))
         data_dir = _data_dir(environ)
+        oauth = _oauth(environ)
         return cls(
             host=environ.get("HOST") or ("0.0.0.0" if space else "127.0.0.1"),
             port=_whole(environ, "PORT", 7860, 1, 65535),
@@ -125,6 +173,11 @@ class Settings:
             live=_live(environ),
             mirror=_mirror(environ),
             space=space,
+            trusted_hops=_whole(environ, "TRUSTED_HOPS", 0, 0, 10),
+            oauth=oauth,
+            operators=_operators(environ, oauth),
+            counts=_counts(environ, oauth),
+            vote_limits=_vote_limits(environ),
         )
 
     @property
@@ -137,6 +190,16 @@ class Settings:
         """Folder of the kept pictures."""
         return self.data_dir / "pictures"
 
+    @property
+    def own_dir(self) -> Path:
+        """Folder of the images that visitors bring."""
+        return self.data_dir / "own"
+
+    @property
+    def public_dir(self) -> Path:
+        """Folder of the public export that a running server gives out."""
+        return self.data_dir / "public"
+
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     """Return the key that an environment variable of this name holds; raise SettingError where there is none."""
@@ -144,6 +207,13 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     if not value:
         raise SettingError(f"The catalogue of models takes a key from {name}, which is not set; set it to the key")
     return Secret(value)
+
+
+def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]:
+    """Return what no log may show: every variable that calls itself secret, and the password in DATABASE_URL."""
+    found = [value.strip() for name, value in environ.items() if _HUSH.search(name) and value.strip()]
+    password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
+    return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])
 
 
 def _whole(environ: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
@@ -197,6 +267,68 @@ def _mirror(environ: Mapping[str, str]) -> MirrorSettings | None:
     if not token:
         raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
     return MirrorSettings(dataset, Secret(token))
+
+
+def _oauth(environ: Mapping[str, str]) -> OAuthSettings | None:
+    client_id, client_secret = (environ.get(f"OAUTH_CLIENT_{name}", "").strip() for name in ("ID", "SECRET"))
+    if not (client_id or client_secret):
+        return None
+    if not (client_id and client_secret):
+        raise SettingError(
+            "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET go together; set both, or hf_oauth: true on a Space"
+        )
+    provider = environ.get("OPENID_PROVIDER_URL", "").strip().rstrip("/") or OAuthSettings.provider
+    if not _ADDRESS.fullmatch(provider) or not (provider.startswith("https:") or _LOOPBACK.match(provider)):
+        raise SettingError(
+            f"OPENID_PROVIDER_URL is {provider[:80]!r}; it must be an https address, as huggingface.co's"
+        )
+    scopes = environ.get("OAUTH_SCOPES", "").strip() or OAuthSettings.scopes
+    host = environ.get("SPACE_HOST", "").split(",")[0].strip()
+    return OAuthSettings(client_id, Secret(client_secret), provider, scopes, host)
+
+
+def _operators(environ: Mapping[str, str], oauth: OAuthSettings | None) -> frozenset[str]:
+    names = _names(environ, "OPERATORS")
+    if names and oauth is None:
+        raise SettingError(
+            "OPERATORS names people who log in with Hugging Face, and nobody can log in here: set hf_oauth: true "
+            "(a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET; elsewhere use the link that is printed at start"
+        )
+    return frozenset(name.lower() for name in names)
+
+
+def _counts(environ: Mapping[str, str], oauth: OAuthSettings | None) -> CountSettings:
+    text = environ.get("COUNTS", "").strip() or "everyone"
+    rule = next((rule for rule in get_args(Counts) if rule == text), None)
+    if rule is None:
+        raise SettingError(f"COUNTS is {text[:40]!r}; it must be one of {', '.join(get_args(Counts))}")
+    if rule == "logged-in" and oauth is None:
+        raise SettingError(
+            "COUNTS is logged-in, and nobody can log in here (a login would be a mock): set hf_oauth: true (a Space) "
+            "or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
+        )
+    campaigns = _names(environ, "CAMPAIGNS")
+    if (rule == "campaign") != bool(campaigns):
+        raise SettingError("COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count")
+    return CountSettings(rule, campaigns)
+
+
+def _vote_limits(environ: Mapping[str, str]) -> VoteLimits:
+    default = VoteLimits()
+    return VoteLimits(
+        voter_day=_whole(environ, "VOTER_DAY_LIMIT", default.voter_day, 1, 10**6),
+        network_day=_whole(environ, "NETWORK_DAY_LIMIT", default.network_day, 1, 10**8),
+        voter_item=_whole(environ, "VOTER_ITEM_LIMIT", default.voter_item, 1, 10**6),
+        voter_pair=_whole(environ, "VOTER_PAIR_LIMIT", default.voter_pair, 1, 10**6),
+    )
+
+
+def _names(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in environ.get(name, "").split(",") if part.strip())
+    for one in names:
+        if not _NAME.fullmatch(one):
+            raise SettingError(f"{name} holds {one[:80]!r}; it must be names with commas, as in anna,ben-2")
+    return names
 
 
 def _dollars(environ: Mapping[str, str], name: str, default: int) -> int:

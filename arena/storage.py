@@ -1,7 +1,8 @@
 """Where the data lie and what becomes of them when this machine starts anew: told at the start in one line.
 
 SQLite is refused on network and FUSE file systems: their locks do not hold, and a file in WAL mode is damaged there
-within minutes. A Hugging Face Space has a disk that is wiped at every restart and reaches no other ports than 80, 443 and 8080.
+within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches no other ports than 80, 443
+and 8080.
 """
 
 import re
@@ -59,11 +60,11 @@ def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
     if copied:
         return Storage("mirrored", f"SQLite on a disk that is wiped at a restart, {file}, {copied}")
     lost = "whenever this Space restarts" if settings.space else "when this container or machine starts anew"
+    volume = "" if settings.space else ", or put DATA_DIR on a volume"
     return Storage(
         "ephemeral",
-        f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a private "
-        "dataset of the Hub), or DATABASE_URL (PostgreSQL)"
-        + ("" if settings.space else ", or put DATA_DIR on a volume"),
+        f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
+        f"private dataset of the Hub), or DATABASE_URL (PostgreSQL){volume}",
     )
 
 
@@ -77,14 +78,14 @@ def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
         raise StorageError(
-            f"{file} lies on {mount.point}, a network or FUSE file system ({mount.kind}), which would damage an SQLite file. "
-            "Set DATA_DIR to a folder of a local disk, or DATABASE_URL to a PostgreSQL server"
+            f"{file} lies on {mount.point}, a network or FUSE file system ({mount.kind}), which would damage an SQLite "
+            "file. Set DATA_DIR to a folder of a local disk, or DATABASE_URL to a PostgreSQL server"
         )
     return mount
 
 
 def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
-    """Return the last mount on the nearest folder above a file, links followed; of an unknown kind where none is known."""
+    """Return the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
     place = file.resolve()
     best = Mount(Path("/"), "unknown")
     for line in mounts.read_text("utf-8", "replace").splitlines() if mounts.exists() else ():

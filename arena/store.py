@@ -9,23 +9,23 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import NamedTuple, get_args
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select
+from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, insert, select
 
-from arena.ballots import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, VOTER, WINS, counted_votes, standings, unfinished
+from arena.ballots import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS, counted_votes, standings, unfinished
 from arena.database import Database, now
 from arena.items import ANSWER, MODEL
 from arena.records import Battle, Names, Phase, Side, SkipReason
+from arena.settings import VoteLimits
+from arena.vote_limits import LIMITS, Dealer
+from arena.voters import Voters, lock, selves
 
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
 UNDO_SECONDS = 3
 """How long a choice can be taken back."""
 UNDO_GRACE_SECONDS = 2
 """What the network may take on top of it."""
-VOTERS_REMEMBERED = 20_000
-"""Cookies whose voter is found without asking the database."""
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
 """A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST."""
@@ -64,6 +64,9 @@ class Seen(NamedTuple):
 
 
 _IS_MINE = (BATTLE.c.token == bindparam("name")) & (BATTLE.c.voter_id == bindparam("voter"))
+_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
+    BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
+)
 _MINE = standings().where(_IS_MINE)
 _LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
 _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
@@ -90,9 +93,10 @@ class Store:
     A voter is named by the hash of the cookie; whatever else the browser sends is only a token and a choice.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
-        self._known_voter = lru_cache(maxsize=VOTERS_REMEMBERED)(self._voter)
+        self._voters = Voters(database)
+        self._dealer = Dealer(database, limits)
         # Built once: building a statement costs more than running it.
         self._insert_once = database.insert(VOTE).on_conflict_do_nothing().returning(VOTE.c.id)
         tally = database.insert(WINS)
@@ -102,17 +106,7 @@ class Store:
 
     def voter(self, cookie_hash: str) -> int:
         """Return the voter of a cookie, made at the first call."""
-        return self._known_voter(cookie_hash)
-
-    def _voter(self, cookie_hash: str) -> int:
-        with self._database.read() as connection:
-            known = connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash))
-        if known is not None:
-            return known
-        with self._database.write() as connection:
-            values = {"cookie_hash": cookie_hash, "since": now()}
-            connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-            return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)).scalar_one()
+        return self._voters.voter(cookie_hash)
 
     def serve(
         self,
@@ -121,25 +115,25 @@ class Store:
         item: int | None = None,
         seat: int | None = None,
         comes_back: ComesBack = lambda battle, seen: True,
+        network: str | None = None,
     ) -> Battle | None:
         """Return the voter's unfinished battle that comes back, else store and return the one that is chosen.
 
         With an item, only an unfinished battle on that item comes back. None: there is nothing left to draw.
+        Raises LimitError where the voter or the network has had its battles.
         """
         with self._database.write() as connection:
-            # The voter's row is the lock: two tabs of one voter take turns on PostgreSQL too.
-            connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+            lock(connection, voter)
             if seat is not None:
                 _lock_campaign(connection, seat)
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
-            seen = connection.execute(
-                select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(BATTLE.c.voter_id == voter)
-            )
+            seen = connection.execute(_SEEN, {"voter": voter})
             draw = choose(frozenset(Seen(*row) for row in seen))
             if draw is None:
                 return None
+            self._dealer.deal(connection, voter, network)
             values = _battle_values(voter, draw, seat)
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
             return _battle(connection.execute(_of_id(battle)).one())

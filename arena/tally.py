@@ -97,6 +97,23 @@ def summed_counts(rows: Codes) -> Counts:
     return played_counts(codes, wins + ties / 2, left, ties)
 
 
+def less_counts(counts: Counts, less: Counts) -> Counts:
+    """Return counts without those of some of the votes, which may be older or newer by a few; none is below 0.
+
+    Only votes with a winner are taken out.
+    """
+    place = {code: at for at, code in enumerate(counts.codes)}
+    known = [at for at, code in enumerate(less.codes) if code in place]
+    here, there = np.ix_(*[[place[less.codes[at]] for at in known]] * 2), np.ix_(known, known)
+    wins, left = counts.wins.copy(), counts.left.copy()
+    halves = 0 if counts.ties is None else counts.ties / 2
+    wins[here] -= less.wins[there]
+    wins = np.maximum(wins, halves)
+    left[here] -= less.left[there]
+    left = np.clip(left, 0, wins - halves)
+    return played_counts(np.array(counts.codes, np.int64), wins, left, counts.ties)
+
+
 def added_counts(one: Counts, other: Counts) -> Counts:
     """Return the counts of both."""
     codes = np.union1d(one.codes, other.codes).astype(np.int64)

@@ -20,6 +20,7 @@ from arena.pictures import PictureError
 from arena.render import visible_text
 from arena.store import ChoiceError, Store, UnknownBattleError
 from arena.strict_json import JSON, RowsError, parse_json
+from arena.vote_limits import LimitError
 
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
@@ -42,6 +43,7 @@ _STATUS: Mapping[type[Exception], int] = {
     RowsError: 400,
     NoVisitorError: 403,
     UnknownBattleError: 404,
+    LimitError: 429,
     DatabaseError: 503,
 }
 
@@ -65,6 +67,11 @@ async def visitor(request: Request, store: Store) -> int:
     if cookie is None:
         raise NoVisitorError
     return await asyncio.to_thread(store.voter, cookie_hash(cookie))
+
+
+def over_https(request: Request) -> bool:
+    """Tell whether the browser speaks https with us, or with the proxy before us."""
+    return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
 
 
 class Sent:

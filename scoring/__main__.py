@@ -26,6 +26,7 @@ ROOMS = {
     "mm-vet": Room("score a file of MM-Vet outputs", "scoring.mm_vet_commands"),
     "visit-bench": Room("have a judge compare a model's answers with others'", "scoring.visit_commands"),
     "visit-board": Room("make a board of a file of votes or battles", "scoring.visit_commands"),
+    "visit-withdraw": Room("delete the texts of a submission; its results stay", "scoring.visit_commands"),
     "agreement": Room("how far people agree, and which judges and metrics follow them", "scoring.agreement_commands"),
     "answer": Room("let a model of the catalogue answer a benchmark's questions", "scoring.answer_commands"),
     "fetch": Room("download MM-Vet's questions and pictures", "scoring.mm_vet_commands"),

@@ -20,7 +20,7 @@ _FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]
 _KEY = re.compile(r"[!-~]{0,2000}")
 _SHORTEST = 8
 """Characters from which on a key is told apart from what people write."""
-_MOST_BYTES = 2_000_000
+MOST_BYTES = 2_000_000
 _MOST_ADDRESSES = 3
 _SENT = ("accept", "content-length", "content-type", "transfer-encoding")
 """Headers that go out as openai makes them; others may hold what its environment says of the operator."""
@@ -93,8 +93,11 @@ def _base64_cores(key: bytes) -> set[str]:
 class Wire(httpx2.AsyncBaseTransport):
     """Carry requests to one address and nowhere else, with its key and bounded replies."""
 
-    def __init__(self, address: Address, connections: int, fetcher: Fetcher | None = None) -> None:
-        """Prepare the way; `fetcher` says how a user's host is resolved and checked."""
+    def __init__(
+        self, address: Address, connections: int, fetcher: Fetcher | None = None, most: int = MOST_BYTES
+    ) -> None:
+        """Prepare the way; `fetcher` says how a user's host is resolved and checked, a reply has `most` bytes."""
+        self._most = most
         self._address = address
         self._url = httpx2.URL(address.base_url)
         self._fetcher = (fetcher or Fetcher()) if address.owner is not None else None
@@ -146,7 +149,7 @@ class Wire(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await stream.aclose()
             raise httpx2.RemoteProtocolError("a compressed reply though none was asked for")
-        bounded = _Bounded(stream)
+        bounded = _Bounded(stream, self._most)
         return httpx2.Response(
             response.status_code, headers=response.headers, stream=bounded, extensions=response.extensions
         )
@@ -159,15 +162,15 @@ class Wire(httpx2.AsyncBaseTransport):
 class _Bounded(httpx2.AsyncByteStream):
     """The body of a reply; one too long to be a judge's is an error."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream, self._most = stream, most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._stream:
             size += len(piece)
-            if size > _MOST_BYTES:
-                raise httpx2.RemoteProtocolError(f"a reply of more than {_MOST_BYTES:,} bytes")
+            if size > self._most:
+                raise httpx2.RemoteProtocolError(f"a reply of more than {self._most:,} bytes")
             yield piece
 
     async def aclose(self) -> None:

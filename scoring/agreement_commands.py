@@ -10,12 +10,11 @@ from arena.agreement import Estimate, Share
 from arena.plots import PlotsError, page
 from arena.polled import read_poll
 from arena.settings import Settings
-from arena.strict_json import RowsError
 from scoring import clerk
 from scoring.agreement_files import agreement_json, measures_csv, read_answers, read_scores
 from scoring.agreement_page import TITLE, reproduction_figure
 from scoring.clerk import written
-from scoring.concordance import Concordance, Scores, concordance
+from scoring.concordance import Concordance, concordance
 from scoring.text_metrics import KEPT, MetricName, TextMetricError
 
 MENDABLE = (*clerk.MENDABLE, TextMetricError, PlotsError)
@@ -26,7 +25,8 @@ def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
     poll = read_poll(arguments.files)
     if arguments.answers:
         poll = replace(poll, answers={**poll.answers, **read_answers(arguments.answers)})
-    scores = _scores(arguments.scores, {*arguments.metrics, *(verdict.judge for verdict in poll.verdicts)})
+    taken = {*arguments.metrics, *(verdict.judge for verdict in poll.verdicts)}
+    scores = read_scores(arguments.scores, taken) if arguments.scores else {}
     found = concordance(poll, scores, arguments.metrics)
     texts = {
         "agreement.json": agreement_json(found),
@@ -44,13 +44,6 @@ def _grammar(group: argparse.ArgumentParser) -> None:
     group.add_argument("--metrics", nargs="*", choices=get_args(MetricName), default=KEPT, help="of the answers' texts")
     group.add_argument("--out", type=Path, required=True, metavar="DIR")
     group.set_defaults(run=agreement)
-
-
-def _scores(path: Path | None, taken: set[str]) -> dict[str, Scores]:
-    scores: dict[str, Scores] = {**read_scores(path)} if path else {}
-    if path and (twice := taken & scores.keys()):
-        raise RowsError(f"expected a name of its own, found {min(twice)!r}; rename it", path.name, column="metric")
-    return scores
 
 
 def _said(found: Concordance) -> Iterator[str]:

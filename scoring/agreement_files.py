@@ -4,14 +4,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from arena.agreement import Level, Share
 from arena.polled import bank_name
 from arena.rows import COMMAND_LINE, Record, read_records, require_columns
-from arena.strict_json import RowsError
+from arena.strict_json import Limits, RowsError
 from scoring.concordance import Concordance
 from scoring.results import safe_cell
 
@@ -29,16 +29,24 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
     return answers
 
 
-def read_scores(path: Path) -> dict[str, dict[tuple[str, str], float]]:
-    """Return the scores of a file `item, model, metric, score`, by metric, then by item and model. Raises RowsError."""
+def read_scores(
+    path: Path, taken: Collection[str], limits: Limits = COMMAND_LINE, name: str | None = None
+) -> dict[str, dict[tuple[str, str], float]]:
+    """Return the scores of a file `item, model, metric, score`, by metric, then by item and model. Raises RowsError.
+
+    No metric of its may be called as one of those that are `taken`; `name` is what its owner calls the file.
+    """
+    label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
-    for record in read_records(path, COMMAND_LINE):
-        item, model, metric = _texts(record, path.name, "item", "model", "metric")
-        value = _number(record, path.name)
+    for record in read_records(path, limits, name=label):
+        item, model, metric = _texts(record, label, "item", "model", "metric")
+        value = _number(record, label)
+        if metric in taken:
+            raise RowsError(f"expected a name of its own, found {metric!r}; rename it", label, record.row, "metric")
         known, key = scores.setdefault(metric, {}), (item, bank_name(model))
         if key in known:
             problem = f"expected one score of {metric!r} for {model!r} on item {item!r}, found a second; delete one"
-            raise RowsError(problem, path.name, record.row)
+            raise RowsError(problem, label, record.row)
         known[key] = value
     return scores
 
@@ -61,6 +69,15 @@ def measures_csv(found: Concordance) -> str:
         for level, share in shares.items():
             numbers = (share.hits, share.n, share.value, share.low, share.high)
             writer.writerow((safe_cell(one.measure), level, *numbers))
+    return text.getvalue()
+
+
+def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
+    """Return a file for `read_scores` to fill in: a row for each answer, by its item and model."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("item", "model", "metric", "score"))
+    writer.writerows((safe_cell(item), safe_cell(model), "", "") for item, model in answers)
     return text.getvalue()
 
 

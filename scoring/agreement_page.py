@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from textwrap import wrap
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from arena.agreement import LEAST_CONTESTS, ROUNDS, Estimate, Level, People, Reproduction, Share
 from arena.plots import Figure
@@ -18,6 +19,13 @@ class Mark(NamedTuple):
 
 
 NO_SOURCE = '<p class="empty">There are no items yet, so nobody has voted.</p>'
+OWN = (
+    '<details class="meaning" id="own-metric"><summary>Compare a metric of your own</summary>'
+    '<label class="upload" for="scores-file" data-token="scores-token" data-press="scores-arrived">'
+    '<input type="file" id="scores-file" accept=".csv,.tsv,.jsonl,.json,.xlsx">'
+    "<b>Drop its scores here, or choose a file</b><span>A table with the columns item, model, metric and score; the "
+    'higher score is the better one. Only you see what comes of it.</span><span role="status"></span></label></details>'
+)
 TITLE = "How often each measure reproduces what most people chose"
 _GREY = "#8a8f98"
 _ALL = Mark(_GREY, "diamond")
@@ -87,6 +95,24 @@ def notes_html(found: Concordance) -> str:
     ]
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f'<details class="meaning"><summary>How this is counted</summary><ul>{items}</ul></details>'
+
+
+def own_html(own: Sequence[Reproduction]) -> str:
+    """Return which metrics of a visitor's own stand among the others, and on how many pairs each says something."""
+    if not own:
+        return ""
+    told = ", ".join(f"<b>{escape(one.measure)}</b> ({one.overall.n:,} of {_scorable(one)})" for one in own)
+    silent = "" if any(one.overall.n for one in own) else ": items and models must be called as in the file to fill in"
+    return f'<p class="note" role="status">Of your file, shown to you alone: {told}{silent}.</p>'
+
+
+def downloads_html(source: str, own: str = "") -> str:
+    """Return the figures as links to files; `own` is the token of a visitor's file whose metrics are in them."""
+    query = escape(urlencode({"source": source, **({"own": own} if own else {})}))
+    files = {"measures.csv": "Measures (CSV)", "agreement.json": "All figures (JSON)"}
+    files["scores.csv"] = "Answers to score (CSV to fill in)"
+    links = "".join(f'<a href="agreement/{name}?{query}" download>{text}</a>' for name, text in files.items())
+    return f'<p class="downloads">{links}</p>'
 
 
 def problem_html(text: str) -> str:
@@ -212,6 +238,10 @@ def _estimate(one: Estimate) -> str:
 
 def _pairs(count: int) -> str:
     return "1 pair" if count == 1 else f"{count:,} pairs"
+
+
+def _scorable(one: Reproduction) -> str:
+    return _pairs(one.overall.n + one.missing)
 
 
 def _has(count: int) -> str:

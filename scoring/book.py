@@ -197,7 +197,9 @@ class Book:
                 kept = self._submission(connection, owner, report)
                 name, number = kept.name, kept.number
             before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
-            rows = _rows(report, name, self._judging(connection, report))
+            gone = SUBMISSION.c.withdrawn_at.is_not(None) & (SUBMISSION.c.source == report.source)
+            withdrawn = frozenset(connection.scalars(select(SUBMISSION.c.name).where(gone)))
+            rows = _rows(report, name, self._judging(connection, report), withdrawn)
             for start in range(0, len(rows), _AT_ONCE):
                 add = self._database.insert(JUDGED).values(rows[start : start + _AT_ONCE])
                 connection.execute(add.on_conflict_do_nothing())
@@ -334,12 +336,17 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     }
 
 
-def _rows(report: MatchReport, name: str, judging: int) -> list[dict[str, object]]:
-    """Return the rows of a report's matches, with the submission under its name on the board."""
+def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
+    """Return the rows of a report's matches, with the submission under its name on the board.
+
+    What the judge said of those that are withdrawn is left out.
+    """
     instances = {instance.item: instance for instance in report.instances}
     rows = []
     for match in report.matches:
         instance = instances[match.item]
+        a, b = (name if model == report.title else model for model in (match.a, match.b))
+        said = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
         rows.append(
             {
                 "judging_id": judging,
@@ -347,11 +354,11 @@ def _rows(report: MatchReport, name: str, judging: int) -> list[dict[str, object
                 "multi": instance.multi,
                 "family": instance.family,
                 "item": match.item,
-                "a": name if match.a == report.title else match.a,
-                "b": name if match.b == report.title else match.b,
+                "a": a,
+                "b": b,
                 "a_first": match.verdicts[0].winner,
                 "b_first": match.verdicts[1].winner,
-                "replies": json.dumps([verdict.replies for verdict in match.verdicts]),
+                "replies": json.dumps(said),
             }
         )
     return rows

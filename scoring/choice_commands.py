@@ -87,7 +87,7 @@ def _judged(found: Opened, report: R, arguments: argparse.Namespace, settings: S
         )
     if not report.left or arguments.no_judge:
         return report
-    serving = Clerk(settings, arguments.base_url, arguments.yes)
+    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
     report = yield from serving.judged(asked(report, spec, serving.address.shown), spec)

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ from arena.pictures import PictureStore
 from arena.rows import RowsError
 from arena.settings import SettingError, Settings
 from scoring.address import Address, AddressError
+from scoring.batch import BatchJudge, half
 from scoring.benchmarks import quote, score
 from scoring.cache import ReplyCache
 from scoring.desk import TRY_OUT, known
@@ -37,10 +39,10 @@ class DeclinedError(Exception):
 
 
 class Clerk:
-    """Serve one command; `accepted` is whether every cost is accepted unasked."""
+    """Serve one command; `accepted` is whether every cost is accepted unasked, `batch` whether to ask in batches."""
 
-    def __init__(self, settings: Settings, base_url: str | None, accepted: bool) -> None:
-        self._judge = settings.judge
+    def __init__(self, settings: Settings, base_url: str | None, accepted: bool, batch: bool = False) -> None:
+        self._judge, self._batch = settings.judge, batch
         self._database = Database(settings.database_url)
         self._cache, self._jobs = ReplyCache(self._database), Jobs(self._database)
         self.address = Address(base_url or settings.judge.base_url, settings.judge.key)
@@ -59,7 +61,8 @@ class Clerk:
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Tell the cost and return the judged draft. Raises DeclinedError, and JudgeError when the judge stops."""
-        cost = quote(draft, spec, None, self._cache)
+        priced = replace(spec, price=half(spec.price)) if self._batch else spec
+        cost = quote(draft, priced, None, self._cache)
         price = "its price is not known (JUDGE_PRICES)"
         if cost.dollars is not None:
             price = f"about ${cost.dollars:,.2f}, at most ${cost.most_dollars:,.2f} and calls that fail on top"
@@ -83,7 +86,11 @@ class Clerk:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            async with Judge(spec, self.address, pace, pictures=self._pictures) as judge:
+            pictures = self._pictures
+            asked = Judge(spec, self.address, pace, pictures=pictures)
+            if self._batch:
+                asked = BatchJudge(spec, self.address, self._database, pictures, tell=bar.write)
+            async with asked as judge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
@@ -98,6 +105,7 @@ def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
     if not required:
         chosen.add_argument("--no-judge", action="store_true", help="rules alone")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")
+    parser.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
     parser.add_argument("--yes", action="store_true", help="accept the cost")
 
 

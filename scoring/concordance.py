@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from arena.agreement import (
+    Choices,
     Contest,
     People,
     Poll,
@@ -20,6 +21,7 @@ from arena.agreement import (
     by_scores,
     by_verdicts,
     people,
+    ranked,
     reproductions,
     several,
 )
@@ -81,7 +83,7 @@ def concordance(
     Raises TextMetricError for a metric that is not installed.
     """
     voted = several(poll.choices)
-    between = {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
+    between = between_models(poll)
     candidates = _candidates(poll, between)
     found = {**{name: scorer(name, candidates) for name in metrics}, **scores}
     measures = [by_scores(name, given, between) for name, given in found.items()]
@@ -92,6 +94,12 @@ def concordance(
         reproductions=reproductions(between, [*measures, *by_verdicts(poll.verdicts)]),
         notices=poll.notices,
     )
+
+
+def between_models(poll: Poll) -> dict[Contest, Choices]:
+    """Return the contests of two models that several people voted on: what a measure is to reproduce."""
+    voted = several(poll.choices)
+    return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
 
 
 class Concordances:
@@ -110,20 +118,36 @@ class Concordances:
         """Return the names of the sources, in the order of their first import. Raises DatabaseError."""
         return tuple(self._polls.sources())
 
-    def of(self, source: str) -> Concordance:
-        """Return the concordance of a source; its text metrics are the kept ones. Raises DatabaseError."""
+    def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> Concordance:
+        """Return the concordance of a source; its text metrics are the kept ones. Raises DatabaseError.
+
+        Other metrics' scores, by their name, stand beside them for who asks, and are not kept.
+        """
+        kept = self._read(source)
+        if not scores:
+            return kept.concordance
+        between = between_models(kept.poll)
+        own = reproductions(between, [by_scores(name, given, between) for name, given in scores.items()])
+        return replace(kept.concordance, reproductions=ranked([*kept.concordance.reproductions, *own]))
+
+    def answers(self, source: str) -> list[tuple[str, str]]:
+        """Return the answers that a measure is to score: by item and model. Raises DatabaseError."""
+        return _met(between_models(self._read(source).poll))
+
+    def _read(self, source: str) -> "_Kept":
+        """Return a source's votes and what they tell, not much older than `every` seconds."""
         with self._lock:
             kept = self._kept.get(source)
             if kept is not None and time.monotonic() - kept.at < self._every:
-                return kept.concordance
+                return kept
             poll = self._polls.poll(source)
             poll = replace(poll, verdicts=(*poll.verdicts, *self._verdicts.verdicts(source)))
             if kept is not None and poll == kept.poll:
                 found = kept.concordance
             else:
                 found = concordance(poll, scorer=self._scored)
-            self._kept[source] = _Kept(time.monotonic(), poll, found)
-            return found
+            read = self._kept[source] = _Kept(time.monotonic(), poll, found)
+            return read
 
     def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
         """Score the answers that are new; a kept metric's score depends on nothing but the answer and its reference."""
@@ -142,9 +166,13 @@ class _Kept(NamedTuple):
 
 def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
     """Return the answers that met in the contests, each once, with the reference of their item."""
-    met = dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:])
     return [
         Candidate(item, model, poll.answers[item, model], poll.answers.get((item, REFERENCE)))
-        for item, model in met
+        for item, model in _met(contests)
         if (item, model) in poll.answers
     ]
+
+
+def _met(contests: Collection[Contest]) -> list[tuple[str, str]]:
+    """Return the items and models of contests, each pair once."""
+    return list(dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:]))

@@ -25,7 +25,7 @@ from scoring.results import AnyReport, QuestionSet
 from scoring.runner import Operator, Runner
 from scoring.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.submission_files import is_submission, read_submission
-from scoring.submissions import Submissions
+from scoring.submissions import StoredModel, Submissions
 from scoring.submissions import Wish as MatchWish
 from scoring.uploads import UploadError, fill, notices, read_predictions
 
@@ -165,6 +165,16 @@ class Desk:
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
         report = self._submissions.draft(owner, file, wish, spec.model, address.shown).report
+        return self._quoted(owner, report, address, spec, judge)
+
+    def stored(self) -> tuple[StoredModel, ...]:
+        """Return the models whose answers are in the item bank."""
+        return self._submissions.stored()
+
+    def compare_stored(self, owner: str, stored: StoredModel, wish: MatchWish, judge: OwnJudge | None) -> Job:
+        """Do what `compare` does with the answers of a model of the item bank."""
+        address, spec = self._judge(judge)
+        report = self._submissions.draft_stored(*stored, wish, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
     def extract(self, owner: str, wish: ChoiceWish) -> Job:

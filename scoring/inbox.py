@@ -1,10 +1,16 @@
-"""The inbox: uploaded files wait here, one a person and not for long, until they are checked."""
+"""The inbox: uploaded files wait here, one a person and not for long, until they are checked.
 
+Beside each lies a slip that says whose it is, so that any server on the folder finds it.
+"""
+
+import json
+import os
+import re
 import secrets
-import shutil
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from arena.rows import PAGE, SUFFIXES
@@ -25,10 +31,15 @@ class Arrived:
     path: Path
     name: str
     since: float
+    """Seconds since 1970."""
+
+
+_TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
+_SLIP = ".slip"
 
 
 class Inbox:
-    """Keep uploaded files in a folder that is emptied at start; an owner is the hash of a voter cookie.
+    """Keep uploaded files in a folder; an owner is the hash of a voter cookie.
 
     A file may have `most` bytes, all together `most_together`, and none is kept longer than `seconds`.
     """
@@ -40,9 +51,8 @@ class Inbox:
         self._most = most
         self._most_together = most_together
         self._seconds = seconds
-        self._arrived: dict[str, Arrived] = {}
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._clear()
 
     async def receive(self, owner: str, name: str, chunks: AsyncIterator[bytes]) -> Arrived:
         """Write a file as it comes and return it; an earlier one of its owner goes. Raises InboxError."""
@@ -53,7 +63,7 @@ class Inbox:
             )
         self._clear(owner)
         token = secrets.token_urlsafe(16)
-        arrived = Arrived(token, owner, self._folder / f"{token}{suffix}", name[:200], time.monotonic())
+        arrived = Arrived(token, owner, self._folder / f"{token}{suffix}", name[:200], time.time())
         try:
             size = 0
             with arrived.path.open("wb") as file:
@@ -61,33 +71,54 @@ class Inbox:
                     size += len(chunk)
                     self._check_room(size, arrived.path)
                     file.write(chunk)
+            self._slip(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
         except BaseException:
-            arrived.path.unlink(missing_ok=True)
+            self.discard(arrived)
             raise
-        self._arrived[token] = arrived
         return arrived
 
     def find(self, owner: str, token: str) -> Arrived:
         """Return a file of its owner. Raises InboxError when there is none, or no longer."""
-        arrived = self._arrived.get(token)
+        arrived = self._read(self._slip(token)) if _TOKEN.fullmatch(token) else None
         if arrived is None or arrived.owner != owner:
             raise InboxError("The uploaded file is no longer here; choose it again")
         return arrived
 
     def discard(self, arrived: Arrived) -> None:
         """Delete a file."""
-        self._arrived.pop(arrived.token, None)
+        self._slip(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
-    def _clear(self, owner: str) -> None:
-        oldest = time.monotonic() - self._seconds
-        for arrived in list(self._arrived.values()):
-            if arrived.owner == owner or arrived.since < oldest:
+    def _slip(self, token: str) -> Path:
+        return self._folder / f"{token}{_SLIP}"
+
+    def _read(self, slip: Path) -> Arrived | None:
+        """Return what a slip says; None when it is gone, or torn by a kill."""
+        try:
+            said = json.loads(slip.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return Arrived(**said | {"path": self._folder / Path(said["path"]).name})
+
+    def _clear(self, owner: str | None = None) -> None:
+        """Delete what is too old, whatever it is, and an owner's file."""
+        oldest = time.time() - self._seconds
+        for path, state in list(self._files()):
+            arrived = self._read(path) if owner is not None and path.suffix == _SLIP else None
+            if arrived and arrived.owner == owner:
                 self.discard(arrived)
+            elif state.st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        """Yield what lies in the folder, though another server may delete meanwhile."""
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):
+                yield path, path.stat()
 
     def _check_room(self, size: int, mine: Path) -> None:
         if size > self._most:
             raise InboxError(f"expected at most {self._most:,} bytes; score it on the command line: python -m scoring")
-        others = sum(path.stat().st_size for path in self._folder.iterdir() if path != mine)
+        others = sum(state.st_size for path, state in self._files() if path != mine)
         if others + size > self._most_together:
             raise InboxError("Too many files are waiting to be checked; try again in a few minutes")

@@ -202,6 +202,11 @@ class Jobs:
             before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
             return connection.execute(select(func.count()).where(before)).scalar_one()
 
+    def waiting(self) -> int:
+        """Return how many jobs wait."""
+        with self._database.read() as connection:
+            return connection.execute(select(func.count()).where(JOB.c.state == "waiting")).scalar_one()
+
     def report(self, link: str) -> AnyReport | None:
         """Return the report under a link, for whoever holds it; None where there is none (yet)."""
         with self._database.read() as connection:

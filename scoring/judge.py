@@ -194,8 +194,7 @@ class Judge:
             if isinstance(outcome, Answer):
                 return outcome
             if outcome.kind not in ("again", "busy"):
-                error = {"hopeless": JudgeStopped, "field": _FieldRefused, "refused": AskRefused}[outcome.kind]
-                raise error(outcome.words)
+                raise final(outcome)
             if attempt < self.pace.attempts:
                 await asyncio.sleep(self.pace.wait(attempt, outcome.wait))
         raise JudgeFailed(f"no reply from the judge in {self.pace.attempts} attempts; the last: {outcome.words}")
@@ -246,15 +245,25 @@ class Judge:
         try:
             async with asyncio.timeout(self.pace.timeout):
                 response = await self._client.chat.completions.with_raw_response.create(**body)
-        except openai.APIStatusError as error:
-            return refusal(error.status_code, error.response.headers, error.body)
-        except openai.APIConnectionError as error:
-            if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
-                return Trouble("again", "the server could not be reached")
-            return Trouble("again", "the connection broke off", billed=True)
-        except TimeoutError:
-            return Trouble("again", f"no reply within {self.pace.timeout:g} seconds", billed=True)
+        except (openai.APIError, TimeoutError) as error:
+            return self._trouble(error)
         return read_answer(response.http_response.content)
+
+    def _trouble(self, error: Any) -> Trouble:
+        """Return what an error of the client means."""
+        openai = _openai()
+        if isinstance(error, openai.APIStatusError):
+            return refusal(error.status_code, error.response.headers, error.body)
+        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return Trouble("again", "the server could not be reached")
+        if isinstance(error, TimeoutError):
+            return Trouble("again", f"no reply within {self.pace.timeout:g} seconds", billed=True)
+        return Trouble("again", "the connection broke off", billed=True)
+
+
+def final(trouble: Trouble) -> JudgeError:
+    """Return the error for a trouble that does not pass."""
+    return {"hopeless": JudgeStopped, "field": _FieldRefused, "refused": AskRefused}[trouble.kind](trouble.words)
 
 
 async def probe(address: Address, model: str, pace: Pace | None = None, fetcher: Fetcher | None = None) -> JudgeSpec:
@@ -299,6 +308,11 @@ async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> Answer | N
         return await judge._answer(body, estimated_tokens(_PROBE), 0)
     except (AskRefused, _FieldRefused):
         return None
+
+
+def client_errors() -> type[Exception]:
+    """Return what the client raises where a server does not do what it is asked."""
+    return _openai().APIError
 
 
 @cache

@@ -54,7 +54,7 @@ class VisitBench:
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
-    """Yield the matches in the layout of the authors' battle file, with `protocol` and `reasons` on top.
+    """Yield the matches in the layout of the authors' battle file, with `item` to `reasons` on top.
 
     A result is the winning side of the row in each of the two orders: A, B, Tie, or null where it is unscored.
     """
@@ -77,6 +77,7 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
             "auto_evaluation_cot": [verdict.replies[0] if verdict.replies else "" for verdict in match.verdicts],
             "A_model_in_cot": [match.a, match.b],
             "B_model_in_cot": [match.b, match.a],
+            "item": match.item,
             "protocol": report.protocol,
             "context": report.context,
             "reasons": [verdict.reason for verdict in match.verdicts],

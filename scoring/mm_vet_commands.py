@@ -24,7 +24,7 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     upload = read_predictions(arguments.file, questions, COMMAND_LINE)
     filled = fill(questions, upload, arguments.missing)
     yield from notices(upload)
-    serving = Clerk(settings, arguments.base_url, arguments.yes)
+    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)
     title, address = arguments.title or upload.title, serving.address.shown

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from scoring.choice_audit import PROTOCOL_WORDS
+from scoring.submissions import Opponents
 
 Way = Literal["judge first", "rules first", "compare"]
 """judge first: a quote, then the report. rules first: a report at once, then a quote of what they left open. compare: a
 quote of matches with other models, then the report."""
-Part = Literal["questions", "missing", "runs", "opponents", "reference", "context"]
+Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that not every benchmark has."""
 PARTS: tuple[Part, ...] = get_args(Part)
 
@@ -78,7 +79,7 @@ FORMS: Mapping[str, Form] = {
         "VisIT-Bench",
         "compare",
         {"Hardened": "hardened", "As in the paper": "paper"},
-        frozenset({"opponents", "reference", "context"}),
+        frozenset({"stored", "opponents", "reference", "context"}),
         "Check the file and show the cost",
         "verdict",
     ),
@@ -91,3 +92,11 @@ VANILLA = "Score it as vanilla (free)"
 """What the button says where a file cannot be scored as circular."""
 NAMES: Mapping[str, str] = {form.name: benchmark for benchmark, form in FORMS.items()}
 """What people choose to benchmark."""
+MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
+RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
+OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}
+REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
+CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
+"""What people choose, each with what it means."""
+FILE = "The uploaded file"
+"""Whose answers are compared, where they are not a stored model's."""

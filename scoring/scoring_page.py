@@ -11,9 +11,11 @@ from scoring.scoring_forms import FORMS, counted
 _SCRIPTS = (Path(__file__).parent / "upload.js", Path(__file__).parent / "levels.js")
 UPLOAD = "".join(f"<script>{script.read_text('utf-8')}</script>" for script in _SCRIPTS)
 DROP = (
-    '<label id="drop" for="drop-file"><input type="file" id="drop-file" accept=".json,.jsonl,.ndjson,.csv,.tsv,.xlsx">'
+    '<label class="upload" for="drop-file" data-token="upload-token" data-press="arrived">'
+    '<input type="file" id="drop-file" accept=".json,.jsonl,.ndjson,.csv,.tsv,.xlsx">'
     "<b>Drop your model's outputs here, or choose a file</b>"
-    "<span>JSON, JSONL, CSV, TSV or XLSX, as MM-Vet, VLMEvalKit, lmms-eval or LLaVA write them; up to 100 MB</span>"
+    "<span>JSON, JSONL, CSV, TSV or XLSX, as MM-Vet, VisIT-Bench, VLMEvalKit, lmms-eval or LLaVA have them; up to 100 "
+    "MB</span>"
     "<span>The benchmark is recognised from the file.</span>"
     '<span id="drop-state" role="status"></span></label>'
 )
@@ -22,6 +24,10 @@ LEAD = (
     "said, and you leave with the paper's tables. Option letters are read by rules, at once and free. A judge reads "
     "the rest, every answer to MM-Vet, and VisIT-Bench's matches with other models, after you have seen the price. No "
     'outputs at hand? <a href="sample-predictions.json" download>Take these</a>, answers to our own sample.</p></div>'
+)
+KEY_NOTE = (
+    '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, and after a restart '
+    "you are asked for it again.</p>"
 )
 STATE_WORDS = {
     "quoted": "not started",
@@ -56,10 +62,14 @@ def quote_html(job: Job, ceiling: float) -> str:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         price = f"About <b>${quote.dollars:,.2f}</b>, at most ${most:,.2f}"
         price += "; calls that fail come on top." if job.own_key else ": there it stops."
+    form = FORMS[job.benchmark]
+    asked = form.counted(quote.grades)
+    if form.way == "compare":
+        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     return (
         f'<div class="quote"><p><b>{counted(quote.calls, "call")}</b> to {escape(job.model)} for '
-        f"{FORMS[job.benchmark].counted(quote.grades)}: about "
+        f"{asked}: about "
         f"{_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received.{cached}</p>"
         f"<p>{price}</p></div>"
     )
@@ -91,6 +101,18 @@ def mine_html(jobs: Sequence[Job]) -> str:
     if not jobs:
         return '<p class="empty">Your reports will be listed here. Whoever has a report\'s link can read it.</p>'
     return f'<ul class="mine">{"".join(map(_mine, jobs))}</ul>'
+
+
+def followed(jobs: Sequence[Job]) -> Job | None:
+    """Return the job that a page without one shows: what is under way, or the newest if rules alone made it."""
+    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
+    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
+
+
+def rest_text(job: Job, left: int) -> str:
+    """Return what the button says that has a judge do what rules left."""
+    form = FORMS[job.benchmark]
+    return form.rest.format(left=form.counted(left))
 
 
 def _mine(job: Job) -> str:

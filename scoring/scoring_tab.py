@@ -3,7 +3,7 @@
 A job is the database's; the page holds only its link, and each handler checks whose it is by the voter's cookie.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -23,35 +23,39 @@ from scoring.inbox import InboxError
 from scoring.jobs import Job, JobError
 from scoring.judge import JudgeError
 from scoring.marking import Options, OptionsError
-from scoring.scoring_forms import FORMS, NAMES, PARTS, VANILLA, Form, Way
-from scoring.scoring_page import DROP, LEAD, found_html, mine_html, problems_html, progress_html, quote_html
-from scoring.submissions import Opponents
+from scoring.scoring_forms import (
+    CONTEXTS,
+    FILE,
+    FORMS,
+    MISSING,
+    NAMES,
+    OPPONENTS,
+    PARTS,
+    REFERENCES,
+    RUNS,
+    VANILLA,
+    Form,
+    Way,
+)
+from scoring.scoring_page import (
+    DROP,
+    KEY_NOTE,
+    LEAD,
+    followed,
+    found_html,
+    mine_html,
+    problems_html,
+    progress_html,
+    quote_html,
+    rest_text,
+)
 from scoring.submissions import Wish as MatchWish
 from scoring.uploads import UploadError
 
-MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
-RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
-OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}
-REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
-CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
 """The form before any file has come."""
-KEY_NOTE = (
-    '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, and after a restart '
-    "you are asked for it again.</p>"
-)
-TOLD = (
-    AddressError,
-    ChoicesError,
-    DatabaseError,
-    DeskError,
-    InboxError,
-    JobError,
-    JudgeError,
-    OptionsError,
-    RowsError,
-)
+TOLD = (AddressError, ChoicesError, DatabaseError, DeskError, InboxError, JobError, JudgeError, OptionsError, RowsError)
 """The rooms' errors that a person reads."""
 
 Updates = dict[Any, Any]
@@ -65,6 +69,7 @@ class Wanted(NamedTuple):
     protocol: object
     missing: object
     runs: object
+    stored: object
     opponents: object
     reference: object
     context: object
@@ -136,6 +141,7 @@ class ScoringTab:
                 list(MISSING), value="Stop and tell me", label="Questions without an answer", elem_id="missing"
             )
         self.runs = gr.Radio(list(RUNS), value="5 separate runs", label="Judging", elem_id="runs")
+        self.stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
         more: dict[str, Any] = {"visible": False, "min_width": 180}
         with gr.Row():
             self.opponents = gr.Radio(
@@ -168,7 +174,7 @@ class ScoringTab:
         job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
         judge = [self.judge, self.url, self.model, self.key, self.try_out]
-        parts = [self.questions, self.missing, self.runs, self.opponents, self.reference, self.context]
+        parts = [self.questions, self.missing, self.runs, self.stored, self.opponents, self.reference, self.context]
         wish = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
         found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
         self.judge.input(self.on_judge, self.judge, self.own, **settings)
@@ -212,6 +218,7 @@ class ScoringTab:
         questions: object,
         missing: object,
         runs: object,
+        stored: object,
         opponents: object,
         reference: object,
         context: object,
@@ -226,7 +233,7 @@ class ScoringTab:
         """Show what the judging of a file costs, or have rules read it at once."""
         owner, benchmark = self._owner(request), _known(NAMES, name)
         form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
-        wanted = Wanted(token, questions, protocol, missing, runs, opponents, reference, context, title, own)
+        wanted = Wanted(token, questions, protocol, missing, runs, stored, opponents, reference, context, title, own)
         return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
 
     @told
@@ -293,7 +300,10 @@ class ScoringTab:
             context=_known(CONTEXTS, wanted.context),
             title=str(wanted.title or ""),
         )
-        return self._desk.compare(owner, str(wanted.token), wish, wanted.judge)
+        if wanted.stored == FILE:
+            return self._desk.compare(owner, str(wanted.token), wish, wanted.judge)
+        stored = _known({str(one): one for one in self._desk.stored()}, wanted.stored)
+        return self._desk.compare_stored(owner, stored, wish, wanted.judge)
 
     def _form(self, form: Form) -> Updates:
         """Return the page with what a benchmark needs, and nothing else."""
@@ -301,16 +311,19 @@ class ScoringTab:
             "questions": self.questions,
             "missing": self.missing,
             "runs": self.runs,
+            "stored": self.stored,
             "opponents": self.opponents,
             "reference": self.reference,
             "context": self.context,
         }
         protocols = list(form.protocols)
+        stored = [FILE, *map(str, self._desk.stored())] if "stored" in form.parts else [FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
             self.protocol: gr.update(choices=protocols, value=protocols[0]),
             **{parts[part]: gr.update(visible=part in form.parts) for part in PARTS},
+            self.stored: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
         }
 
     def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
@@ -337,7 +350,7 @@ class ScoringTab:
         """Return the part of the page that follows a job."""
         owner = self._owner(request)
         jobs = self._desk.jobs.of_owner(owner)
-        job = next((job for job in jobs if job.link == link), None) or _followed(jobs)
+        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._desk.jobs.ahead(job.link) if job and state == "waiting" else 0
         left = self._left(job) if job else 0
@@ -345,7 +358,7 @@ class ScoringTab:
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._desk.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
-            self.rest: gr.update(visible=left > 0, value=_rest(job, left) if job else ""),
+            self.rest: gr.update(visible=left > 0, value=rest_text(job, left) if job else ""),
             self.confirm: gr.update(visible=state == "quoted"),
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
@@ -376,18 +389,6 @@ class ScoringTab:
         if cookie is None:
             raise DeskError("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
         return cookie_hash(cookie)
-
-
-def _followed(jobs: Sequence[Job]) -> Job | None:
-    """Return the job that a page without one shows: what is under way, or the newest if rules alone made it."""
-    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
-    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
-
-
-def _rest(job: Job, left: int) -> str:
-    """Return what the button says that has a judge do what rules left."""
-    form = FORMS[job.benchmark]
-    return form.rest.format(left=form.counted(left))
 
 
 def _known(choices: Mapping[str, Any], word: object) -> Any:

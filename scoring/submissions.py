@@ -7,7 +7,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from sqlalchemy import select
@@ -16,35 +15,23 @@ from arena.boards import BoardKey
 from arena.database import Database, now
 from arena.items import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
 from arena.leaderboard import Leaderboard
-from arena.records import REFERENCE, folded, item_key
+from arena.records import REFERENCE, folded
 from scoring.book import Book, Shelf
 from scoring.jobs import Job
+from scoring.joining import MENDS, Index, Misfit, Named
 from scoring.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response
 from scoring.results import AnyReport, JudgeStamp, Protocol
 from scoring.spec import Shown
-from scoring.submission_files import Entry, SubmissionFile, last_part
+from scoring.submission_files import SubmissionFile
 from scoring.uploads import UploadError
 from scoring.visit_bench import PARSERS, prompt_digest
 
 Opponents = Literal["all", "reference"] | int
 """Every model with answers, the human-verified reference alone, or so many of all, drawn anew for each item."""
+_NO_CHECK = SOURCE.c.kind != "check"
+_IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
 _LONGEST = 120
 _SHOWN = 10
-
-
-class Misfit(StrEnum):
-    """Why a row is no answer to an item."""
-
-    UNKNOWN = "unknown instances"
-    DOUBLE = "instances that stand there more than once"
-    SHARED = "instructions that several items share"
-
-
-_MENDS = {
-    Misfit.UNKNOWN: "correct or delete them, or import their items first",
-    Misfit.DOUBLE: "keep one of each",
-    Misfit.SHARED: "add a column image, images or item",
-}
 
 
 @dataclass(frozen=True)
@@ -57,6 +44,16 @@ class Wish:
     context: Context = "captions"
     title: str = ""
     """The model's name; the file's column names it where this is empty."""
+
+
+class StoredModel(NamedTuple):
+    """A model whose answers to a source's items are in the item bank."""
+
+    model: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.model} · {self.source}"
 
 
 class Drafted(NamedTuple):
@@ -102,7 +99,7 @@ class Submissions:
         Raises UploadError with all problems at once.
         """
         bank = self._bank()
-        index = _Index(bank)
+        index = Index({key: Named(item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)
         found: dict[str, str] = {}
         wrong: dict[Misfit, list[str]] = {}
@@ -110,7 +107,7 @@ class Submissions:
             misfit = index.join(entry, found)
             if misfit:
                 wrong.setdefault(misfit, []).append(entry.shown)
-        problems += [f"{misfit.value}: {_counted(entries)}; {_MENDS[misfit]}" for misfit, entries in wrong.items()]
+        problems += [f"{misfit.value}: {_counted(entries)}; {MENDS[misfit]}" for misfit, entries in wrong.items()]
         title = " ".join((wish.title or file.model).split())
         source = self._source([bank[item] for item in found], problems)
         problems += self._name_problems(owner, title, source)
@@ -133,6 +130,15 @@ class Submissions:
 
         asked = _Asked(model, "(item bank)", True, mine, rivals)
         return self._drafted(asked, source, bank, wish, _stamp(wish, judge, address), problems)
+
+    def stored(self) -> tuple[StoredModel, ...]:
+        """Return the models whose answers are in the item bank, those of the newest source first, by name."""
+        columns = (MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
+        answered = select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
+        answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        with self._database.read() as connection:
+            rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
+        return tuple(StoredModel(row.name, row.source) for row in rows)
 
     def shelf_report(self, shelf: Shelf) -> MatchReport:
         """Return all that a public board rests on as a report; texts that were withdrawn are empty."""
@@ -166,20 +172,20 @@ class Submissions:
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources, in the order of their first import."""
         with self._database.read() as connection:
-            return tuple(connection.scalars(select(SOURCE.c.name).order_by(SOURCE.c.id)))
+            return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
 
     def _bank(self) -> Mapping[str, _Stored]:
         """Return every item by its key, also those whose pictures are not kept: a judge may read captions."""
         images: dict[int, list] = {}
         answers: dict[int, dict[str, str]] = {}
-        in_use = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
         answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         items = select(ITEM, FAMILY.c.name.label("family"), SOURCE.c.name.label("source"))
         items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        items = items.where(_NO_CHECK)
         with self._database.read() as connection:
             for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)):
                 images.setdefault(row.item_id, []).append(row)
-            for row in connection.execute(answered.where(in_use)):
+            for row in connection.execute(answered.where(_IN_USE)):
                 answers.setdefault(row.item_id, {})[row.name] = row.text
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
@@ -263,38 +269,6 @@ class Submissions:
             matches=tuple(matches),
         )
         return Drafted(report, tuple(_told(asked, missing, report)))
-
-
-class _Index:
-    """Find the item that an entry means."""
-
-    def __init__(self, bank: Mapping[str, _Stored]) -> None:
-        self._keys = bank.keys()
-        self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        self._by_text: dict[str, list[str]] = {}
-        for key, item in bank.items():
-            text = folded(item.instance.instruction)
-            self._by_names.setdefault((text, item.names), []).append(key)
-            self._by_text.setdefault(text, []).append(key)
-
-    def join(self, entry: Entry, found: dict[str, str]) -> Misfit | None:
-        """Add the entry's text under its item, or return what is wrong with it."""
-        items = self._meant(entry)
-        if len(items) != 1:
-            return Misfit.SHARED if items else Misfit.UNKNOWN
-        if items[0] in found:
-            return Misfit.DOUBLE
-        found[items[0]] = entry.text
-        return None
-
-    def _meant(self, entry: Entry) -> Sequence[str]:
-        if entry.item is not None:
-            return [entry.item] if entry.item in self._keys else []
-        if not entry.images:
-            return self._by_text.get(folded(entry.instruction), [])
-        key = item_key(entry.instruction, entry.images)
-        names = (folded(entry.instruction), tuple(map(last_part, entry.images)))
-        return [key] if key in self._keys else self._by_names.get(names, [])
 
 
 class PeoplesBoards:
@@ -383,8 +357,9 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
 def _told(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     empty = sum(not text.strip() for text in asked.answers.values())
     rivals = {response.model for response in report.responses} - {asked.title}
+    opponents = f"{len(rivals):,} opponent{'s' if len(rivals) > 1 else ''}"
     lines = [
-        f"{asked.title}: {len(asked.answers):,} answers to {report.source}, {len(rivals):,} opponents, "
+        f"{asked.title}: {len(asked.answers):,} answers to {report.source}, {opponents}, "
         f"{len(report.matches):,} pairs x 2 orders = {2 * len(report.matches):,} verdicts"
     ]
     if empty:

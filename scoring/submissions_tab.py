@@ -67,7 +67,10 @@ class SubmissionsTab:
             if chosen is None:
                 return {self.said: problem_html("Choose a submission of yours.")}
             self._book.withdraw(chosen.owner, chosen.source, chosen.name)
-            told = f"The texts of {chosen.name!r} are gone; its number and its results stay."
+            told = (
+                f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
+                'you delete it under "Score outputs".'
+            )
             return {**self._shown(choice), **self._own(request), self.said: note_html(told)}
         except (BookError, DatabaseError) as error:
             return {self.said: problem_html(str(error))}

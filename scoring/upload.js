@@ -1,44 +1,47 @@
-// The drop zone of "Score outputs": a chosen or dropped file goes to the server as it is, and its token to the page.
+// The drop zones: a chosen or dropped file goes to the server as it is, and its token to the page.
+// A zone's data say which field takes the token, and which button is pressed then.
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const say = (text, state = "") => {
-    const line = byId("drop-state");
-    if (line) { line.textContent = text; line.dataset.state = state; }
+  const say = (zone, text, state = "") => {
+    const line = zone.querySelector("[role=status]");
+    line.textContent = text;
+    line.dataset.state = state;
   };
-  const tell = (token) => {
-    const field = document.querySelector("#upload-token textarea, #upload-token input");
+  const tell = (zone, token) => {
+    const field = document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
     field.value = token;
     field.dispatchEvent(new Event("input", { bubbles: true }));
-    setTimeout(() => byId("arrived").click());
+    setTimeout(() => document.getElementById(zone.dataset.press).click());
   };
-  const send = (file) => {
+  const send = (zone, file) => {
     const request = new XMLHttpRequest();
     request.open("POST", `uploads?name=${encodeURIComponent(file.name)}`);
     request.upload.addEventListener("progress", (event) => {
-      if (event.lengthComputable) say(`${file.name}: ${Math.floor((100 * event.loaded) / event.total)}% sent`);
+      if (event.lengthComputable) say(zone, `${file.name}: ${Math.floor((100 * event.loaded) / event.total)}% sent`);
     });
     request.addEventListener("load", () => {
-      if (request.status !== 200) { say(request.responseText || `Refused (${request.status})`, "problem"); return; }
-      say(file.name, "ready");
-      tell(request.responseText);
+      const { status, responseText: text } = request;
+      if (status !== 200) { say(zone, text || `Refused (${status})`, "problem"); return; }
+      say(zone, file.name, "ready");
+      tell(zone, text);
     });
-    request.addEventListener("error", () => say("The server was not reached. Choose the file again.", "problem"));
-    say(`${file.name}: sending`);
+    request.addEventListener("error", () => say(zone, "The server was not reached. Choose the file again.", "problem"));
+    say(zone, `${file.name}: sending`);
     request.send(file);
   };
   document.addEventListener("change", (event) => {
-    if (event.target.id === "drop-file" && event.target.files.length) {
-      send(event.target.files[0]);
+    const zone = event.target.closest?.(".upload");
+    if (zone && event.target.files?.length) {
+      send(zone, event.target.files[0]);
       event.target.value = "";
     }
   });
   for (const kind of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(kind, (event) => {
-      const zone = event.target.closest?.("#drop");
+      const zone = event.target.closest?.(".upload");
       if (!zone) return;
       event.preventDefault();
       zone.classList.toggle("over", kind === "dragover");
-      if (kind === "drop" && event.dataTransfer.files.length) send(event.dataTransfer.files[0]);
+      if (kind === "drop" && event.dataTransfer.files.length) send(zone, event.dataTransfer.files[0]);
     });
   }
 })();

@@ -1,4 +1,4 @@
-"""The commands `visit-bench`, which has a judge compare a model with others, and `visit-board`, a board of a file."""
+"""VisIT-Bench's commands: have a judge compare a model with others, make a board of a file, withdraw a submission."""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 from arena.database import Database
 from arena.exchange.battles import Battles
 from arena.exchange.files import read
+from arena.exchange.visit_battles import results
 from arena.rows import COMMAND_LINE, RowsError
 from arena.settings import Settings
 from scoring import clerk
@@ -29,7 +30,7 @@ def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     """Have a judge compare a model with its opponents; a whole submission comes onto the public board."""
     database = Database(settings.database_url)
     submissions = Submissions(database)
-    serving = Clerk(settings, arguments.base_url, arguments.yes)
+    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
     drafted = _drafted(arguments, submissions, serving.address.shown)
     yield from drafted.lines
     spec = yield from serving.spec(arguments.judge)
@@ -54,10 +55,27 @@ def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
     battles = read(arguments.file)
     _one_kind(battles, arguments.file.name)
     yield from battles.notices
+    if battles.format == "visit-battles":
+        yield from _steady(steadiness(results(line.row) for line in battles.lines()))
     matches = list(played_of(battles))
     boards = [automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})]
     yield from _printed(boards)
     yield written(_tables(boards), arguments.out)
+
+
+def withdraw(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
+    """Delete the texts of a submission, whoever sent it; its number and its results stay."""
+    database = Database(settings.database_url)
+    book = Book(database)
+    source = arguments.source or (Submissions(database).sources() or ("",))[-1]
+    owners = [one.owner for one in book.submissions(source) if one.name == arguments.name]
+    if not owners:
+        raise BookError(
+            f"There is no submission {arguments.name!r} on items of {source!r}; name another, or its --source"
+        )
+    book.withdraw(owners[0], source, arguments.name)
+    database.close()
+    yield f"The texts of {arguments.name!r} are gone; its number and its results stay."
 
 
 def _drafted(arguments: argparse.Namespace, submissions: Submissions, address: str) -> Drafted:
@@ -155,6 +173,12 @@ def _board_grammar(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
 
+def _withdraw_grammar(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=withdraw)
+    parser.add_argument("name", help="as it stands on the board")
+    parser.add_argument("--source", help="on whose items; the newest without")
+
+
 def _opponents(text: str) -> str | int:
     if text in ("all", "reference"):
         return text
@@ -166,5 +190,6 @@ def _opponents(text: str) -> str | int:
 GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "visit-bench": _compare_grammar,
     "visit-board": _board_grammar,
+    "visit-withdraw": _withdraw_grammar,
 }
 """What adds each command's arguments to its parser."""

@@ -120,16 +120,16 @@ VISIT_BATTLES = [
         "engine": "gpt-4",
         "evaluated_with_reference": backed,
         "auto_evaluation_result": results,
-        "auto_evaluation_cot": ["Overall, Response A is better.", "Hard to say.\u2028"],
+        "auto_evaluation_cot": [f"Overall, Response {said} is better.", "Hard to say.\u2028"],
         "A_model_in_cot": ["llava13b_output", "panda_gpt_13b_output"],
         "B_model_in_cot": ["panda_gpt_13b_output", "llava13b_output"],
     }
-    for images, backed, results in (
-        ("https://example.org/a.png", False, ["A", "A"]),
-        (["https://example.org/a.png", "https://example.org/b.png"], True, ["B", "Tie"]),
-        ("https://example.org/a.png", False, ["A", "B"]),
-        ("https://example.org/a.png", False, ["panda_gpt_13b_output", "B"]),
-        ("https://example.org/a.png", False, ["A", None]),
+    for images, backed, said, results in (
+        ("https://example.org/a.png", False, "A", ["A", "A"]),
+        (["https://example.org/a.png", "https://example.org/b.png"], True, "B", ["B", "Tie"]),
+        ("https://example.org/a.png", False, "A", ["A", "B"]),
+        ("https://example.org/a.png", False, "B", ["panda_gpt_13b_output", "B"]),
+        ("https://example.org/a.png", False, "A", ["A", None]),
     )
 ]
 THREE = [

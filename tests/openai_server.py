@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scoring.defence import canaries
+from tests.openai_batches import Batches
 
 Body = Mapping[str, Any]
 """A request's JSON."""
@@ -157,6 +158,7 @@ class OpenAIServer:
         reasoning: int = 0,
         tls: ssl.SSLContext | None = None,
         pace: float = 0.0,
+        batches: Batches | None = None,
     ) -> None:
         self.score, self.faults, self.latency = score, faults or Faults(), latency
         self.models = models
@@ -170,6 +172,8 @@ class OpenAIServer:
         self.counts = Counts()
         self.answers: list[bytes] = []
         """Whole HTTP answers that are given first, before any other."""
+        self.batches = batches
+        """None: there is no Batch API."""
         self._tls = tls
         self._seen: Counter[str] = Counter()
         self._in_a_row: Counter[str] = Counter()
@@ -229,6 +233,12 @@ class OpenAIServer:
         path = first.split(" ")[1]
         if path == "/v1/models":
             await _send(writer, 200, {"data": [{"id": model, "object": "model"} for model in self.models]})
+            return True
+        if self.batches and path.startswith(("/v1/files", "/v1/batches")):
+            answer = self.batches.answer(first.split(" ")[0], path, headers, content, self._completion)
+            if answer is None:
+                return False
+            await _send(writer, *answer)
             return True
         if path != "/v1/chat/completions":
             await _send(writer, 404, _error("no such path", "not_found"))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, text
@@ -22,6 +22,8 @@ class Planted(NamedTuple):
     voter: int | None = None
     """A number of the caller's, for one planting; None: a voter of its own."""
     at: datetime | None = None
+    minutes: float = 1.0
+    """From the battle to the vote."""
 
 
 def plant(database: Database, votes: Sequence[Planted]) -> None:
@@ -52,7 +54,7 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                     "low_is_a": min(won, lost) == a,
                     "answer_a": answers[vote.item, a],
                     "answer_b": answers[vote.item, b],
-                    "served_at": at,
+                    "served_at": at - timedelta(minutes=vote.minutes),
                 }
             )
             choice = {"battle_id": number, "attempt": 1, "voter_id": voter, "choice": "a" if vote.left else "b"}

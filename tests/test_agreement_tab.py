@@ -1,14 +1,16 @@
 """Judges and people: votes out of the database, the page's HTML, and the tab in a real browser at both widths."""
 
+import asyncio
 import csv
 import itertools
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
@@ -23,9 +25,13 @@ from arena.intake import Intake
 from arena.items import ANSWER, ItemBank
 from arena.polls import Polls
 from arena.records import REFERENCE, item_key
-from scoring.agreement_page import measures_html, notes_html, people_html, reproduction_figure, tells_html
+from arena.rows import RowsError
+from scoring.agreement_desk import AgreementDesk
+from scoring.agreement_files import measures_csv, scores_csv
+from scoring.agreement_page import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
 from scoring.book import Book
 from scoring.concordance import Concordances, concordance
+from scoring.inbox import Inbox, InboxError
 from scoring.matches import Instance, Match, MatchReport
 from scoring.matches import Verdict as InOneOrder
 from scoring.results import JudgeStamp
@@ -153,6 +159,53 @@ def test_a_concordance_is_found_once_for_all_visitors():
     assert other == concordance(polls.poll_now) != one
     polls.poll_now = poll_of((5, 0), (1, 4), texts=("a", "a b"))
     assert fresh.of("one") == concordance(polls.poll_now) != other, "a new text is scored anew"
+
+
+# A metric of a visitor's own.
+def scores_file(folder: Path, *rows: tuple[object, ...]) -> Path:
+    path = folder / "scores.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("item", "model", "metric", "score"), *rows])
+    return path
+
+
+async def chunks(path: Path) -> AsyncIterator[bytes]:
+    yield path.read_bytes()
+
+
+def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
+    polls = Counted(poll_of((5, 0), (4, 1), (1, 4)))
+    kept = Concordances(polls, polls)
+    scores = {("i0", "m1"): 2.0, ("i0", "m2"): 1.0, ("i1", "m1"): 0.0, ("i1", "m2"): 1.0, ("i2", "m1"): 0.5}
+    found = kept.of("one", {"mine": scores})
+    assert found == concordance(polls.poll_now, {"mine": scores})
+    (mine,) = (one for one in found.reproductions if one.measure == "mine")
+    assert (mine.overall.hits, mine.overall.n, mine.missing) == (1, 2, 1)
+    assert "mine" not in {one.measure for one in kept.of("one").reproductions}, "they are kept for nobody"
+    assert kept.answers("one") == [(f"i{place}", model) for place in range(3) for model in ("m1", "m2")]
+
+
+def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
+    polls = Counted(poll_of((5, 0), (4, 1)))
+    inbox = Inbox(tmp_path / "inbox")
+    desk = AgreementDesk(Concordances(polls, polls), inbox)
+
+    def arrived(*rows: tuple[object, ...]) -> str:
+        return asyncio.run(inbox.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
+
+    token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
+    found = desk.beside("one", "ada", token)
+    assert [(one.measure, one.overall.n) for one in found.own] == [("=mine", 1), ("<b>", 0)]
+    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in own_html(found.own)
+    assert "must be called as in the file" in own_html(found.own[1:]) and own_html(()) == ""
+    assert "'=mine,all" in measures_csv(found.concordance)
+    assert desk.of("one").own == ()
+    for owner, other in (("bob", token), ("ada", "forged")):
+        with pytest.raises(InboxError, match="no longer here"):
+            desk.beside("one", owner, other)
+    with pytest.raises(RowsError, match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'"):
+        desk.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
+    assert scores_csv(desk.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
 
 
 def test_the_boards_judges_stand_beside_the_people(bank):
@@ -298,6 +351,14 @@ def open_tab(page: Page) -> None:
     tab.click()
 
 
+def shot(page: Page, name: str) -> None:
+    """Keep a screenshot where SHOTS names a folder; nothing may be wider than the page."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    if SHOTS:
+        page.wait_for_timeout(500)
+        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=True)
+
+
 def choose(page: Page, source: str) -> None:
     page.get_by_label("Items", exact=True).locator("visible=true").click()
     page.get_by_role("option", name=source, exact=True).click()
@@ -317,10 +378,35 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
     body = page.locator("#agreement-body").inner_text()
     assert not any(model in body for model in MODELS), "the tab is about measures, not models"
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    if SHOTS:
-        page.wait_for_timeout(500)
-        page.screenshot(path=Path(SHOTS) / f"agreement-{page.viewport_size['width']}.png", full_page=True)
+    shot(page, "agreement")
     choose(page, "later")
     expect(tells).to_contain_text("there is nothing to tell")
     expect(page.locator("#agreement-body")).to_be_hidden()
+
+
+def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, tmp_path):
+    choose(page, "test")
+    links = page.locator("#agreement-downloads a")
+    expect(links).to_have_count(3)
+    empty = httpx.get(f"{voted.address}/{links.last.get_attribute('href')}").text.splitlines()
+    assert empty[0] == "item,model,metric,score" and len(empty) == 1 + 20 * len(MODELS)
+    answers = [line.split(",")[:2] for line in empty[1:]]
+    path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
+    page.get_by_text("Compare a metric of your own").click()
+    page.locator("#scores-file").set_input_files(path)
+    expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)", timeout=15_000)
+    expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
+    shot(page, "own-metric")
+    address = f"{voted.address}/{links.first.get_attribute('href')}"
+    with page.expect_download() as download:
+        links.first.click()
+    assert "img src" in Path(download.value.path()).read_text("utf-8")
+    theirs = httpx.get(address)
+    assert theirs.status_code == 400 and "no longer here" in theirs.text, "another visitor's token is none"
+    open_to_all = httpx.get(address.split("&own=")[0]).text
+    assert open_to_all.startswith("measure,level") and "img src" not in open_to_all
+    for wrong in ("measures.csv?source=nowhere", "else.csv?source=test"):
+        assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
+    page.locator("#scores-file").set_input_files(scores_file(tmp_path, ("i", "m", "random", 1)))
+    expect(page.locator("#agreement-own")).to_contain_text("expected a name of its own, found 'random'")
+    expect(page.locator("#agreement-measures tbody th")).to_have_count(4)

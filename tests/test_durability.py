@@ -1,4 +1,4 @@
-"""A killed process loses no acknowledged vote and counts none twice: at the store, and through HTTP.
+"""A killed process loses no acknowledged vote and counts none twice: at the store, through HTTP, on PostgreSQL.
 
 `kill -9` shows what a crash of the process leaves, not what a power cut does (that is SQLite's synchronous=FULL).
 """
@@ -9,30 +9,41 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import pgserver
+import psutil
 import pytest
+from sqlalchemy import create_engine, text
 
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.intake import Intake
 from arena.leaderboard import BoardKey, Leaderboard
-from tests.conftest import ROOT, AppServer, drafts
+from tests.conftest import ROOT, AppServer, drafts, new_postgresql_database
+from tests.test_store import Visitor as Person
 from tests.voter import EventError, Voter
 from tests.voting_process import Ask, entries
 
-VOTERS = 20
+VOTERS = 50
+"""At the store."""
+VISITORS = 20
+"""Through HTTP."""
 KILLS_A_FILE = 50
 """Kills that one database file lives through before a fresh one is begun."""
 LIFE = 0.3
 """Most seconds that a voting process lives after its first vote; one in five is killed while it starts."""
 STARTING = 0.15
+TERMS = "t" * 3000
+"""Longer than what is left of a page, so that a vote needs room on the disk."""
 
 STORED = "SELECT b.token || '.' || v.attempt, v.choice FROM vote v JOIN battle b ON b.id = v.battle_id"
 UNDONE = "SELECT b.token FROM undo u JOIN battle b ON b.id = u.battle_id"
@@ -43,6 +54,10 @@ COUNTED = """
            CASE WHEN (v.choice = 'a') = b.low_is_a THEN b.model_high ELSE b.model_low END
     FROM vote v JOIN battle b ON b.id = v.battle_id JOIN item i ON i.id = b.item_id
     LEFT JOIN undo u ON u.battle_id = b.id WHERE v.attempt = 2 OR u.battle_id IS NULL"""
+
+TALLIED = "SELECT source_id, multi, family_id, winner, loser, n FROM wins WHERE n <> 0"
+UNDONE_VOTES = "SELECT count(*) FROM vote v JOIN undo u ON u.battle_id = v.battle_id WHERE v.attempt = 1"
+SNAPSHOT: dict[str, dict[str, str]] = {"sqlite": {}, "postgresql": {"isolation_level": "REPEATABLE READ"}}
 
 
 @dataclass
@@ -86,9 +101,15 @@ class Told:
     undos: set[str] = field(default_factory=set)
     reveals: set[str] = field(default_factory=set)
     retries: int = 0
+    folders: list[Path] = field(default_factory=list)
+    """Where voters in other processes keep their journals."""
+    read: dict[Path, int] = field(default_factory=dict)
     faults: Counter = field(default_factory=Counter)
     lost: set = field(default_factory=set)
     """What was missing after any of the kills, though it may have been asked for again since."""
+    excused: frozenset[str] = frozenset()
+    """Faults that may be: the call may have been done or not, and nobody was told that it was."""
+    excuses: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, mark: str, ask: Ask) -> None:
@@ -96,6 +117,8 @@ class Told:
         with self.lock:
             if mark == "retry":
                 self.retries += 1
+            elif mark.removeprefix("fault:") in self.excused:
+                self.excuses += 1
             elif mark.startswith("fault"):
                 self.faults[f"{mark.partition(':')[2]} at {ask.what}"] += 1
             elif ask.what == "vote":
@@ -103,31 +126,49 @@ class Told:
             elif mark == "!":
                 {"undo": self.undos, "reveal": self.reveals}[ask.what].add(ask.token.rpartition(".")[0])
 
-    def wait_for_more(self) -> None:
-        """Wait until a vote more is acknowledged, at most a minute."""
-        before, deadline = len(self.votes), time.monotonic() + 60
-        while len(self.votes) == before:
-            assert time.monotonic() < deadline, "no vote was acknowledged for a minute"
+    def wait_for_more(self, votes: int = 1, excuses: int = 0) -> None:
+        """Wait until so many more votes are acknowledged and calls excused, at most two minutes."""
+        told, excused, deadline = len(self.votes), self.excuses, time.monotonic() + 120
+        while len(self.votes) < told + votes or self.excuses < excused + excuses:
+            assert time.monotonic() < deadline, "no vote was acknowledged for two minutes"
+            self.look()
             time.sleep(0.01)
 
-    def check(self, path: Path) -> Tally:
-        """Open the database file, by SQLite alone, and compare."""
-        with closing(sqlite3.connect(path)) as database:
-            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert database.execute("PRAGMA foreign_key_check").fetchall() == []
-            rows = Counter(database.execute(STORED).fetchall())
-            undone = {token for (token,) in database.execute(UNDONE)}
-            revealed = {token for (token,) in database.execute(REVEALED)}
-            counted = database.execute(COUNTED).fetchall()
-            wins = dict((tuple(row[:5]), row[5]) for row in database.execute("SELECT * FROM wins WHERE n <> 0"))
+    def look(self) -> None:
+        """Take down what is new in the journals, where voters keep some."""
+        for folder in self.folders:
+            for journal in folder.glob("*.journal"):
+                text = journal.read_text("utf-8")
+                whole = text[: text.rfind("\n") + 1]
+                for mark, ask in entries(whole[self.read.get(journal, 0) :]):
+                    self.note(mark, ask)
+                self.read[journal] = len(whole)
+
+    def check(self, url: str) -> Tally:
+        """Look into the database, without the arena's code, and compare; others may be voting meanwhile."""
+        self.look()
+        votes, undos, reveals, refused = (set(told) for told in (self.votes, self.undos, self.reveals, self.refused))
+        engine = create_engine(url)
+        with engine.connect().execution_options(**SNAPSHOT[engine.dialect.name]) as database, database.begin():
+            if engine.dialect.name == "sqlite":
+                assert database.execute(text("PRAGMA integrity_check")).all() == [("ok",)]
+                assert database.execute(text("PRAGMA foreign_key_check")).all() == []
+            rows = Counter(tuple(row) for row in database.execute(text(STORED)))
+            undone = set(database.scalars(text(UNDONE)))
+            revealed = set(database.scalars(text(REVEALED)))
+            counted = [tuple(row) for row in database.execute(text(COUNTED))]
+            tallied = database.execute(text(TALLIED)).all()
+        engine.dispose()
+        self.look()
+        wins = {tuple(row[:5]): row[5] for row in tallied}
         stored = set(rows)
         recount = Counter(tuple(row[1:]) for row in counted)
         once = Counter(row[0] for row in counted)
-        false_refusals = {(token, choice) for token, choice in self.refused & stored if token[:-2] not in undone}
-        self.lost |= (self.votes - stored) | {(token, "undo") for token in self.undos - undone}
-        self.lost |= {(token, "reveal") for token in self.reveals - revealed}
+        false_refusals = {(token, choice) for token, choice in refused & stored if token[:-2] not in undone}
+        self.lost |= (votes - stored) | {(token, "undo") for token in undos - undone}
+        self.lost |= {(token, "reveal") for token in reveals - revealed}
         return Tally(
-            acknowledged=len(self.votes),
+            acknowledged=len(votes),
             stored=rows.total(),
             undone=len(undone),
             retries=self.retries,
@@ -145,15 +186,15 @@ class Told:
 
 
 class Killer:
-    """A fork server of voting processes on one database file, and what their voters were told."""
+    """A fork server of voting processes on one database, and what their voters were told."""
 
-    def __init__(self, folder: Path, kind: str = "store") -> None:
-        self.path = folder / "arena.db"
-        self.told = Told()
+    def __init__(self, folder: Path, url: str, kind: str = "store", told: Told | None = None) -> None:
+        self.url = url
+        self.told = told or Told()
+        self.told.folders.append(folder)
         self._folder = folder
-        self._read: dict[Path, int] = {}
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.voting_process", str(folder), str(VOTERS), kind],
+            [sys.executable, "-m", "tests.voting_process", str(folder), str(VOTERS), kind, url],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -164,33 +205,41 @@ class Killer:
     def _says(self) -> str:
         return self._server.stdout.readline().strip()
 
+    def start(self, seed: str) -> None:
+        """Start a voting process."""
+        self._before = self._written()
+        self._server.stdin.write(f"{seed}\n")
+        self._server.stdin.flush()
+        self._child = int(self._says())
+
+    def kill(self) -> None:
+        """Kill the voting process."""
+        os.kill(self._child, signal.SIGKILL)
+        assert self._says() == str(-signal.SIGKILL), "the voting process ended by itself"
+
     def kill_one(self, seed: str) -> Tally:
         """Start a voting process, kill it at a random moment, and compare what is there with what was told."""
         luck = random.Random(seed)
-        before = self._written()
-        self._server.stdin.write(f"{seed}\n")
-        self._server.stdin.flush()
-        child = int(self._says())
+        self.start(seed)
+        self.wait(luck)
+        self.kill()
+        return self.told.check(self.url)
+
+    def wait(self, luck: random.Random) -> None:
+        """Wait for a random moment: while the process starts, or after it began to vote."""
         if luck.random() < 0.2:
             time.sleep(luck.uniform(0, STARTING))
         else:
-            while self._written() == before:
-                time.sleep(0.005)
+            self.wait_until_begun()
             time.sleep(luck.uniform(0, LIFE))
-        os.kill(child, signal.SIGKILL)
-        assert self._says() == str(-signal.SIGKILL), "the voting process ended by itself"
-        for journal in self._journals():
-            text = journal.read_text("utf-8")
-            for mark, ask in entries(text[self._read.get(journal, 0) :]):
-                self.told.note(mark, ask)
-            self._read[journal] = len(text)
-        return self.told.check(self.path)
 
-    def _journals(self) -> list[Path]:
-        return list(self._folder.glob("*.journal"))
+    def wait_until_begun(self) -> None:
+        """Wait for the process's first call."""
+        while self._written() == self._before:
+            time.sleep(0.005)
 
     def _written(self) -> int:
-        return sum(journal.stat().st_size for journal in self._journals())
+        return sum(journal.stat().st_size for journal in self._folder.glob("*.journal"))
 
     def close(self) -> None:
         self._server.stdin.close()
@@ -198,20 +247,26 @@ class Killer:
         self._server.stdout.close()
 
 
+def fill(url: str) -> None:
+    """Put a bank into a database."""
+    database = Database(url)
+    Intake(database).add_items("test", "folder", drafts(items=60))
+    database.close()
+
+
 @contextmanager
 def killer(folder: Path, kind: str = "store", unique: bool = True) -> Iterator[Killer]:
     """Make a database with a bank, and a killer on it; the keys of its vote table can be left out."""
     folder.mkdir()
-    database = Database(f"sqlite:///{folder / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(items=60))
-    database.close()
+    url = f"sqlite:///{folder / 'arena.db'}"
+    fill(url)
     if not unique:
         with closing(sqlite3.connect(folder / "arena.db")) as raw:
             (create,) = raw.execute("SELECT sql FROM sqlite_master WHERE name = 'vote'").fetchone()
             without = create.replace("UNIQUE (battle_id, attempt),", "")
             assert without != create
             raw.executescript(f"DROP TABLE vote; {without}")
-    made = Killer(folder, kind)
+    made = Killer(folder, url, kind)
     try:
         yield made
     finally:
@@ -226,19 +281,21 @@ def kill_at_store(folder: Path, kills: int, kind: str = "store", unique: bool = 
             tally = at_store.kill_one(f"{kind}-{seed}-{number}")
         tally.kills = kills
         if not tally.flaws:
-            database = Database(f"sqlite:///{at_store.path}")
-            on_board = Leaderboard(database).board(BoardKey(source=1, multi=False))
-            database.close()
-            assert on_board.votes == tally.stored - undone_votes(at_store.path)
-            assert sum(standing.votes for standing in on_board.standings) == 2 * on_board.votes
+            check_board(at_store.url, tally)
     return tally
 
 
-def undone_votes(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as database:
-        return database.execute(
-            "SELECT count(*) FROM vote v JOIN undo u ON u.battle_id = v.battle_id WHERE v.attempt = 1"
-        ).fetchone()[0]
+def check_board(url: str, tally: Tally) -> None:
+    """The board has every vote that stands, once."""
+    database = Database(url)
+    leaderboard = Leaderboard(database)
+    on_board = leaderboard.board(BoardKey(source=1, multi=False))
+    with database.read() as connection:
+        undone = connection.scalar(text(UNDONE_VOTES))
+    leaderboard.close()
+    database.close()
+    assert on_board.votes == tally.stored - undone
+    assert sum(standing.votes for standing in on_board.standings) == 2 * on_board.votes
 
 
 @pytest.mark.timeout(1800)
@@ -274,6 +331,138 @@ def test_the_harness_sees_an_acknowledgement_before_the_commit(tmp_path):
     broken = kill_at_store(tmp_path / "hasty", 20, "hasty")
     print(f"\n{broken}")
     assert broken.lost > 0
+
+
+# Two processes on one PostgreSQL database.
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.soak)])
+def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_path):
+    """The same people vote at both; while one is killed and comes back, the other goes on."""
+    url, told, luck = new_postgresql_database(postgresql), Told(), random.Random()
+    fill(url)
+    both = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        both.append(Killer(tmp_path / name, url, told=told))
+    for number, one in enumerate(both):
+        one.start(f"first-{number}")
+    for number in range(kills):
+        killed = luck.choice(both)
+        killed.wait(luck)
+        killed.kill()
+        tally = told.check(url)
+        assert tally.flaws == 0, tally
+        killed.start(f"again-{number}")
+    told.wait_for_more()
+    for one in both:
+        one.kill()
+        one.close()
+    tally = told.check(url)
+    tally.kills = kills
+    print(f"\n{tally}")
+    assert tally.flaws == 0 and tally.acknowledged > 3 * kills and tally.retries > 3 * kills
+    check_board(url, tally)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.soak)])
+def test_kills_of_the_database_server_lose_no_vote(kills, tmp_path):
+    """All its processes at once, as it writes; it comes up again by itself, and so do the voters."""
+    folder = tempfile.mkdtemp(prefix="stereoscope-postgresql-")
+    server = pgserver.get_server(folder, cleanup_mode="delete")
+    url, told = new_postgresql_database(server.get_uri()), Told(excused=frozenset(["DatabaseError"]))
+    fill(url)
+    both = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        both.append(Killer(tmp_path / name, url, told=told))
+        both[-1].start(name)
+    for one in both:
+        one.wait_until_begun()
+    for _ in range(kills):
+        told.wait_for_more(votes=50)
+        main = psutil.Process(server.get_pid())
+        everyone = [main, *main.children(recursive=True)]
+        for process in everyone:
+            process.kill()
+        psutil.wait_procs(everyone, timeout=30)
+        server.ensure_postgres_running()
+        tally = told.check(url)
+        assert tally.flaws == 0, tally
+    told.wait_for_more(votes=50)
+    for one in both:
+        one.kill()
+        one.close()
+    tally = told.check(url)
+    tally.kills = kills
+    print(f"\n{tally} {told.excuses} calls without an answer")
+    server.cleanup()
+    assert tally.flaws == 0 and tally.acknowledged > 50 * kills and told.excuses > 0
+
+
+# A disk that refuses.
+
+
+@contextmanager
+def trouble(database: Database, kind: str) -> Iterator[None]:
+    """Let the database refuse to write for a while, as a full disk, a read-only one and another program make it."""
+    if kind == "locked":
+        with closing(sqlite3.connect(database.url.database, isolation_level=None)) as other:
+            other.execute("PRAGMA busy_timeout=10000")
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+        return
+    begin, end = {
+        "full": ("max_page_count=1", "max_page_count=1000000000"),
+        "read-only": ("query_only=ON", "query_only=OFF"),
+    }[kind]
+    with database.write() as connection:
+        writer = connection.connection.driver_connection
+    writer.execute(f"PRAGMA {begin}")
+    yield
+    writer.execute(f"PRAGMA {end}")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("times", [4, pytest.param(34, marks=pytest.mark.soak)])
+def test_a_disk_that_refuses_is_told_and_passes(times, tmp_path):
+    """Full, read-only, locked in turn: nobody is told of a vote that is not stored; all goes on without a restart."""
+    url, told = f"sqlite:///{tmp_path / 'arena.db'}", Told(excused=frozenset(["DatabaseError"]))
+    fill(url)
+    database = Database(url)
+    with database.write() as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout=50")
+
+    def vote(person: Person, ask: Ask) -> bool:
+        told.note("?", ask)
+        try:
+            person.store.vote(person.id, ask.token, ask.choice, TERMS)
+        except DatabaseError:
+            told.note("fault:DatabaseError", ask)
+            return False
+        told.note("!", ask)
+        return True
+
+    for number in range(times):
+        for kind in ("full", "read-only", "locked"):
+            people = [Person(database, f"{kind}-{number}-{one}") for one in range(24)]
+            asks = [Ask("vote", str(person.id), person.serve().token, random.choice("ab")) for person in people]
+            with ThreadPoolExecutor(8) as pool:
+                with trouble(database, kind):
+                    taken = list(pool.map(vote, people, asks))
+                    tally = told.check(url)
+                assert tally.flaws == 0, (kind, tally)
+                assert not all(taken), f"the disk was {kind}"
+                assert tally.stored == len(told.votes), "what was refused is not there"
+                assert all(pool.map(vote, people, asks)), f"after the disk was {kind}"
+    tally = told.check(url)
+    database.close()
+    print(f"\n{tally} {told.excuses} refusals in {3 * times} troubles")
+    assert tally.flaws == 0 and tally.stored == 3 * 24 * times
+    check_board(url, tally)
 
 
 class Visitor:
@@ -343,16 +532,17 @@ class Visitor:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.soak)])
 def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_server):
     """The voters keep their cookies over the restarts and send the same token again."""
     server = start_server(DEMO_BANK="off")
-    database = Database(f"sqlite:///{server.data_dir / 'arena.db'}")
+    url = f"sqlite:///{server.data_dir / 'arena.db'}"
+    database = Database(url)
     Intake(database).add_items("test", "folder", drafts(items=100, models=tuple(f"m{n}" for n in range(8))))
     database.close()
     told, up, over = Told(), threading.Event(), threading.Event()
     up.set()
-    visitors = [Visitor(str(number), server, told, up, over) for number in range(VOTERS)]
+    visitors = [Visitor(str(number), server, told, up, over) for number in range(VISITORS)]
     for visitor in visitors:
         visitor.thread.start()
     try:
@@ -361,7 +551,7 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
             time.sleep(random.uniform(0, 1.5))
             up.clear()
             server.kill()
-            tally = told.check(server.data_dir / "arena.db")
+            tally = told.check(url)
             assert tally.flaws == 0, tally
             server.start()
             up.set()
@@ -372,7 +562,7 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
         for visitor in visitors:
             visitor.thread.join()
             visitor.close()
-    tally = told.check(server.data_dir / "arena.db")
+    tally = told.check(url)
     tally.kills = kills
     print(f"\n{tally}")
     assert tally.flaws == 0, tally

@@ -137,6 +137,23 @@ def test_visit_bench_votes_name_the_bank_s_items(tmp_path):
     assert battles.item == (key,) * 3 and battles.images == (1,) * 3 and battles.voter == (None,) * 3
 
 
+def test_a_judges_result_that_its_reply_contradicts_is_no_vote(tmp_path):
+    """A file whose results mean the side that was shown, and not the row's, is found out, and nothing of it is lost."""
+    (row, *_) = SAMPLES["visit-battles"][0]
+    replies = ["Step 1.\n**Overall, Response A is better.**", "Overall, Response B is better."]
+    right = {**row, "auto_evaluation_cot": replies, "auto_evaluation_result": ["A", "A"]}
+    shown = {**right, "auto_evaluation_result": ["A", "B"]}
+    odd = {**shown, "B_model_in_cot": ["someone else", 7], "auto_evaluation_cot": [None, *replies[1:]]}
+    rows = [right, shown, odd, {**shown, "B_model_in_cot": None}]
+    path = put(tmp_path / "battles.jsonl", rows)
+    battles = read(path)
+    assert battles.winner == ("a", "tie", "tie"), "names that are not there tell nothing"
+    assert battles.notices == ("rows left out, a result is not what the judge's reply says: 1",)
+    write(battles, tmp_path / "again.jsonl", "visit-battles")
+    again = map(json.loads, (tmp_path / "again.jsonl").read_text("utf-8").splitlines())
+    assert list(again) == rows
+
+
 def test_comparia_names_the_chosen_model(tmp_path):
     battles = read(sample("comparia", tmp_path))
     assert battles.winner == ("a", "b", "tie", "b")

@@ -54,9 +54,12 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_pane(page, ho
     page.on("request", lambda request: requested.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
     page.goto(hostile_server.address)
-    page.wait_for_timeout(2_500)
-    if not page.locator("#choose-a").is_visible():
+    for _ in range(20):  # the items came a moment ago
+        expect(page.locator("#choose-a:visible, #next:visible").first).to_be_visible()
+        if page.locator("#choose-a").is_visible():
+            break
         page.click("#next")
+        page.wait_for_timeout(500)
     expect(page.locator("#answers")).to_contain_text("over everything")
     expect(page.locator("#answers")).to_contain_text("word word")
     expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")

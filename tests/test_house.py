@@ -21,6 +21,7 @@ FLOORS = (
             "ratings",
             "settings",
             "identity",
+            "limits",
             "strict_json",
             "card_limits",
             "control_tokens",
@@ -30,6 +31,7 @@ FLOORS = (
     ),
     (
         *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
+        *("logs", "serving", "stateless"),
         *("spec", "named_options", "api_vlm", "local_vlm", "worker", "storage"),
     ),
     (
@@ -41,6 +43,7 @@ FLOORS = (
             "style",
             "exchange",
             "voter_flags",
+            "health",
             "live",
             "live_ballots",
             "live_board",
@@ -50,11 +53,13 @@ FLOORS = (
     ),
     (
         *("intake", "ballots", "elo_draws", "resampling", "fragility", "agreement", "imported_votes"),
-        *("own_images", "live_stage"),
+        *("voters", "counting", "vote_limits"),
+        *("own_images", "live_stage", "acts", "hiding", "pausing", "moderation"),
         *(
             "asking",
             "address",
             "uploads",
+            "joining",
             "defence",
             "cache",
             "strict_choice",
@@ -65,19 +70,22 @@ FLOORS = (
         ),
     ),
     (
-        *("store", "importers", "rating_report", "boards", "tally"),
+        *("store", "importers", "rating_report", "findings", "boards", "tally", "flagging"),
         *("polls", "polled", "text_metrics", "outbox"),
         *("judge", "mm_vet", "multiple_choice", "circular", "visit_bench"),
     ),
     (
-        *("campaigns", "ballot_box", "rating_files", "board_votes", "breakdowns", "imports"),
+        *("campaigns", "ballot_box", "rating_files", "board_votes", "shelf", "breakdowns", "imports"),
         *("live_store", "live_hall", "chats"),
-        *("concordance", "mirror"),
-        *("answering", "visit_answering", "driving", "marking", "mmbench", "mmt_bench", "vqa_marks"),
+        *("concordance", "mirror", "copy_line", "forgetting"),
+        *("answering", "visit_answering", "driving", "batch", "marking", "mmbench", "mmt_bench", "vqa_marks"),
         *("matching", "automatic_board"),
         *("choice_reports", "choice_uploads", "choice_benchmarks", "choice_lines"),
     ),
-    ("leaderboard", "stored_votes", "matchmaking", "benchmarks", "book"),
+    (
+        *("board_choice", "public_export", "overview", "operator_desk", "leaderboard", "stored_votes", "matchmaking"),
+        *("benchmarks", "book"),
+    ),
     (
         "guard",
         "battle_page",
@@ -91,8 +99,12 @@ FLOORS = (
     ),
     (
         *(
-            "bank_commands",
+            *("bank_commands", "operator_commands", "operator_page", "public_routes", "operator_routes"),
+            "deploy",
             "visitors",
+            "openid",
+            "login",
+            "operators",
             "live_page",
             "rating_commands",
             "automatic_routes",
@@ -117,6 +129,7 @@ FLOORS = (
         ),
     ),
     (
+        "operator_tab",
         *("live_routes", "live_tab", "chat_routes", "chat_tab"),
         "battle_tab",
         "leaderboard_tab",
@@ -125,11 +138,13 @@ FLOORS = (
         "mm_vet_tab",
         "choice_tab",
         "marks_tab",
+        "agreement_desk",
+        "agreement_routes",
         "agreement_tab",
         "matches_tab",
         "submissions_tab",
     ),
-    ("scoring_tab", "report_tab", "wing", "live_wing"),
+    ("scoring_tab", "report_tab", "wing", "live_wing", "operator_wing"),
     ("clerk",),
     ("answer_commands", "mm_vet_commands", "choice_commands", "visit_commands", "agreement_commands"),
     ("__main__", "app"),
@@ -145,13 +160,15 @@ SHARED = frozenset(
 SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards".split())
 
 DOORS = {
-    "gradio": r"app\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
+    "gradio": r"app\.py|arena/stateless\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|intake|ballots|polls|store|campaigns|leaderboard|board_votes|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
+        r"arena/(database|items|intake|ballots|voters|counting|vote_limits|polls|store|campaigns|leaderboard|board_votes|shelf|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
         r"|arena/(live_ballots|live_board|live_store|own_images)\.py"
-        r"|scoring/(cache|jobs|book|submissions)\.py"
+        r"|arena/(flagging|board_choice)\.py"
+        r"|arena/(acts|hiding|pausing|moderation|forgetting|overview|operator_desk|public_export)\.py"
+        r"|scoring/(cache|batch|jobs|book|submissions)\.py"
     ),
-    "huggingface_hub": r"arena/mirror\.py",
+    "huggingface_hub": r"arena/(mirror|deploy)\.py",
     "torch": r"arena/local_vlm\.py",
     "transformers": r"arena/local_vlm\.py",
     "openai": r"scoring/judge\.py",

@@ -1,6 +1,7 @@
 """The inbox: one file a person, whole or not at all, and not for long."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 
 import pytest
@@ -22,12 +23,14 @@ def receive(inbox: Inbox, owner: str = "me", name: str = "out.json", *chunks: by
 @pytest.fixture
 def inbox(tmp_path) -> Inbox:
     (tmp_path / "uploads").mkdir()
-    (tmp_path / "uploads" / "left-over.json").write_bytes(b"of an earlier run")
+    left_over = tmp_path / "uploads" / "left-over.json"
+    left_over.write_bytes(b"of an earlier run")
+    os.utime(left_over, (0, 0))
     return Inbox(tmp_path / "uploads")
 
 
 def held(inbox: Inbox, tmp_path) -> int:
-    return len(list((tmp_path / "uploads").iterdir()))
+    return len([path for path in (tmp_path / "uploads").iterdir() if path.suffix != ".slip"])
 
 
 def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(inbox, tmp_path):
@@ -36,7 +39,7 @@ def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(inbox, tmp_path)
     assert arrived.path.read_bytes() == b'{"a": "b"}'
     assert arrived.path.parent == tmp_path / "uploads" and "My" not in arrived.path.name
     assert inbox.find("me", arrived.token) == arrived
-    for owner, token in (("you", arrived.token), ("me", "forged"), ("me", "")):
+    for owner, token in (("you", arrived.token), ("me", "forged"), ("me", ""), ("me", "../x"), ("me", "a\0b")):
         with pytest.raises(InboxError, match="no longer here"):
             inbox.find(owner, token)
 
@@ -76,3 +79,21 @@ def test_a_file_does_not_wait_for_ever(tmp_path):
     old = receive(inbox)
     receive(inbox, "you")
     assert not old.path.exists()
+
+
+def test_any_server_on_the_folder_finds_a_file(inbox, tmp_path):
+    arrived = receive(inbox)
+    other = Inbox(tmp_path / "uploads")
+    assert other.find("me", arrived.token) == arrived
+    receive(other)
+    with pytest.raises(InboxError, match="no longer here"):
+        inbox.find("me", arrived.token)
+    assert held(inbox, tmp_path) == 1
+
+
+def test_a_slip_that_a_kill_tore_is_no_file(inbox, tmp_path):
+    arrived = receive(inbox)
+    slip = tmp_path / "uploads" / f"{arrived.token}.slip"
+    slip.write_bytes(slip.read_bytes()[:20])
+    with pytest.raises(InboxError, match="no longer here"):
+        inbox.find("me", arrived.token)

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from arena.board_choice import BoardChoice
 from arena.board_files import board_csv
 from arena.board_plots import PLOTS, board_figures
 from arena.boards import Board
@@ -26,7 +27,7 @@ from arena.exchange.stereoscope import STEREOSCOPE
 from arena.imports import ImportOrder, Imports
 from arena.intake import Intake
 from arena.items import ItemBank
-from arena.leaderboard import BoardChoice, Leaderboard
+from arena.leaderboard import Leaderboard
 from arena.leaderboard_page import board_html, summary
 from arena.plots import plotly_figure
 from arena.records import REFERENCE

@@ -68,6 +68,8 @@ PAYLOADS = [
     "[x](javascript&colon;alert(1))",
     "[x](<javascript:alert(1)>)",
     "[x](\x01javascript:alert(1))",
+    "[x]()",
+    "[x](<>)",
     "[x](vbscript:msgbox(1))",
     "[x](data:text/html,<script>alert(1)</script>)",
     "[x](file:///etc/passwd)",

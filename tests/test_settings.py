@@ -8,7 +8,17 @@ import pytest
 
 from arena.database import Database
 from arena.records import Secret
-from arena.settings import JudgeSettings, LiveSettings, MirrorSettings, SettingError, Settings, secret
+from arena.settings import (
+    CountSettings,
+    JudgeSettings,
+    LiveSettings,
+    MirrorSettings,
+    OAuthSettings,
+    SettingError,
+    Settings,
+    VoteLimits,
+    secret,
+)
 
 SECRET = "hunter2-secret"
 
@@ -23,7 +33,7 @@ def test_defaults_need_no_variable():
     assert settings.judge == JudgeSettings() and not settings.judge.key
     assert settings.mm_vet is None and settings.models is None
     assert (settings.local_models, settings.live) == (2, LiveSettings())
-    assert not settings.space
+    assert not settings.space and settings.trusted_hops == 0
 
 
 def test_blank_variables_are_as_if_absent():
@@ -31,7 +41,9 @@ def test_blank_variables_are_as_if_absent():
         "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY JUDGE_MODEL "
         "JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET "
         "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET "
-        "LIVE_TOTAL_BUDGET LIVE_AT_ONCE"
+        "LIVE_TOTAL_BUDGET OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_SCOPES OPENID_PROVIDER_URL SPACE_HOST "
+        "OPERATORS COUNTS CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT "
+        "LIVE_AT_ONCE TRUSTED_HOPS"
     ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
@@ -66,6 +78,19 @@ def test_every_variable_is_read(tmp_path):
             "LIVE_AT_ONCE": "4",
             "MIRROR": "ada/votes",
             "HF_TOKEN": "hf_1",
+            "TRUSTED_HOPS": "2",
+            "OAUTH_CLIENT_ID": "our-id",
+            "OAUTH_CLIENT_SECRET": "our-secret",
+            "OAUTH_SCOPES": "openid profile email",
+            "OPENID_PROVIDER_URL": "https://hub.example/",
+            "SPACE_HOST": "someone-space.hf.space, votes.example.org",
+            "OPERATORS": "Anna, ben-2 ,",
+            "COUNTS": "campaign",
+            "CAMPAIGNS": "spring,autumn",
+            "VOTER_DAY_LIMIT": "1",
+            "NETWORK_DAY_LIMIT": "2",
+            "VOTER_ITEM_LIMIT": "3",
+            "VOTER_PAIR_LIMIT": "4",
         }
     )
     assert settings == Settings(
@@ -94,7 +119,47 @@ def test_every_variable_is_read(tmp_path):
         live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
         mirror=MirrorSettings("ada/votes", Secret("hf_1")),
         space=True,
+        trusted_hops=2,
+        oauth=OAuthSettings(
+            "our-id", Secret("our-secret"), "https://hub.example", "openid profile email", "someone-space.hf.space"
+        ),
+        operators=frozenset({"anna", "ben-2"}),
+        counts=CountSettings("campaign", ("spring", "autumn")),
+        vote_limits=VoteLimits(voter_day=1, network_day=2, voter_item=3, voter_pair=4),
     )
+
+
+def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
+    settings = Settings.from_env({})
+    assert (settings.oauth, settings.operators) == (None, frozenset())
+    assert (settings.counts, settings.vote_limits) == (CountSettings("everyone"), VoteLimits())
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"COUNTS": "logged-in"}, "nobody can log in here .a login would be a mock"),
+        ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "set hf_oauth: true"),
+        ({"OPERATORS": "anna"}, "elsewhere use the link that is printed at start"),
+        ({"COUNTS": "campaign"}, "COUNTS=campaign and CAMPAIGNS go together"),
+        ({"CAMPAIGNS": "spring"}, "COUNTS=campaign and CAMPAIGNS go together"),
+        ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
+        ({"OAUTH_CLIENT_ID": "id"}, "go together"),
+        ({"OAUTH_CLIENT_SECRET": SECRET}, "go together"),
+    ],
+)
+def test_a_login_that_would_be_a_mock_is_refused(environ, told):
+    with pytest.raises(SettingError, match=told) as refused:
+        Settings.from_env(environ)
+    assert SECRET not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["http://hub.example", "https://user:pw@hub.example", "hub.example", "file:///etc"])
+def test_a_login_goes_to_https_only(address):
+    environ = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret", "OPENID_PROVIDER_URL": address}
+    with pytest.raises(SettingError, match="OPENID_PROVIDER_URL"):
+        Settings.from_env(environ)
+    assert Settings.from_env({**environ, "OPENID_PROVIDER_URL": "http://127.0.0.1:9"}).oauth
 
 
 def test_a_space_listens_on_all_addresses_unless_told_otherwise():
@@ -128,6 +193,12 @@ def test_settings_are_frozen():
             for value in ("0", "65536", "-1", "+80", "80.0", "1e3", "http", "²", "٣", "80 80", "9" * 5000)
         ),
         *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
+        *(("COUNTS", value) for value in ("nobody", "Everyone", "logged_in")),
+        *(
+            (f"{name}_LIMIT", value)
+            for name in ("VOTER_DAY", "NETWORK_DAY", "VOTER_ITEM")
+            for value in ("0", "-1", "x")
+        ),
         *(("LOCAL_MODELS", value) for value in ("0", "101", "all")),
         *(("LIVE_AT_ONCE", value) for value in ("0", "10001", "-1")),
         *((f"LIVE_{name}_BUDGET", value) for name in ("BATTLE", "DAY", "TOTAL") for value in ("$1", "-1", "free")),

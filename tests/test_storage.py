@@ -51,8 +51,6 @@ def at(folder: str, **changes) -> Settings:
     ],
 )
 def test_the_line_says_what_becomes_of_a_vote(chosen, mode, words, mounts):
-    import re
-
     told = storage_of(chosen, mounts)
     assert told.mode == mode
     assert re.search(words, told.line) and "\n" not in told.line and "canary" not in told.line

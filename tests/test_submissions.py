@@ -243,6 +243,15 @@ def test_stored_answers_can_be_submitted(submissions):
         submissions.draft_stored("nobody", "test", Wish(), JUDGE, ADDRESS)
 
 
+def test_stored_models_are_those_with_answers_in_use(submissions, database):
+    intake = Intake(database)
+    intake.add_items("later", "visit", drafts(8)[6:])
+    assert [str(one) for one in submissions.stored()[1:3]] == ["m1 · later", "m2 · later"]
+    assert len(submissions.stored()) == 8, "the references too"
+    intake.retire("m2")
+    assert {one.model for one in submissions.stored()} == {"m1", "m3", REFERENCE}
+
+
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
     Intake(submissions._database).add_items("test", "visit", pictured())
     report = submit(wish=Wish(context="images")).report
@@ -300,6 +309,7 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
     before = [table([book.standings(shelf).board]) for shelf in book.shelves()]
     with pytest.raises(BookError, match="of yours"):
         book.withdraw("bob", "test", "Newcomer")
+    met = judged(submit(owner="bob", model="Rival").report)
     book.withdraw("ada", "test", "Newcomer")
     (kept,) = book.submissions()
     assert kept.withdrawn and kept.number == 1 and book.answers("test") == {}
@@ -308,6 +318,13 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
         verdict.replies == () for shelf in book.shelves() for match in book.matches(shelf) for verdict in match.verdicts
     )
     assert "Newcomer" not in {response.model for response in submit(owner="bob", model="Rival").report.responses}
+    book.enter("bob", met)
+    assert all(
+        not verdict.replies
+        for match in book.matches(book.shelves()[0])
+        for verdict in match.verdicts
+        if "Newcomer" in (match.a, match.b)
+    ), "nor what comes of a judging that began before"
     exported = list(battle_rows(submissions.shelf_report(book.shelves()[0])))
     assert {row["A"] for row in exported if row["A_model"] == "Newcomer"} == {""}
 

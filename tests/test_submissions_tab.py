@@ -81,7 +81,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#opponents")).to_be_visible()
     expect(page.locator("#runs")).to_be_hidden()
     page.locator("#check").click()
-    expect(page.locator("#quote")).to_contain_text(re.compile(r"calls to test-judge for [78]\d\d verdicts"))
+    expect(page.locator("#quote")).to_contain_text(re.compile(r"for \d{3} pairs x 2 orders = [78]\d\d verdicts"))
     shot(page, "quote")
     page.locator("#confirm").click()
     page.locator("#progress a.open").click(timeout=120_000)
@@ -104,7 +104,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     tsv = httpx.get(f"{app.address}/{address}").text
     assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {*MODELS, title}
     page.locator("#withdraw").click()
-    expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay")
+    expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay. Your report holds them until")
     expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
     shot(page, "withdrawn")
@@ -122,6 +122,26 @@ def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp
         expect(problems).to_contain_text(told)
     expect(visitor.locator("#confirm")).to_be_hidden()
     shot(visitor, "problems")
+
+
+def test_stored_answers_are_chosen_by_name(visitor, app):
+    turn(visitor, "Score outputs")
+    visitor.get_by_role("radio", name="VisIT-Bench").check()
+    choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
+    choice.click(timeout=20_000)
+    visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
+    visitor.get_by_label("The reference alone").check()
+    visitor.locator("#check").click()
+    expect(visitor.locator("#quote")).to_contain_text("for 63 pairs x 2 orders = 126 verdicts", timeout=20_000)
+    shot(visitor, "stored")
+    visitor.locator("#confirm").click()
+    visitor.locator("#progress a.open").click(timeout=120_000)
+    expect(visitor.locator("#report-heading")).to_have_text("m1", timeout=20_000)
+    turn(visitor, "Judges' boards")
+    line = visitor.locator("#automatic tbody tr").filter(has=visitor.get_by_role("rowheader", name="m1", exact=True))
+    expect(line.locator(".win-rate")).to_contain_text("(n=")
+    expect(line.locator(".model")).to_have_text("m1")
+    expect(visitor.locator("#submissions")).to_be_hidden()
 
 
 def test_nobody_withdraws_what_is_not_theirs(app):

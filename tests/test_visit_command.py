@@ -44,7 +44,10 @@ class Command:
         return [sys.executable, "-m", "scoring", *words, "--out", str(self.out)]
 
     def __call__(self, *words: str, answer: str = "") -> subprocess.CompletedProcess[str]:
-        call = self.words(*words)
+        return self.run(*words, "--out", str(self.out), answer=answer)
+
+    def run(self, *words: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+        call = [sys.executable, "-m", "scoring", *words]
         done = subprocess.run(
             call, env=self.environ, cwd=ROOT, capture_output=True, text=True, input=answer, timeout=120
         )
@@ -110,11 +113,13 @@ def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
 
 
 def test_its_battles_come_back_to_the_same_board(quiet):
-    command, _ = quiet
+    command, said = quiet
     board = (command.out / "board.tsv").read_text("utf-8")
     back = Command(command.folder / "back", command.server)
     done = back("visit-board", str(command.out / "battles.jsonl"))
     assert done.returncode == 0 and (back.out / "board.tsv").read_text("utf-8") == board
+    steady = next(line for line in said.splitlines() if line.startswith("the same winner in both orders: "))
+    assert steady in done.stdout.splitlines(), "a judge's board always says how steady it was"
     rated = subprocess.run(
         [sys.executable, "-m", "arena", "rate", str(command.out / "battles.jsonl"), "--out", str(back.out)],
         cwd=ROOT,
@@ -173,6 +178,19 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
 def test_stored_answers_are_judged_by_name(command):
     done = command.compare("--stored", "m1", "--opponents", "reference", "--yes")
     assert done.returncode == 0 and "On the board as 'm1': 63 new matches." in done.stdout, done.stderr
+
+
+def test_the_operator_can_withdraw_a_submission(command, data):
+    file = str(predictions(command.folder / "predictions.csv", instances(data)))
+    assert command.compare(file, "--opponents", "reference", "--yes").returncode == 0
+    done = command.run("visit-withdraw", "Nobody")
+    assert done.returncode == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.stderr
+    done = command.run("visit-withdraw", NEW)
+    assert done.returncode == 0 and f"The texts of '{NEW}' are gone" in done.stdout, done.stderr
+    book = Book(database := Database(command.database))
+    assert book.answers("VisIT-Bench") == {} and [one.withdrawn for one in book.submissions()] == [True]
+    assert sum(shelf.matches for shelf in book.shelves()) == 63
+    database.close()
 
 
 @pytest.mark.parametrize(

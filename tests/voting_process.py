@@ -1,17 +1,17 @@
-"""Voters in a process that is to be killed: `python -m tests.voting_process FOLDER VOTERS KIND`.
+"""Voters in a process that is to be killed: `python -m tests.voting_process FOLDER VOTERS KIND DATABASE_URL`.
 
 A fork server: it imports the arena once; each line on its input (a seed) starts a child in which the voters vote at the
-store of `FOLDER/arena.db`, and its number is printed. The child votes until it is killed. Each of its hands (a voter
+store of that database, and its number is printed. The child votes until it is killed. Each of its hands (a voter
 has two, for double clicks) appends to a journal of its own: a line before it calls the store, a line after the store
 answered. What stands in a journal stands outside the killed process. After a restart each hand first asks again what
 was left without an answer.
 """
 
 import hashlib
+import logging
 import os
 import queue
 import random
-import shutil
 import sys
 import threading
 import time
@@ -24,10 +24,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.database import Database, now
+from arena.database import Database, DatabaseError, now
+from arena.intake import Intake
 from arena.items import ItemBank
 from arena.records import SIDES, Item, Phase
 from arena.store import ChoiceError, Draw, Store
+from tests.conftest import drafts
 
 TERMS = "test"
 
@@ -103,6 +105,7 @@ class Hand:
             return None
         except Exception as error:  # noqa: BLE001 what a healthy store never raises is what the test looks for
             self._note(f"fault:{type(error).__name__}", ask)
+            time.sleep(0.05)
             return None
         finally:
             if isinstance(self._database, HastyDatabase):
@@ -162,7 +165,7 @@ class Voter:
         self._hands[0].retry()
         while True:
             cookie = f"{self._name}-{self._generation}"
-            with suppress(LookupError):
+            with suppress(LookupError), patience():
                 voter = self._hands[0].voter(cookie)
                 battle = self._store.serve(voter, self.draw)
                 if battle is not None and self.vote_on(cookie, battle.token, battle.phase):
@@ -214,10 +217,19 @@ class Voter:
         return None
 
 
+@contextmanager
+def patience() -> Iterator[None]:
+    """Wait a little when the database cannot be read just now."""
+    try:
+        yield
+    except DatabaseError:
+        time.sleep(0.05)
+
+
 def warm_up(folder: Path) -> None:
-    """Vote once on a copy, so that the children find all imported and compiled that can be."""
-    shutil.copy(folder / "arena.db", folder / "warm.db")
+    """Vote once on a small bank, so that the children find all imported and compiled that can be."""
     database = Database(f"sqlite:///{folder / 'warm.db'}")
+    Intake(database).add_items("test", "folder", drafts(items=60))
     store = Store(database)
     items = list(ItemBank(database).bank().items.values())
     hand = Hand(store, database, folder / "warm")
@@ -228,9 +240,9 @@ def warm_up(folder: Path) -> None:
     database.close()
 
 
-def vote_until_killed(folder: Path, voters: int, kind: str, seed: str) -> None:
+def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str) -> None:
     """Open the database and vote with every voter at once, for ever."""
-    database = (HastyDatabase if kind == "hasty" else Database)(f"sqlite:///{folder / 'arena.db'}")
+    database = (HastyDatabase if kind == "hasty" else Database)(url)
     store = (CarelessStore if kind == "careless" else Store)(database)
     items = list(ItemBank(database).bank().items.values())
 
@@ -246,8 +258,9 @@ def vote_until_killed(folder: Path, voters: int, kind: str, seed: str) -> None:
     threading.Event().wait()
 
 
-def main(folder: str, voters: str, kind: str) -> None:
+def main(folder: str, voters: str, kind: str, url: str) -> None:
     """Fork a voting process for each seed that is read; print its number, and when it is gone its exit status."""
+    logging.disable()  # a refused call stands in the journal
     say: Callable[[Any], object] = lambda words: sys.stdout.write(f"{words}\n") and sys.stdout.flush()  # noqa: E731
     warm_up(Path(folder))
     say("ready")
@@ -255,7 +268,7 @@ def main(folder: str, voters: str, kind: str) -> None:
         child = os.fork()
         if child == 0:
             try:
-                vote_until_killed(Path(folder), int(voters), kind, seed.strip())
+                vote_until_killed(Path(folder), int(voters), kind, url, seed.strip())
             except Exception:  # noqa: BLE001 shown, and then this process must not go on as a second fork server
                 traceback.print_exc()
             os._exit(1)

@@ -33,10 +33,15 @@ def read_rows(path: Path) -> Iterator[Record]:
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> None:
     """Write rows whose cells in a column are of one kind; a column without any value is one of texts."""
+    write_columns(path, {column: [row.get(column) for row in rows] for column in columns})
+
+
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of one length, as `write_rows` does."""
     arrow, parquet = _pyarrow()
     try:
-        arrays = {column: arrow.array([row.get(column) for row in rows]) for column in columns}
-        texts = {column: array.cast(arrow.string()) for column, array in arrays.items() if array.type == arrow.null()}
+        arrays = {name: arrow.array(column) for name, column in columns.items()}
+        texts = {name: array.cast(arrow.string()) for name, array in arrays.items() if array.type == arrow.null()}
         parquet.write_table(arrow.table({**arrays, **texts}), path)
     except arrow.ArrowException as error:
         raise RowsError(f"cannot be written as Parquet ({error}); write JSONL", file=path.name) from error

@@ -2,19 +2,22 @@
 
 A row is a match with the judge's two verdicts, one for each order. Their meaning follows the authors' README; no file
 of theirs could be seen here: a result names the winning side of the row (A, B or Tie, or the model itself), whichever
-was shown first. The match is won by more of the two, else it is a tie (paper, 4.3). Our own files also have null for an
-unscored verdict, and such a match is no vote.
+was shown first. Should a file mean the side that was shown, its rows contradict the judge's replies, which end in the
+verdict: such a row is no vote. The match is won by more of the two, else it is a tie (paper, 4.3). Our own files also
+have null for an unscored verdict, and such a match is no vote.
 """
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from arena.exchange import cells
 from arena.exchange.battles import Format, LeftOut, Row, Vote, Winner
 from arena.strict_json import RowsError
 
-RESULTS = "auto_evaluation_result"
-_RESULTS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
+RESULTS, _REPLIES = "auto_evaluation_result", "auto_evaluation_cot"
+Result = Literal["a", "b", "tie"]
+_RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
+_SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
 _LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
 _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
 """A judge by its name: one that is shown the reference is another than one that is not."""
@@ -24,6 +27,8 @@ def _vote(row: Row) -> Vote | LeftOut:
     winners = results(row)
     if None in winners:
         return LeftOut("the judge gave no verdict")
+    if any(said not in (None, winner) for said, winner in zip(_said(row), winners, strict=True)):
+        return LeftOut("a result is not what the judge's reply says")
     lead = winners.count("a") - winners.count("b")
     images = row.get("image_url")
     addresses = images if isinstance(images, list) else [images] if images else []
@@ -44,18 +49,34 @@ def _judge(row: Row) -> str | None:
     return engine if engine is None or backed is None else f"{engine}, reference-{'backed' if backed else 'free'}"
 
 
-def results(row: Row) -> list[Winner | None]:
+def results(row: Row) -> tuple[Result | None, Result | None]:
     """Return the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
     given = row.get(RESULTS)
     if not isinstance(given, list) or len(given) != 2:
         raise RowsError(f"expected a list of two results, found {cells.shown(given)}; mend it", column=RESULTS)
-    return [_winner(result, row) for result in given]
+    return _winner(given[0], row), _winner(given[1], row)
 
 
-def _winner(result: Any, row: Row) -> Winner | None:
+def _said(row: Row) -> list[Result | None]:
+    """Return whom each of a row's two replies calls better in its last words, where these and the names are there."""
+    sides: dict[Any, Result] = {row.get("A_model"): "a", row.get("B_model"): "b"}
+    verdicts = map(_SAID.search, _texts(row, _REPLIES))
+    shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
+    return [sides.get(one if said[1].upper() == "A" else other) if said else None for said, one, other in shown]
+
+
+def _texts(row: Row, column: str) -> list[str]:
+    """Return the two texts of a column, empty where it does not hold them."""
+    given = row.get(column)
+    if not isinstance(given, list) or len(given) != 2:
+        return ["", ""]
+    return [text if isinstance(text, str) else "" for text in given]
+
+
+def _winner(result: Any, row: Row) -> Result | None:
     if result is None:
         return None
-    sides: dict[Any, Winner] = {row.get("A_model"): "a", row.get("B_model"): "b"}
+    sides: dict[Any, Result] = {row.get("A_model"): "a", row.get("B_model"): "b"}
     known = isinstance(result, str) and (_RESULTS.get(result.strip().lower()) or sides.get(result))
     if not known:
         raise RowsError(f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS)
@@ -77,7 +98,7 @@ def _row(vote: Vote) -> dict[str, Any]:
         "engine": judge[1] if judge else vote.voter or "",
         **({"evaluated_with_reference": judge[2] == "backed"} if judge else {}),
         RESULTS: [_LETTERS[vote.winner]] * 2,
-        "auto_evaluation_cot": ["", ""],
+        _REPLIES: ["", ""],
     }
 
 

@@ -1,0 +1,23 @@
+# Stereoscope in a container: docker build -t stereoscope . && docker run -p 7860:7860 -v stereoscope:/data stereoscope
+FROM python:3.12-slim
+
+# PyTorch without CUDA is a tenth of the size; with a GPU: --build-arg TORCH=https://download.pytorch.org/whl/cu128
+ARG TORCH=https://download.pytorch.org/whl/cpu
+
+WORKDIR /app
+COPY requirements.txt ./
+RUN pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
+COPY app.py README.md ./
+COPY arena ./arena
+COPY scoring ./scoring
+
+# Nobody in particular runs it, and may write to the data only.
+RUN useradd --create-home --uid 1000 stereoscope && install -d -o stereoscope -g stereoscope /data
+USER stereoscope
+ENV HOST=0.0.0.0 PORT=7860 DATA_DIR=/data PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+VOLUME /data
+EXPOSE 7860
+
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+  CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/readyz')"]
+CMD ["python", "app.py"]

@@ -1,0 +1,51 @@
+"""What operators did: who, when and what, each added in the deed's own transaction and never changed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast
+
+from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
+
+from arena.database import METADATA, Moment, now
+
+Deed = Literal[
+    "paused live answers",
+    "resumed live answers",
+    "hid an item",
+    "showed an item again",
+    "kept an upload",
+    "took an upload down",
+    "forgot a voter",
+]
+
+ACT = Table(
+    "act",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("who", Text, nullable=False),
+    Column("deed", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("done_at", Moment, nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that an operator did."""
+
+    who: str
+    deed: Deed
+    about: str
+    """The item's key or the number of the upload; empty where there is nothing to name, or nobody to be named."""
+    done_at: datetime
+
+
+def record(connection: Connection, who: str, deed: Deed, about: str = "") -> None:
+    """Add what an operator does, in the transaction that does it."""
+    connection.execute(insert(ACT).values(who=who, deed=deed, about=about, done_at=now()))
+
+
+def latest_acts(connection: Connection, most: int) -> tuple[Act, ...]:
+    """Return the latest acts, the newest first."""
+    rows = connection.execute(select(ACT).order_by(ACT.c.id.desc()).limit(most))
+    return tuple(Act(row.who, cast("Deed", row.deed), row.about, row.done_at) for row in rows)

@@ -1,0 +1,164 @@
+"""Limits of requests: how many somebody may make at once, how many after that, and how many may be open together.
+
+Somebody is a voter cookie, or a network: a /24 of IPv4 or a /64 of IPv6. Neither is kept: both are counted under a
+keyed hash whose random key lives and dies with the process.
+"""
+
+import asyncio
+import hashlib
+import ipaddress
+import re
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_PORT = re.compile(r"\[(.*)\](?::\d+)?|([\d.]+):\d+")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many requests may come at once, and how many a second come back."""
+
+    burst: int
+    per_second: float
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one voter or one network may do: a page is about a hundred files, a battle three calls."""
+
+    files: Rate
+    """Files that are the same for everybody, and cost next to nothing."""
+    calls: Rate
+    """All the rest."""
+    open: int
+    """Requests that are answered or wait at one time; each open stream of events is one."""
+
+
+VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100)
+NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400)
+TURNS = 4
+"""Calls of one network that are worked on at one time; more wait, so that a flood stands in its own way."""
+
+
+class Caller(NamedTuple):
+    """Who calls, as keyed hashes."""
+
+    voter: str
+    """Of the cookie; of the network where there is none."""
+    network: str | None
+    """None for a private address: that is a proxy or the operator's own house, not one person's network."""
+
+
+class Buckets:
+    """Token buckets by key; of more than `most` the longest unused is forgotten, which gives back its tokens."""
+
+    def __init__(self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._most = most
+        self._clock = clock
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take a token and return 0; where there is none, take nothing and return the seconds until there is one."""
+        now = self._clock()
+        full_at = max(self._full_at.pop(key, now), now)
+        wait = full_at - now - (self._rate.burst - 1) / self._rate.per_second
+        self._full_at[key] = full_at if wait > 0 else full_at + 1 / self._rate.per_second
+        if len(self._full_at) > self._most:
+            self._full_at.popitem(last=False)
+        return max(wait, 0.0)
+
+    def __len__(self) -> int:
+        return len(self._full_at)
+
+
+class _Side:
+    """What is counted of all voters, or of all networks."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._most_open = allowance.open
+        self._buckets = {False: Buckets(allowance.files), True: Buckets(allowance.calls)}
+        self.open: Counter[str] = Counter()
+
+    def wait(self, key: str, call: bool) -> float:
+        """Return 0 if one more request may go on, else the seconds after which to come again."""
+        if self.open[key] >= self._most_open:
+            return 1.0
+        return self._buckets[call].take(key)
+
+
+class Limits:
+    """Count the requests of voters and networks. To be used from one thread: the server's event loop."""
+
+    def __init__(self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK) -> None:
+        self._hops = trusted_hops
+        self._key = secrets.token_bytes(32)
+        self._voters = _Side(voter)
+        self._networks = _Side(network)
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
+        """Return who calls, by the voter cookie, the socket's peer and the lines of X-Forwarded-For."""
+        network = network_of(client_address(peer, forwarded, self._hops))
+        return Caller(
+            voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),
+            network=self._hash(str(network)) if network and network.network_address.is_global else None,
+        )
+
+    def wait(self, caller: Caller, call: bool) -> float:
+        """Return 0 if a caller's request may go on, else the seconds after which to come again."""
+        if caller.network is not None:
+            wait = self._networks.wait(caller.network, call)
+            if wait:
+                return wait
+        return self._voters.wait(caller.voter, call)
+
+    def enter(self, caller: Caller) -> None:
+        """Count a request as open until `leave`."""
+        self._voters.open[caller.voter] += 1
+        if caller.network is not None:
+            self._networks.open[caller.network] += 1
+
+    def leave(self, caller: Caller) -> None:
+        """Count a request as answered."""
+        for side, key in ((self._voters, caller.voter), (self._networks, caller.network)):
+            if key is not None:
+                side.open[key] -= 1
+                if not side.open[key]:
+                    del side.open[key]
+                    self._turns.pop(key, None)
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Wait until fewer than `TURNS` calls of a network are worked on, and be one; to be used while entered."""
+        if caller.network is None:
+            yield
+            return
+        async with self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS)):
+            yield
+
+    def _hash(self, text: str) -> str:
+        return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).hexdigest()
+
+
+def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
+    """Return the address that the outermost of our own proxies saw: what stands further left anyone can write."""
+    chain = [part.strip() for line in forwarded for part in line.split(",")] + [peer]
+    return chain[max(0, len(chain) - 1 - hops)]
+
+
+def network_of(address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """Return the /24 or /64 of an address, with or without a port; None for what is no address."""
+    with_port = _PORT.fullmatch(address)
+    try:
+        found = ipaddress.ip_address((with_port[1] or with_port[2]) if with_port else address)
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
+        found = found.ipv4_mapped
+    return ipaddress.ip_network((found.packed, 24 if found.version == 4 else 64), strict=False)

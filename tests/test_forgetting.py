@@ -1,0 +1,208 @@
+"""Forgetting: what is deleted, what stays, and that nobody can tell any more whose it was."""
+
+import asyncio
+import hashlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+from sqlalchemy import func, select
+
+import app  # noqa: F401 every room's tables are there
+from arena.acts import latest_acts
+from arena.ballots import SEAT, VOTE, VOTER
+from arena.counting import counting
+from arena.database import METADATA, Database, now
+from arena.forgetting import DROPPED, HANDED_OVER, Forgetting, UnknownVoterError, code_of
+from arena.intake import Intake
+from arena.live_ballots import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
+from arena.live_store import Answered, LiveStore, Opening
+from arena.outbox import voter_keys
+from arena.own_images import OwnImages
+from arena.records import Names
+from arena.settings import CountSettings
+from arena.store import UnknownBattleError
+from arena.voters import Account, Voters
+from tests.conftest import ROOT, drafts
+from tests.test_store import Visitor
+
+COOKIE = hashlib.sha256(b"the cookie of the one who goes").hexdigest()
+OTHER = hashlib.sha256(b"the cookie of the one who stays").hexdigest()
+SECRET = "What is this mole on my arm?"
+
+
+@pytest.fixture
+def images(database, tmp_path) -> OwnImages:
+    return OwnImages(database, tmp_path / "own")
+
+
+@pytest.fixture
+def forgetting(database, images) -> Forgetting:
+    return Forgetting(database, images)
+
+
+def bring(images: OwnImages, voter: int, battle: int, keep: bool) -> str:
+    """Bring an image to a battle and return its token."""
+    stream = io.BytesIO()
+    Image.new("RGB", (30, 20), "red").save(stream, "PNG")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield stream.getvalue()
+
+    with ThreadPoolExecutor(1) as apart:  # a test with a browser has a loop of its own in its thread
+        token = apart.submit(asyncio.run, images.receive(voter, chunks())).result().token
+    images.attach(voter, [token], battle, keep)
+    return token
+
+
+def live_vote(database: Database, voter: int) -> int:
+    """Ask live, get answers, vote; return the battle."""
+    store = LiveStore(database)
+    store.welcome(["one", "two"])
+    battle = store.begin(voter, Opening(SECRET, 1, keep=True))
+    store.answer(battle.id, Answered(Names("one", "two"), Names(f"{SECRET} A", f"{SECRET} B"), False, False))
+    store.vote(voter, battle.token, "a", "terms")
+    return battle.id
+
+
+def everything(database: Database) -> str:
+    """Return every cell of every table as text."""
+    with database.read() as connection:
+        return repr([[connection.execute(select(table)).all()] for table in METADATA.sorted_tables])
+
+
+def counted(database: Database) -> list[list[tuple]]:
+    """Return the votes without who gave them."""
+    with database.read() as connection:
+        return [
+            [
+                tuple(row)
+                for row in connection.execute(
+                    select(*(c for c in table.c if c.name != "voter_id")).order_by(table.c.id)
+                )
+            ]
+            for table in (VOTE, LIVE_VOTE)
+        ]
+
+
+def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
+    visitor, stays = Visitor(bank, COOKIE), Visitor(bank, OTHER)
+    for one in (visitor, stays):
+        one.decide()
+    with bank.write() as connection:
+        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "x"}
+        connection.execute(SEAT.insert().values(**seat, since=now()))
+        keys = voter_keys(connection)
+    battle = live_vote(bank, visitor.id)
+    token = bring(images, visitor.id, battle, keep=True)
+    bring(images, visitor.id, battle, keep=False)
+    before = counted(bank)
+
+    forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
+
+    assert counted(bank) == before, "votes stay as they are"
+    told = everything(bank)
+    assert keys[visitor.id] not in told and "ann-worker" not in told and SECRET not in told
+    assert keys[stays.id] in told, "others keep their key"
+    assert list(images._folder.iterdir()) == [] and images.path(visitor.id, token) is None
+    with bank.read() as connection:
+        for column in HANDED_OVER:
+            assert visitor.id not in set(connection.scalars(select(column))), column
+        owners = set(connection.scalars(select(VOTE.c.voter_id)))
+        assert connection.scalar(select(func.count()).select_from(LIVE_QUESTION)) == 1, "that it was asked stays"
+        assert connection.scalar(select(LIVE_TURN.c.answer_a)) == ""
+        hashes = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id})))
+        assert all(one.startswith("forgotten ") for one in hashes)
+        (act,) = latest_acts(connection, 10)
+    assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), "the act names nobody either"
+
+
+def test_a_server_that_remembers_the_cookie_finds_somebody_who_just_came(bank, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    battle = visitor.vote(visitor.serve())
+    forgetting.forget(visitor.id, "ada")
+    assert visitor.store.voter(COOKIE) == Visitor(bank, COOKIE).id, "the same on every server"
+    assert visitor.store.votes_of(visitor.store.voter(COOKIE)) == 0
+    with pytest.raises(UnknownBattleError):
+        visitor.reveal(battle)
+    visitor.decide()
+
+
+def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
+    guest, voters = Visitor(bank, COOKIE), Voters(bank)
+    guest.decide()
+    fresh = hashlib.sha256(b"the cookie of the login").hexdigest()
+    person = voters.log_in(Account("4711", "ann"), COOKIE, fresh)
+    assert forgetting.find(code_of(fresh)) == person
+    before = counted(bank)
+    forgetting.forget(person, "ada")
+    told = everything(bank)
+    assert "ann" not in told and hashlib.sha256(b"4711").hexdigest() not in told
+    assert counted(bank) == before
+    with bank.read() as connection:
+        assert {guest.id, person}.isdisjoint(connection.scalars(select(VOTE.c.voter_id)))
+    assert voters.voter(fresh) != person, "the login is over"
+    assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, "and who comes again is new"
+
+
+def test_whether_a_vote_counts_does_not_change(bank, forgetting):
+    Visitor(bank, COOKIE).decide()
+    person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, "e" * 64)
+    counts = select(func.count()).select_from(VOTE).where(counting(CountSettings("logged-in")))
+    for _ in range(2):
+        with bank.read() as connection:
+            assert connection.execute(counts).scalar_one() == 1
+        forgetting.forget(person, "ada")
+
+
+def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    assert forgetting.find(str(visitor.id)) == forgetting.find(f" {code_of(COOKIE).upper()} ") == visitor.id
+    for name in ("", "0", "99999", code_of(OTHER), "%", "person:", "' OR 1=1 --", COOKIE, "abc", "\ud800", "1" * 5000):
+        with pytest.raises(UnknownVoterError, match="/you"):
+            forgetting.find(name)
+
+
+def test_every_place_that_names_a_voter_is_dealt_with():
+    places = {
+        f"{table.name}.{column.name}"
+        for table in METADATA.sorted_tables
+        for column in table.columns
+        for key in column.foreign_keys
+        if key.column is VOTER.c.id
+    }
+    assert places == {f"{column.table.name}.{column.name}" for column in (*DROPPED, *HANDED_OVER)}
+
+
+def test_what_was_interrupted_can_be_done_again(bank, images, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
+    (picture,) = images._folder.iterdir()
+    picture.unlink()  # as if the program had been ended in between
+    forgetting.forget(visitor.id, "ada")
+    assert images.take_down() == 0
+
+
+def test_the_command_forgets_and_is_recorded(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Intake(database).add_items("test", "folder", drafts())
+    visitor = Visitor(database, COOKIE)
+    visitor.decide()
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "DATA_DIR": str(tmp_path)}
+        line = [sys.executable, "-m", "arena", "forget", *words]
+        return subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
+
+    unknown = command("--voter", code_of(OTHER))
+    assert unknown.returncode == 2 and "no visitor" in unknown.stderr and "Traceback" not in unknown.stderr
+    assert command("--voter", code_of(COOKIE)).returncode == 0
+    with database.read() as connection:
+        assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))
+        assert [act.who for act in latest_acts(connection, 10)] == ["the command line"]
+    database.close()

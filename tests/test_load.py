@@ -1,0 +1,138 @@
+"""Honest voters beside somebody who floods: their votes are taken, and the server stays small."""
+
+import asyncio
+import random
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from arena.identity import new_cookie
+from tests.conftest import AppServer
+from tests.voter import Voter
+
+BYTES = 1_000_000_000
+PREDICT = "/gradio_api/run/predict"
+
+
+@dataclass
+class Seen:
+    """What became of the honest votes, and of the flood."""
+
+    seconds: list[float] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    flood: Counter[int] = field(default_factory=Counter)
+    held: int = 0
+    """Most bytes that the server held."""
+
+    @property
+    def p95(self) -> float:
+        """Seconds within which 95 of 100 votes were acknowledged."""
+        return statistics.quantiles(self.seconds, n=20)[-1]
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.seconds)} votes acknowledged, {len(self.failed)} not; p95 {self.p95:.2f} s; "
+            f"flood {dict(self.flood)}; {self.held / 1e6:.0f} MB"
+        )
+
+
+class Crowd:
+    """Voters from networks of their own, and one attacker from one network, before an app that trusts one proxy."""
+
+    def __init__(self, client: httpx.AsyncClient, events: dict[str, Any], seen: Seen) -> None:
+        self._client, self._seen = client, seen
+        self._ids = {name: event["id"] for name, event in events.items()}
+
+    async def vote(self, number: int, votes: int, pause: float) -> None:
+        """Be a voter: open the page, and choose as often as is asked."""
+        headers = {
+            "cookie": f"stereoscope_voter={new_cookie()}",
+            "x-forwarded-for": f"6.6.6.6, 11.{number // 250}.{number % 250}.7",
+        }
+        session = f"honest {number}"
+        await asyncio.sleep(random.uniform(0, pause))
+        shown = await self._called("on_load", [""], headers, session)
+        for _ in range(votes):
+            token = re.search(r'"([\w-]{20,}\.\d)"', shown)
+            assert token, shown[:500]
+            await asyncio.sleep(random.uniform(0.5, 1.5) * pause)
+            begun = time.monotonic()
+            answer = await self._called("on_choose_a", [token[1]], headers, session)
+            if "You chose A" in answer:
+                self._seen.seconds.append(time.monotonic() - begun)
+            else:
+                self._seen.failed.append(answer[:300])
+            await self._called("on_reveal", [token[1]], headers, session)
+            shown = await self._called("on_next", ["", "Any family"], headers, session)
+
+    async def _called(self, event: str, data: list[str], headers: dict[str, str], session: str) -> str:
+        body = {"data": data, "fn_index": self._ids[event], "session_hash": session}
+        try:
+            return (await self._client.post(PREDICT, json=body, headers=headers)).text
+        except httpx.TransportError as error:
+            return repr(error)
+
+    async def flood(self, attacks: httpx.AsyncClient, place: int) -> None:
+        """Fill the queue, invent sessions and cookies, take battles, forge headers, and hold lines open, for ever."""
+        number = 0
+        while True:
+            number += 1
+            headers = {
+                "cookie": f"stereoscope_voter={new_cookie()}",
+                "x-forwarded-for": f"11.{place}.{number % 250}.1, 12.0.0.{place}",
+            }
+            body = {"fn_index": self._ids["on_load"], "session_hash": f"invented {place} {number}", "data": [""]}
+            ways: tuple[Callable[[], Awaitable[httpx.Response]], ...] = (
+                lambda body=body, headers=headers: attacks.post("/gradio_api/queue/join", json=body, headers=headers),
+                lambda body=body, headers=headers: attacks.post(PREDICT, json=body, headers=headers),
+                lambda headers=headers: attacks.get("/", headers=headers),
+                lambda headers=headers: attacks.post("/uploads?name=x.json", content=b"x" * 9000, headers=headers),
+            )
+            try:
+                self._seen.flood[(await ways[number % len(ways)]()).status_code] += 1
+            except httpx.TransportError:
+                self._seen.flood[0] += 1
+
+
+async def besieged(server: AppServer, events: dict[str, Any], voters: int, votes: int, pause: float) -> Seen:
+    """Let the voters vote while the attacker floods, and look at the server's memory."""
+    seen, process = Seen(), psutil.Process(server.process.pid)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=voters, keepalive_expiry=2)
+    settings: dict[str, Any] = {"base_url": server.address, "timeout": 60, "limits": limits}
+    async with httpx.AsyncClient(**settings) as honest, httpx.AsyncClient(**settings) as attacks:
+        crowd = Crowd(honest, events, seen)
+        floods = [asyncio.create_task(crowd.flood(attacks, place)) for place in range(8)]
+        visits = [asyncio.create_task(crowd.vote(number, votes, pause)) for number in range(voters)]
+        pending = set(visits)
+        while pending:
+            _, pending = await asyncio.wait(pending, timeout=0.5)
+            seen.held = max(seen.held, process.memory_info().rss)
+        for task in floods:
+            task.cancel()
+        await asyncio.gather(*floods, return_exceptions=True)
+        await asyncio.gather(*visits)
+    return seen
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("voters", "votes", "pause"), [(20, 2, 1.0), pytest.param(200, 4, 15.0, marks=pytest.mark.soak)]
+)
+def test_honest_votes_are_taken_beside_a_flood(start_server, voters, votes, pause):
+    server = start_server(TRUSTED_HOPS="1")
+    with Voter(server.address) as voter:
+        events = voter.events
+    seen = asyncio.run(besieged(server, events, voters, votes, pause))
+    print(f"\n{voters} voters and a flood: {seen}")
+    assert len(seen.seconds) >= 0.99 * voters * votes, seen.failed[:5]
+    assert seen.held < BYTES
+    if voters == 200:
+        assert seen.p95 < 2.0 and seen.flood[429] > 0

@@ -1,0 +1,125 @@
+"""Logs: a record is a line, whatever is in it; no secret, no cookie and no visitor's address is ever in one."""
+
+import io
+import json
+import logging
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.logs import HIDDEN, Redaction, begin
+from arena.records import Secret
+
+SECRETS = (Secret("correct horse/battery+staple"), Secret('p@ss"wörd\\1'), Secret("short"), Secret(""))
+
+
+@contextmanager
+def logged() -> Iterator[io.StringIO]:
+    """What a log writes; logging and stderr are as before in the end."""
+    root, stderr, raising = logging.getLogger(), sys.stderr, logging.raiseExceptions
+    handlers, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    try:
+        begin(SECRETS, stream)
+        yield stream
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], sys.stderr, logging.raiseExceptions = handlers, stderr, raising
+        root.setLevel(level)
+
+
+def records(stream: io.StringIO) -> list[dict[str, str]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_record_says_when_where_and_what():
+    with logged() as written:
+        logging.getLogger("arena.database").warning("write refused: %s", "disk full")
+        logging.getLogger("arena.database").info("nobody needs this")
+    (record,) = records(written)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", record.pop("time"))
+    assert record == {"level": "warning", "room": "arena.database", "text": "write refused: disk full"}
+
+
+@given(st.text(max_size=200))
+def test_whatever_is_logged_stays_on_its_line(text):
+    with logged() as written:
+        logging.getLogger("x").warning("%s", f"\n2026 ERROR forged\x1b[2J\x7f\u2028{text}")
+    (line,) = written.getvalue().splitlines()
+    assert line.isascii() and line.isprintable()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the key is correct horse/battery+staple.",
+        f"GET /x?k={quote('correct horse/battery+staple', safe='')}",
+        "GET /x?k=correct+horse%2Fbattery%2Bstaple",
+        """{'password': 'p@ss"wörd\\\\1'}""",
+        "Incorrect API key provided: sk-proj-AbCdEf0123456789",
+        "hf_AbCdEf0123456789 has no right to write",
+        "Authorization: Bearer abc.def.ghi",
+        "AKIAIOSFODNN7EXAMPLE",
+        "postgresql://ada:hush-hush@db.example.org/arena",
+        "cookie: stereoscope_voter=AbCdEfGhIjKlMnOpQrStUvWxYz012345; other=1",
+        "/gradio_api/queue/data?session_hash=abcdef123",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    ],
+)
+def test_no_secret_is_written(text):
+    with logged() as written:
+        try:
+            raise ValueError(text)
+        except ValueError:
+            logging.getLogger("x").exception("failed: %s", text)
+            traceback.print_exc()
+        print(text, file=sys.stderr)
+        warnings.warn(text, stacklevel=1)
+    assert len(records(written)) == 4
+    told = "\n".join(f"{record['text']} {record.get('error', '')}" for record in records(written))
+    assert told.count(HIDDEN) >= 5
+    for part in ("correct horse", "correct+horse", "correct%20horse", "wörd", "AbCdEf", "def.ghi", "AKIA", "hush-hush"):
+        assert part not in told
+    assert "abcdef123" not in told and "eyJ" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("from 93.184.216.34:443 and 10.16.3.4", "from [address]:443 and [address]"),
+        ("from 2001:db8::17 and ::ffff:8.8.8.8", "from [address] and [address]"),
+        ("at http://127.0.0.1:7860 and ::1 since 12:30:45", "at http://127.0.0.1:7860 and ::1 since 12:30:45"),
+        ("version 1.2.3 of x::y, 300.1.1.1, f(x::y)", "version 1.2.3 of x::y, 300.1.1.1, f(x::y)"),
+    ],
+)
+def test_addresses_of_visitors_are_left_out(text, kept):
+    assert Redaction(()).clean(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text", ["a short text", "task-2 of risk-free sky-diving", "votes/2026-01-01/a-1.jsonl", "keyboard"]
+)
+def test_plain_words_stay(text):
+    assert Redaction(SECRETS).clean(text) == text
+
+
+def test_a_traceback_that_others_print_is_one_record():
+    with logged() as written:
+        try:
+            try:
+                {}["x"]
+            except KeyError as error:
+                raise RuntimeError("second\nline") from error
+        except RuntimeError:
+            traceback.print_exc()
+    first, *rest = [record["text"] for record in records(written)]
+    assert first.startswith("Traceback (most") and first.endswith("KeyError: 'x'")
+    assert any(text.startswith("Traceback (most") and text.endswith("RuntimeError: second") for text in rest)

@@ -1,0 +1,185 @@
+"""The operator's desk: what each order does and undoes, that it is recorded, and what the overview tells."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from arena.acts import latest_acts
+from arena.ballots import VOTE
+from arena.campaigns import Campaigns
+from arena.database import Database, now
+from arena.flagging import VOTER_FLAG, Flagging
+from arena.forgetting import UnknownVoterError, code_of
+from arena.hiding import HidingError
+from arena.intake import Intake
+from arena.items import ItemBank
+from arena.ledger import LIVE, Ceilings, Ledger
+from arena.live import Failure
+from arena.live_stage import LiveError
+from arena.live_store import LiveStore
+from arena.matchmaking import Matchmaker, NoBattle, Wish
+from arena.mirror import Mirror
+from arena.moderation import ModerationError
+from arena.operator_desk import OperatorDesk, OrderError
+from arena.operator_page import overview_html
+from arena.overview import Watch
+from arena.own_images import OWN_IMAGE, OwnImages
+from arena.pausing import Pause
+from arena.settings import CountSettings
+from arena.store import Store
+from tests.conftest import drafts
+from tests.test_forgetting import COOKIE, bring, live_vote
+from tests.test_mirror import FolderHub, mirror_of
+from tests.test_store import Visitor
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def images(database, tmp_path) -> OwnImages:
+    return OwnImages(database, tmp_path / "own")
+
+
+@pytest.fixture
+def desk(bank, images) -> OperatorDesk:
+    return OperatorDesk(bank, images)
+
+
+def acts(database: Database) -> list[tuple[str, str, str]]:
+    with database.read() as connection:
+        return [(act.who, act.deed, act.about) for act in latest_acts(connection, 50)]
+
+
+def watch(database: Database, folder: Path, mirror: Mirror | None = None) -> Watch:
+    ledger = Ledger(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
+    flagging = Flagging(database, CountSettings())
+    return Watch(database, folder, mirror, {"Live answers": ledger}, {"Live answers": lambda: 3}, flagging.flagged)
+
+
+def test_a_pause_is_heeded_at_once_and_undone(bank, desk):
+    check = Pause(bank).check
+    check()
+    desk.do("ada", "pause", "")
+    assert desk.do("ada", "pause", "") == "That is so already."
+    with pytest.raises(LiveError, match="operators have paused"):
+        check()
+    with pytest.raises(LiveError, match="operators have paused"):
+        Pause(Database(str(bank.url.render_as_string(hide_password=False)))).check()
+    desk.do("bob", "resume", "")
+    check()
+    assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
+
+
+def test_a_hidden_item_is_not_dealt_and_its_votes_stay(bank, desk):
+    items, visitor = ItemBank(bank), Visitor(bank, "one")
+    items.CHECK_SECONDS = 0.0
+    matchmaker = Matchmaker(Store(bank), items, Campaigns(bank, 5), "off")
+    item = next(iter(items.bank().items.values()))
+    voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
+    open_battle = visitor.serve_on(item.id)
+    desk.do("ada", "hide", f" {item.key} ")
+    assert item.id not in items.bank().items and items.bank().missing == 0
+    assert matchmaker.next_battle(visitor.id, Wish(item=item.key)) is NoBattle.NO_SUCH_ITEM
+    dealt = matchmaker.next_battle(visitor.id, Wish())
+    assert not isinstance(dealt, NoBattle) and dealt.item != item.id, "an open battle on it does not come back"
+    assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
+    with bank.read() as connection:
+        assert voted.id in connection.scalars(select(VOTE.c.battle_id)).all()
+    assert desk.do("ada", "hide", item.key) == "That is so already."
+    desk.do("ada", "show", item.key)
+    assert item.id in items.bank().items
+    assert [deed for _, deed, _ in acts(bank)] == ["showed an item again", "hid an item"]
+
+
+def test_uploads_are_kept_or_taken_down(bank, desk, images):
+    voter = Store(bank).voter("owner")
+    battle = live_vote(bank, voter)
+    kept, other = bring(images, voter, battle, keep=True), bring(images, voter, battle, keep=True)
+    private = bring(images, voter, battle, keep=False)
+    with bank.read() as connection:
+        number = {row.token: row.id for row in connection.execute(select(OWN_IMAGE))}
+    assert images.kept_path(number[kept]) and images.kept_path(number[private]) is None
+    desk.do("ada", "keep", str(number[kept]))
+    assert desk.do("ada", "keep", str(number[kept])) == "That is so already."
+    desk.do("ada", "take down", str(number[other]))
+    assert images.path(voter, other) is None and images.path(voter, kept) is not None
+    with pytest.raises(ModerationError, match="gone already"):
+        desk.do("ada", "take down", str(number[other]))
+    for upload in (str(number[private]), "999", "-1", "", "1e3", "²"):
+        with pytest.raises((ModerationError, OrderError)):
+            desk.do("ada", "take down", upload)
+        with pytest.raises((ModerationError, OrderError)):
+            desk.do("ada", "keep", upload)
+    assert images.path(voter, private) is not None, "what nobody may keep is not the operators' to look at"
+    assert [deed for _, deed, _ in acts(bank)] == ["took an upload down", "kept an upload"]
+
+
+def test_an_order_that_is_none_changes_nothing(bank, desk):
+    before = acts(bank)
+    orders = ("", "delete everything", None, 7, ["pause"], {"path": "arena.db"})
+    for order in orders:
+        with pytest.raises(OrderError):
+            desk.do("ada", order, "")
+    for about in (None, 7, ["x"], {"path": "arena.db"}):
+        with pytest.raises(OrderError):
+            desk.do("ada", "hide", about)
+    with pytest.raises(HidingError, match="no item"):
+        desk.do("ada", "hide", "' OR 1=1 --")
+    with pytest.raises(UnknownVoterError):
+        desk.do("ada", "forget", "ffff-ffff-ffff")
+    assert acts(bank) == before == []
+    Pause(bank).check()
+
+
+def test_the_overview_tells_how_things_stand(bank, desk, images, tmp_path):
+    visitor = Visitor(bank, COOKIE)
+    for _ in range(3):
+        visitor.decide()
+    with bank.write() as connection:
+        first = connection.scalars(select(VOTE.c.id)).first()
+        long_ago, earlier = now() - timedelta(days=2), now() - timedelta(hours=5)
+        connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=long_ago))
+        connection.execute(update(VOTE).where(VOTE.c.id == 2).values(voted_at=earlier))
+        flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
+        connection.execute(insert(VOTER_FLAG).values(flag))
+    store = LiveStore(bank)
+    store.welcome(["one", "two"])
+    store.fail([Failure("one", "cut"), Failure("two", "cut"), Failure("one", "down")])
+    bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
+    desk.do("ada", "pause", "")
+    hub = FolderHub()
+    hub.down = True
+    mirror = mirror_of(bank, hub, tmp_path, timedelta(0))
+    mirror.outbox.open()
+    mirror._copy()
+    seen = watch(bank, tmp_path, mirror).overview()
+    assert sum(seen.hours) == 3 and len(seen.hours) == 24, "two votes of the bank and a live one"
+    assert seen.hours[-1] + seen.hours[-2] == 2 and seen.hours[-6] + seen.hours[-7] == 1
+    assert [(one.name, one.number) for one in seen.failures] == [("one", 2), ("two", 1)]
+    assert [(one.voter, one.strength) for one in seen.flagged] == [(visitor.id, 5.25)]
+    assert seen.paused_since and seen.uploads.unseen == 1 and seen.disk.free > 0
+    assert seen.copy is not None and seen.copy.waiting and seen.copy.problem
+    assert [budget.total.ceiling for budget in seen.budgets] == [20_000_000]
+    page = overview_html(seen)
+    for told in ("Paused since", "chooses A whatever it is", "The copy is late", "$20.00", "operators/uploads/1"):
+        assert told in page
+
+
+def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
+    Intake(database).add_items("test", "folder", [*drafts(1, (HOSTILE, "b"))])
+    store, desk = LiveStore(database), OperatorDesk(database, images)
+    store.fail([Failure(HOSTILE, "cut")])
+    (item,) = ItemBank(database).bank().items.values()
+    desk.do(HOSTILE, "hide", item.key)
+    page = overview_html(watch(database, tmp_path).overview())
+    assert "<img" not in page and page.count("&lt;img") == 2
+
+
+def test_forgetting_is_an_order_too(bank, desk):
+    visitor = Visitor(bank, COOKIE)
+    visitor.decide()
+    desk.do("ada", "forget", code_of(COOKIE))
+    assert visitor.store.votes_of(visitor.id) == 0
+    assert acts(bank) == [("ada", "forgot a voter", "")]

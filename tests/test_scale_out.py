@@ -1,0 +1,170 @@
+"""Two servers on one PostgreSQL database and one folder, behind a balancer that gives each request to the next one."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Page, expect
+from sqlalchemy import create_engine, text
+
+from arena.database import Database
+from arena.leaderboard import BoardKey, Leaderboard
+from arena.shelf import FOUND
+from scoring.questions import SAMPLE_PREDICTIONS
+from tests.balancer import Balancer
+from tests.conftest import AppServer, new_postgresql_database
+from tests.openai_server import OpenAIServer, steady_score
+from tests.test_shelf import parts
+from tests.voter import EventError, Voter
+
+KEY = "sk-planted-4f9a8b7c6d5e"
+CALLS = 16 * 5 + 4 * 5
+"""What MM-Vet's sample costs: five runs, and the canaries."""
+
+
+class Two(NamedTuple):
+    """Two servers, what stands before them, their database and their judge."""
+
+    balancer: Balancer
+    servers: tuple[AppServer, AppServer]
+    url: str
+    judge: OpenAIServer
+
+
+@pytest.fixture(scope="module")
+def two(postgresql, tmp_path_factory) -> Iterator[Two]:
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+    url = new_postgresql_database(postgresql)
+    with OpenAIServer(score=steady_score) as judge:
+        environ = {
+            "DATABASE_URL": url,
+            "JUDGE_MODEL": "test-judge",
+            "JUDGE_URL": judge.address,
+            "OPENAI_API_KEY": KEY,
+            "JUDGE_PRICES": str(folder / "prices.csv"),
+        }
+        servers = AppServer(folder / "data", **environ), AppServer(folder / "data", **environ)
+        with Balancer([server.port for server in servers]) as balancer:
+            yield Two(balancer, servers, url, judge)
+        for server in servers:
+            server.stop()
+
+
+@pytest.fixture
+def visit(browser, two) -> Iterator[Page]:
+    """A fresh visitor's page behind the balancer; any script error fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 844})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(two.balancer.address)
+    yield page
+    context.close()
+    assert errors == []
+
+
+def one(url: str, statement: str) -> object:
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = connection.execute(text(statement)).scalar_one()
+    engine.dispose()
+    return found
+
+
+def test_a_battle_begun_at_one_is_voted_undone_and_revealed_at_the_other(two):
+    here, there = (Voter(server.address) for server in two.servers)
+    there.client.cookies = here.client.cookies
+    before = one(two.url, "SELECT count(*) FROM vote")
+    with here, there:
+        here.load()
+        there.choose("a", here.token)
+        here.call("on_undo", here.token)
+        there.token = here.token
+        there.choose("b")
+        there.choose("b"), here.choose("b", there.token)
+        with pytest.raises(EventError, match="already chose"):
+            here.choose("a", there.token)
+        revealed = here.call("on_reveal", there.token)
+        assert 'data-phase="revealed"' in revealed["status"]
+    assert one(two.url, "SELECT count(*) FROM vote") == before + 2, (
+        "the choice that was taken back, and the one that stands"
+    )
+
+
+def test_a_visitor_never_notices_that_there_are_two(two, visit):
+    """A whole battle in a browser, each request at the next server; then both boards have it."""
+    expect(visit.locator("#choose-a")).to_be_visible(timeout=60_000)
+    for number in (1, 2):
+        visit.click("#choose-a")
+        expect(visit.locator(".answer .model")).to_have_count(2, timeout=30_000)
+        expect(visit.locator("#counter")).to_have_text(f"Your votes: {number}")
+        visit.click("#next")
+        expect(visit.locator("#choose-a")).to_be_enabled(timeout=30_000)
+    expect(visit.locator("#item img").first).to_be_visible()
+    assert all(sum(paths.values()) > 10 for paths in two.balancer.took.values()), "both servers answered"
+
+
+def test_a_file_uploaded_at_one_is_quoted_judged_and_read_at_any(two, visit):
+    tried_out = two.judge.counts.paid
+    visit.get_by_role("tab", name="Score outputs").click()
+    visit.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
+    expect(visit.locator("#drop-state")).to_have_text(SAMPLE_PREDICTIONS.name, timeout=30_000)
+    expect(visit.locator("#found")).to_contain_text("16 answers", timeout=30_000)
+    visit.locator("#check").click()
+    expect(visit.locator("#quote")).to_contain_text("calls to test-judge", timeout=30_000)
+    visit.locator("#confirm").click()
+    expect(visit.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+    assert two.judge.counts.paid - tried_out == CALLS, "both servers judge, none asks what the other asked"
+    assert one(two.url, "SELECT sum(held) FROM budget") == 0
+    link = visit.locator(".mine a").first.get_attribute("href")
+    for server in two.servers:
+        visit.goto(f"{server.address}/{link}")
+        expect(visit.locator(".report-head .total")).to_be_visible(timeout=30_000)
+
+
+def test_what_one_judged_the_other_has_in_its_cache(two, visit):
+    """The same file again, by somebody else: nothing is asked, and nothing is paid."""
+    asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
+    visit.get_by_role("tab", name="Score outputs").click()
+    visit.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
+    expect(visit.locator("#found")).to_contain_text("16 answers", timeout=30_000)
+    visit.locator("#check").click()
+    expect(visit.locator("#quote")).to_be_visible(timeout=30_000)
+    visit.locator("#confirm").click()
+    expect(visit.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+    assert two.judge.counts.paid == asked
+    assert one(two.url, "SELECT max(spent) FROM budget") == spent
+
+
+def test_a_dead_server_is_not_missed(two):
+    """Who votes while a server is killed asks again, and the other one answers."""
+    with Voter(two.balancer.address) as voter:
+        voter.load()
+        two.servers[0].kill()
+        voter.choose("a")
+        voter.wait_out_undo()
+        voter.next()
+    two.servers[0].start()
+
+
+def test_boards_are_computed_once(two):
+    """What takes long about a board is found out by the server that comes first; the other reads it."""
+    engine = create_engine(two.url)
+    with engine.connect() as connection:
+        source, multi, votes = connection.execute(
+            text("SELECT source_id, multi, sum(n) FROM wins GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 1")
+        ).one()
+        connection.execute(FOUND.delete())
+        connection.commit()
+        databases = [Database(two.url) for _ in "12"]
+        boards = [Leaderboard(database) for database in databases]
+        made = [board.board(BoardKey(source=source, multi=multi), patience=60) for board in boards]
+        assert [one.votes for one in made] == [votes, votes]
+        assert made[0].findings and made[1].findings
+        assert parts(made[0].findings) == parts(made[1].findings)
+        assert connection.execute(text("SELECT count(*) FROM found WHERE made_at IS NOT NULL")).scalar() == 1
+    engine.dispose()
+    for board, database in zip(boards, databases, strict=True):
+        board.close()
+        database.close()

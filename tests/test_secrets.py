@@ -1,0 +1,197 @@
+"""Secrets: a canary in every slot, a walk through everything that works and fails, and then no trace of any of them."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from scoring.questions import SAMPLE_PREDICTIONS
+from tests.conftest import ROOT, AppServer, new_postgresql_database
+from tests.hub_server import HubServer
+from tests.live_visitor import card, catalogue, picture
+from tests.oidc_server import SECRET as CLIENT_SECRET
+from tests.oidc_server import OidcServer
+from tests.openai_server import Faults, OpenAIServer
+from tests.test_blindness import told
+from tests.voter import EventError, Voter
+
+ECHOING = Faults(1.0, kinds=("401",), in_a_row=10**6)
+"""A server that refuses every call and says the key that it was sent."""
+
+
+def canary(prefix: str) -> str:
+    return f"{prefix}-canary{secrets.token_hex(16)}"
+
+
+class Planted(NamedTuple):
+    """A canary for every slot."""
+
+    judge: str
+    card: str
+    own: str
+    token: str
+    cookie: str
+    client: str = CLIENT_SECRET
+
+    @property
+    def pieces(self) -> set[str]:
+        """The canaries, and their ends."""
+        return {piece for one in self for piece in (one, one[:14], one[-14:])}
+
+
+class Scene(NamedTuple):
+    """An app with everything on, and the servers that it talks to."""
+
+    app: AppServer
+    planted: Planted
+    judge: OpenAIServer
+    models: OpenAIServer
+    hub: HubServer
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("secrets")
+    cookie = f"canary{secrets.token_hex(13)}"
+    planted = Planted(canary("sk"), canary("sk"), canary("sk"), canary("hf"), cookie)
+    provider = OidcServer()
+    with OpenAIServer() as judge, OpenAIServer(models=("one", "two")) as models, HubServer() as hub:
+        (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+        tables = [card(f"Model {name}", name, models, key_from="CARD_KEY") for name in models.models]
+        environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": planted.judge}
+        environ |= {"MIRROR": "ada/votes", "HF_TOKEN": planted.token, "HF_ENDPOINT": hub.address}
+        environ |= {"MODELS": catalogue(folder, *tables), "CARD_KEY": planted.card, **provider.environ()}
+        environ |= {name: str(folder / name.lower()) for name in ("GRADIO_TEMP_DIR", "HF_HOME", "TMPDIR")}
+        for name in ("gradio_temp_dir", "hf_home", "tmpdir"):
+            (folder / name).mkdir()
+        app = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
+        yield Scene(app, planted, judge, models, hub, folder)
+        app.stop()
+    provider.close()
+
+
+def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
+    """Score with the operator's key, well and then refused, and try a key of one's own; return what the pages held."""
+    context = browser.new_context(record_har_path=har, record_har_content="embed")
+    page = context.new_page()
+    pages = []
+    for faults, state in ((Faults(), "done"), (ECHOING, "failed")):
+        scene.judge.faults = faults
+        page.goto(scene.app.address)
+        page.get_by_role("tab", name="Score outputs").click()
+        _upload(page, har.with_suffix(f".{state}.json"))
+        page.locator("#check").click()
+        expect(page.locator("#quote")).to_contain_text("calls to test-judge", timeout=60_000)
+        page.locator("#confirm").click()
+        expect(page.locator(f".progress[data-state={state}]")).to_be_visible(timeout=120_000)
+        pages.append(page.content())
+    scene.judge.faults = Faults()
+    page.goto(scene.app.address)
+    page.get_by_role("tab", name="Score outputs").click()
+    for address, problem in (
+        ("https://127.0.0.1/v1", "public"),
+        (f"https://me:{scene.planted.own}@x/v1", "without user"),
+    ):
+        _upload(page, har.with_suffix(".own.json"))
+        page.get_by_label("My own key").check()
+        page.get_by_label("Try out").check()
+        for label, value in (("Address", address), ("Judge model", "test-judge"), ("Key", scene.planted.own)):
+            page.get_by_label(label, exact=label == "Key").fill(value)
+        page.locator("#check").click()
+        expect(page.locator("#scoring-problem")).to_contain_text(problem, timeout=60_000)
+        pages.append(page.locator("#scoring-problem").inner_html() + page.locator("#quote").inner_html())
+    context.close()
+    entries = json.loads(har.read_text("utf-8"))["log"]["entries"]
+    har.unlink()  # it holds the requests too, in which a key may be
+    assert scene.planted.own in json.dumps([entry["request"] for entry in entries])
+    return [*pages, *(json.dumps(entry["response"]) for entry in entries)]
+
+
+def _upload(page: Page, path: Path) -> None:
+    """Upload the sample with a word of its own, so that no reply is known yet."""
+    answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+    path.write_text(json.dumps({name: f"{text} ({path.suffixes})" for name, text in answers.items()}))
+    page.set_input_files("#drop-file", path)
+    expect(page.locator("#found")).to_contain_text("16 answers", timeout=60_000)
+
+
+def fight(scene: Scene) -> list[str]:
+    """Vote, fight a live battle whose models answer and one whose models refuse; return all that was sent back."""
+    with Voter(scene.app.address) as voter:
+        client = voter.client
+        client.cookies.clear()
+        client.cookies.set("stereoscope_voter", scene.planted.cookie)
+        voter.load()
+        voter.choose("a")
+        voter.wait_out_undo()
+        for event in voter.events:
+            with suppress(EventError, ValueError):
+                voter.call(event, *["x"] * len(voter.events[event]["inputs"]))
+        seen = [client.get("/login", follow_redirects=True).text]
+        for faults in (Faults(), ECHOING):
+            scene.models.faults = faults
+            image = client.post("/live/images", content=picture()).json()["image"]
+            begun = client.post("/live/battles", json={"instruction": "What is this?", "images": [image]})
+            assert begun.status_code == 200, begun.text
+            seen += [begun.text, client.get(f"/live/battles/{begun.json()['battle']}", timeout=120).text]
+        for path in ("/config", "/healthz", "/readyz", "/live/item", "/nothing", "/gradio_api/file=x", "/chat/models"):
+            answer = client.get(path)
+            seen.append(str(answer.headers) + answer.text)
+        return [*seen, *voter.received]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+def test_the_search_finds_what_is_planted():
+    planted = Planted(*(canary("sk") for _ in range(5)))
+    assert told(planted.pieces, f"x{planted.judge[:20]}x".encode()) == {planted.judge[:14]}
+    assert told(planted.pieces, b"nothing") == set()
+
+
+@pytest.mark.timeout(900)
+def test_no_secret_leaves_its_place(browser, scene):
+    """Logs, database and WAL, caches, temporary files, exports, pages, answers, the copy on the Hub: no trace."""
+    seen = {f"answer {number}": text.encode() for number, text in enumerate(fight(scene))}
+    seen |= {f"page {number}": text.encode() for number, text in enumerate(score(browser, scene, scene.folder / "har"))}
+    assert scene.planted.judge in scene.judge.counts.keys and scene.planted.card in scene.models.counts.keys
+    while not any(path.startswith("votes/") for path in scene.hub.files):
+        time.sleep(0.2)
+    seen |= files_of(scene.folder)
+    assert any(name.endswith("arena.db-wal") for name in seen), "while the server runs, the WAL is there"
+    environ = {**os.environ, "DATA_DIR": str(scene.app.data_dir)}
+    export = [sys.executable, "-m", "arena", "votes", "export", "--out", str(scene.folder / "votes.jsonl")]
+    subprocess.run(export, env=environ, cwd=ROOT, capture_output=True, check=True)
+    scene.app.stop()
+    seen |= {f"{name} at the end": content for name, content in files_of(scene.folder).items()}
+    seen |= {f"hub {path}": content for path, content in scene.hub.files.items()}
+    assert len(seen) > 60 and any("server.log" in name for name in seen)
+    found = {name: told(scene.planted.pieces, content) for name, content in seen.items()}
+    assert {name: pieces for name, pieces in found.items() if pieces} == {}
+
+
+def test_the_password_of_the_database_is_nowhere(start_server, postgresql):
+    """Neither while all is well nor when the database goes away."""
+    password = canary("pg")
+    address = new_postgresql_database(postgresql).replace("//postgres:@", f"//postgres:{password}@")
+    assert password in address
+    server = start_server(DATABASE_URL=address)
+    with Voter(server.address) as voter:
+        voter.load()
+        voter.choose("a")
+        received = "".join(voter.received) + voter.client.get("/readyz").text
+    server.stop()
+    seen = {**files_of(server.data_dir), "answers": received.encode()}
+    assert {name for name, content in seen.items() if told({password, password[:14], password[-14:]}, content)} == set()
