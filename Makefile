@@ -21,6 +21,7 @@ bench: .installed-dev
 	$(BIN)/python -m perf.judge_throughput
 	$(BIN)/python -m perf.ratings
 	$(BIN)/python -m perf.choices
+	$(BIN)/python -m perf.live
 
 soak: .installed-dev browser
 	$(BIN)/python -m pytest -m soak

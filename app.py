@@ -15,7 +15,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
 
-from arena import health, leaderboard_routes, login, operators
+from arena import health, leaderboard_routes, login, operators, serving, zero_gpu
 from arena.battle_page import HEAD, TOP, Terms
 from arena.battle_tab import BattleTab
 from arena.campaigns import Campaigns
@@ -46,7 +46,6 @@ from arena.outbox import OutboxError
 from arena.pictures import MAX_BYTES, PictureStore
 from arena.polls import Polls
 from arena.rows import PAGE, RowsError
-from arena.serving import serve
 from arena.stateless import keep_no_sessions
 from arena.storage import StorageError, storage_of
 from arena.store import Store
@@ -286,6 +285,8 @@ def main() -> int:
     try:
         settings = Settings.from_env()
         storage = storage_of(settings)
+        if settings.zero_gpu:
+            zero_gpu.prepare(settings)
         rooms = Rooms.build(settings)
         app = create_app(rooms)
     except STOPS as error:
@@ -296,7 +297,11 @@ def main() -> int:
     link = rooms.operating.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
-    serve(app, settings)
+    serve = zero_gpu.serve if settings.zero_gpu else serving.serve
+    try:
+        serve(app, settings)
+    finally:
+        rooms.database.close()
     return 0
 
 

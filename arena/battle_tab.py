@@ -236,9 +236,16 @@ class BattleTab:
 
     @told
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
-        """Make the choice final, and only then tell the names."""
+        """Make the choice final, and only then tell the names.
+
+        Where nothing is chosen, a late answer may have put another battle's names here: show it as it stands.
+        """
         voter = self._voter(request)
-        return self._named(self._store.reveal(voter, str(token)), voter)
+        try:
+            return self._named(self._store.reveal(voter, str(token)), voter)
+        except ChoiceError as error:
+            stands = status_html(self._store.find(voter, str(token)))
+            return {**self._unnamed(), self.status: stands, self.problem: problem_html(str(error))}
 
     def on_skip(self) -> Updates:
         """Ask for the reason."""
@@ -290,7 +297,6 @@ class BattleTab:
         """Return the whole screen for a battle."""
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
-        unnamed = {title: title_html(side) for side, title in self.titles.items()}
         return {
             self.token: battle.token,
             self.item: item_html(item),
@@ -302,8 +308,11 @@ class BattleTab:
             self.saved: "",
             self.counter: self._counted(voter, battle),
             **self.on_keep(),
-            **(self._named(battle, voter) if battle.phase is Phase.REVEALED else unnamed),
+            **(self._named(battle, voter) if battle.phase is Phase.REVEALED else self._unnamed()),
         }
+
+    def _unnamed(self) -> Updates:
+        return {title: title_html(side) for side, title in self.titles.items()}
 
     def _named(self, battle: Battle, voter: int) -> Updates:
         """Return the names, over the answers and in the status line, which is read out."""

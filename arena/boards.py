@@ -7,6 +7,7 @@ counts.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from math import isnan
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -127,8 +128,7 @@ class Span(NamedTuple):
     high: float | None
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """One model's line on a board; None is a number that does not exist, says too little, or is still worked on."""
 
     code: int
@@ -237,7 +237,7 @@ def _lines(
     decided = counts.decided
     played = (counts.wins + counts.wins.T).sum(1)
     ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
-    found = _Found(counts.codes, findings)
+    found = _found(counts.codes, findings)
     reach = np.where(played >= FLOOR, REACH * found.errors, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     columns = zip(
@@ -263,7 +263,7 @@ def _lines(
                 status=fit.statuses[place],
                 rank=None if isnan(wide) else found.rank(place, rank),
                 rating=rating if shown else None,
-                elo=found.elo(place) if shown else None,
+                elo=found.elo[place] if shown else None,
                 votes=votes,
                 win_rate=win_rate,
                 mean_win_rate=chance if shown else None,
@@ -300,7 +300,9 @@ class _Found:
         self.errors = np.array([np.nan if at is None else errors[at] for at in self._places])
         self._ranks = np.transpose(findings.ranks).tolist() if findings else []
         elo = findings and findings.elo
-        self._elo = np.transpose([elo.median, elo.low, elo.high]).tolist() if elo else []
+        spans = np.transpose([elo.median, elo.low, elo.high]).tolist() if elo else []
+        self.elo = [None if at is None else _span(*spans[at]) for at in self._places]
+        """Elo's median and spread over orders."""
 
     def rank(self, place: int, rank: int) -> Span:
         """Return a rank with its range, which takes the rank in: it counts only models that are surely better."""
@@ -310,13 +312,12 @@ class _Found:
         low, high = self._ranks[at]
         return Span(rank, min(rank, low), max(rank, high))
 
-    def elo(self, place: int) -> Span | None:
-        """Return Elo's median and spread over orders."""
-        at = self._places[place]
-        if at is None:
-            return None
-        return _span(*self._elo[at])
+
+@lru_cache(maxsize=256)
+def _found(codes: tuple[int, ...], findings: Findings | None) -> _Found:
+    """Return findings by place; they stay the same over many votes."""
+    return _Found(codes, findings)
 
 
 def _span(value: float, low: float, high: float) -> Span:
-    return Span(value, None if isnan(low) else low, None if isnan(high) else high)
+    return Span(value, low if low == low else None, high if high == high else None)  # NaN is not itself

@@ -14,13 +14,19 @@ from arena.live_hall import checked_text
 from arena.live_stage import Line, LiveError, Purse, Stage
 from arena.own_images import MOST_IMAGES, OwnImages
 from arena.records import VLM, ModelError, Turn
-from arena.store import UnknownBattleError
 
 MOST_TALKS = 500
 """Conversations that are remembered; the longest unused goes."""
 MOST_QUESTIONS = 20
 """Questions of one conversation."""
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
+
+
+class UnknownTalkError(LookupError):
+    """Say that there is no such conversation for this visitor; one that is lost and a foreign one read the same."""
+
+    def __init__(self) -> None:
+        super().__init__("This conversation is not yours or is no longer here. Begin a new one.")
 
 
 class Said(NamedTuple):
@@ -88,10 +94,10 @@ class Chats:
         return talk
 
     def find(self, voter: int, token: str) -> Talk:
-        """Return a visitor's conversation. Raises UnknownBattleError."""
+        """Return a visitor's conversation. Raises UnknownTalkError."""
         talk = self._talks.get(voter)
         if talk is None or not secrets.compare_digest(talk.token.encode(), token.encode()):
-            raise UnknownBattleError
+            raise UnknownTalkError
         self._talks.move_to_end(voter)
         return talk
 

@@ -23,8 +23,8 @@ _MARK = "arena/deploy.py"
 """A Space that has this file is one of ours."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
-    "Free accounts of Hugging Face can create ZeroGPU Spaces only, which this app does not run on; a PRO account or a "
-    "Team can create this one."
+    "Free accounts of Hugging Face can create ZeroGPU Spaces only: make one at https://huggingface.co/new-space (with "
+    "Gradio and ZeroGPU), and run this command again; its models must be of kind api. PRO and Team can create any."
 )
 
 
@@ -102,7 +102,8 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
             raise DeployError(f"The dataset {copy} is public; make it private, votes and workers stand in it")
-        api.create_repo(space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
+        if not there:
+            api.create_repo(space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
         api.add_space_variable(space, "MIRROR", copy)
         names = shipped(ROOT)
         gone = sorted(

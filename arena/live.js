@@ -18,8 +18,13 @@ const stereoscopeLive = (() => {
     } catch {
       throw new Refused("The server does not answer. Check your connection and try again.");
     }
-    if (!answer.ok) throw new Refused((await answer.text()).slice(0, 500) || `The server refused (${answer.status}).`);
+    if (!answer.ok) throw new Refused((await said(answer)) || `The server refused (${answer.status}). Try again.`);
     return answer.json();
+  };
+  // A page in HTML is a proxy's and no words of ours.
+  const said = async (answer) => {
+    const ours = answer.headers.get("content-type")?.startsWith("text/plain");
+    return ours ? (await answer.text()).slice(0, 500) : "";
   };
 
   // The form: images and text of one tab.
@@ -54,7 +59,7 @@ const stereoscopeLive = (() => {
       this.item = null;
       const room = MOST_IMAGES - this.images.length;
       if (files.length > room) {
-        this.say(`At most ${MOST_IMAGES} images; ${files.length - Math.max(room, 0)} were left out.`);
+        this.say(`At most ${MOST_IMAGES} images; ${files.length - Math.max(room, 0)} left out.`);
       }
       for (const file of [...files].slice(0, Math.max(room, 0))) {
         const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
@@ -198,8 +203,28 @@ const stereoscopeLive = (() => {
       this.token = token;
       this.stream = new EventSource(this.path());
       this.stream.onmessage = (event) => this.show(JSON.parse(event.data));
-      this.stream.onerror = () => this.say("The connection was lost. Trying again \u2026");
+      this.stream.onerror = () => this.lost(token);
       this.stream.onopen = () => this.say("");
+    }
+    // A browser comes back by itself where a connection breaks off, but not where a server or a proxy refuses it.
+    async lost(token) {
+      const refused = () => this.token === token && this.stream?.readyState === EventSource.CLOSED;
+      this.say("The connection was lost. Trying again \u2026");
+      if (!refused()) return;
+      await new Promise((wake) => setTimeout(wake, 3000));
+      if (!refused()) return;
+      const answer = await fetch(this.path()).catch(() => null);
+      const gone = answer?.status === 404 && (await said(answer));
+      if (!refused()) return;
+      if (!gone) {
+        answer?.body?.cancel();
+        this.open(token);
+        return;
+      }
+      this.close();
+      this.token = null;
+      this.phase("form");
+      this.form.say(gone);
     }
     close() {
       this.stream?.close();

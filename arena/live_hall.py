@@ -16,7 +16,7 @@ from arena.live import Round, sides
 from arena.live_stage import Line, LiveError, Purse, Stage
 from arena.live_store import Answered, LiveBattle, LiveStore, Opening
 from arena.own_images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.records import SIDES, VLM, Item, ModelError, Names, Side, Turn
+from arena.records import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
 from arena.self_reference import names_itself
 from arena.vote_limits import LimitError
 
@@ -102,6 +102,9 @@ class LiveHall:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         vlms = await asyncio.to_thread(self._contestants, before.id)
+        asked = Turn("user", checked)
+        if not all(_takes(vlm, [*_conversation(before, side, tuple(files)), asked]) for side, vlm in vlms.items()):
+            raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
         self._answer(voter, battle, vlms, tuple(files))
         return battle
@@ -142,7 +145,7 @@ class LiveHall:
 
         Pairs that the voter had as often as one may are left out.
         """
-        able = [vlm for vlm in self.vlms if _takes(vlm, turn)]
+        able = [vlm for vlm in self.vlms if _takes(vlm, [turn])]
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
         votes = await asyncio.to_thread(self._store.pair_votes)
@@ -167,7 +170,7 @@ class LiveHall:
         purse = Purse(self._ledger, battle.token.partition(".")[0], voter)
         first = len(battle.turns) == 1
         others = iter(self._coin.sample(self.vlms, len(self.vlms)))
-        question = _conversation(battle, "a", files)[-1]
+        question = _conversation(battle, "a", files)[-1:]
 
         def substitute(_: Side) -> VLM | None:
             if purse.empty or not first:
@@ -239,9 +242,9 @@ def _names(pair: tuple[VLM, VLM]) -> frozenset[str]:
     return frozenset(vlm.card.name for vlm in pair)
 
 
-def _takes(vlm: VLM, turn: Turn) -> bool:
+def _takes(vlm: VLM, turns: Conversation) -> bool:
     try:
-        check_limits(vlm.card, [turn])
+        check_limits(vlm.card, turns)
     except ModelError:
         return False
     return True

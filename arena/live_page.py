@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arena.battle_page import item_html, side_html, title_html
 from arena.chats import ShownTalk
-from arena.live_hall import MOST_TEXT, Shown
+from arena.live_hall import Shown
 from arena.live_store import MOST_TURNS, LiveBattle, LiveTurn, Outside
 from arena.own_images import MOST_IMAGES
 from arena.records import SIDES, Item, Names, Phase, Side
@@ -230,8 +230,7 @@ def _form(name: str, lead: str, more: str) -> str:
         f'<button type="button" id="{name}-camera" class="camera">Take a photo</button>{item}'
         f"<span>or drop or paste them here; up to {MOST_IMAGES}</span></p></div>"
         f'<label for="{name}-text">{"Instruction" if name == "live" else "Question"}</label>'
-        f'<textarea id="{name}-text" rows="3" maxlength="{MOST_TEXT}" '
-        'placeholder="Enter sends, Shift+Enter begins a new line."></textarea>'
+        f'<textarea id="{name}-text" rows="3" placeholder="Enter sends, Shift+Enter begins a new line."></textarea>'
         f'{more}<p id="{name}-form-problem" class="problem" role="alert"></p>'
         f'<button type="submit" id="{name}-send" class="primary">{send}</button></form>'
     )

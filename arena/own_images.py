@@ -191,7 +191,28 @@ def _check_room(connection: Connection, voter: int) -> None:
 
 
 def _moves(data: bytes) -> bool:
-    """Tell whether a file is an animation: a GIF or WebP of several frames, or an animated PNG."""
-    frames = data.count(b"\x21\xf9\x04") if data.startswith(b"GIF") else 0  # graphic controls, one a frame
+    """Tell whether a picture that was read is an animation: a GIF or WebP of several frames, or an animated PNG."""
+    if data.startswith(b"GIF"):
+        return _has_second_frame(data)
     webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
-    return frames > 1 or webp or (data.startswith(b"\x89PNG") and b"acTL" in data[:4096])
+    return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
+
+
+def _has_second_frame(data: bytes) -> bool:
+    """Walk a GIF's blocks to its second frame (GIF89a, 15 to 26); not every frame has a graphic control."""
+    position, frames = 13 + _colours(data[10]), 0
+    while (kind := data[position : position + 1]) in (b"!", b","):
+        frames += kind == b","
+        if frames == 2:
+            return True
+        flags = int.from_bytes(data[position + 9 : position + 10])
+        position += 2 if kind == b"!" else 11 + _colours(flags)
+        while position < len(data) and data[position]:
+            position += 1 + data[position]
+        position += 1
+    return False
+
+
+def _colours(flags: int) -> int:
+    """Return the bytes of a GIF's colour table."""
+    return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

@@ -17,6 +17,9 @@ from arena.records import Secret
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ["FORWARDED_ALLOW_IPS"] = ""  # only the guard reads X-Forwarded-For, as far as TRUSTED_HOPS goes
+if os.environ.get("SPACES_ZERO_GPU"):
+    os.environ.pop("SYSTEM", None)  # launch() would open port 7887, where anyone may rewrite the app's files
 
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
@@ -143,6 +146,8 @@ class Settings:
     """None: nothing is copied."""
     space: bool
     """Whether this is a Hugging Face Space."""
+    zero_gpu: bool
+    """Whether it is a ZeroGPU Space, which Gradio's own launch() must start."""
     trusted_hops: int
     """Our own proxies in front: a caller's address is so many hops from the right of X-Forwarded-For, or the peer's."""
     oauth: OAuthSettings | None
@@ -173,6 +178,7 @@ class Settings:
             live=_live(environ),
             mirror=_mirror(environ),
             space=space,
+            zero_gpu=bool(environ.get("SPACES_ZERO_GPU")),
             trusted_hops=_whole(environ, "TRUSTED_HOPS", 0, 0, 10),
             oauth=oauth,
             operators=_operators(environ, oauth),

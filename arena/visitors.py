@@ -11,10 +11,11 @@ from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from arena.battle_page import side_html
+from arena.chats import UnknownTalkError
 from arena.database import DatabaseError
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
-from arena.live_stage import LiveError
+from arena.live_stage import LEFT_SECONDS, LiveError
 from arena.own_images import OwnImageError
 from arena.pictures import PictureError
 from arena.render import visible_text
@@ -24,6 +25,8 @@ from arena.vote_limits import LimitError
 
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
+_BACK_SECONDS = LEFT_SECONDS / 2
+"""A page whose connection broke off comes back before its answers are stopped; browsers would wait for 3 seconds."""
 _GAP = re.compile(r"\n[ \t]*\n(?=\S)")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
@@ -43,6 +46,7 @@ _STATUS: Mapping[type[Exception], int] = {
     RowsError: 400,
     NoVisitorError: 403,
     UnknownBattleError: 404,
+    UnknownTalkError: 404,
     LimitError: 429,
     DatabaseError: 503,
 }
@@ -151,6 +155,7 @@ def events(messages: AsyncIterator[Mapping[str, object]]) -> StreamingResponse:
     """Return messages as server-sent events; a page that goes ends them."""
 
     async def lines() -> AsyncIterator[str]:
+        yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
         async for message in messages:
             yield f"data: {json.dumps(message)}\n\n"
 

@@ -72,8 +72,9 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     program = (
-        "from pathlib import Path; from app import create_app; from arena.settings import Settings; import os; "
-        "create_app(Settings.from_env({'DATA_DIR': os.environ['AT']})); print('made', Path('app.py').absolute())"
+        "from pathlib import Path; from app import Rooms, create_app; from arena.settings import Settings; import os; "
+        "create_app(Rooms.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
+        "print('made', Path('app.py').absolute())"
     )
     environ = {**os.environ, "AT": str(tmp_path / "data")}
     line = [sys.executable, "-c", program]
@@ -143,8 +144,12 @@ def test_a_public_dataset_is_refused_before_the_space_is_made(hub):
 @pytest.mark.parametrize("status", [402, 403])
 def test_a_free_account_is_told_what_it_may_have(status, hub):
     hub.no_spaces = status
-    with pytest.raises(deploy.DeployError, match="Free accounts of Hugging Face can create ZeroGPU Spaces only"):
+    with pytest.raises(
+        deploy.DeployError, match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one"
+    ):
         write(hub)
+    hub.spaces["ada/arena"] = Space(files={".gitattributes": b"", "README.md": b"made on the site"})
+    assert "app.py" in write(hub).files, "into the Space that was made there"
 
 
 @pytest.mark.parametrize(

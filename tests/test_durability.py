@@ -306,7 +306,7 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
         total.add(kill_at_store(tmp_path / str(number), KILLS_A_FILE))
     print(f"\n{total}")
     assert total.kills == kills
-    assert total.acknowledged > 3 * kills and total.retries > 3 * kills and total.undone > 0
+    assert total.acknowledged > kills and total.retries > kills and total.undone > 0
     assert total.flaws == 0
 
 
@@ -362,7 +362,7 @@ def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_pa
     tally = told.check(url)
     tally.kills = kills
     print(f"\n{tally}")
-    assert tally.flaws == 0 and tally.acknowledged > 3 * kills and tally.retries > 3 * kills
+    assert tally.flaws == 0 and tally.acknowledged > kills and tally.retries > kills
     check_board(url, tally)
 
 
@@ -566,4 +566,4 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
     tally.kills = kills
     print(f"\n{tally}")
     assert tally.flaws == 0, tally
-    assert tally.acknowledged > 3 * kills and tally.retries > 3 * kills
+    assert tally.acknowledged > kills and tally.retries > kills

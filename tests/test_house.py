@@ -48,7 +48,7 @@ FLOORS = (
             "live_ballots",
             "live_board",
         ),
-        *("models", "questions", "disguises", "replies", "pace", "choice_statements"),
+        *("models", "zero_gpu", "questions", "disguises", "replies", "pace", "choice_statements"),
         *("matches", "submission_files"),
     ),
     (
@@ -160,7 +160,7 @@ SHARED = frozenset(
 SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards".split())
 
 DOORS = {
-    "gradio": r"app\.py|arena/stateless\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
+    "gradio": r"app\.py|arena/(stateless|zero_gpu)\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
         r"arena/(database|items|intake|ballots|voters|counting|vote_limits|polls|store|campaigns|leaderboard|board_votes|shelf|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
         r"|arena/(live_ballots|live_board|live_store|own_images)\.py"

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from scipy.stats import ks_2samp
 
+from arena.live_stage import LEFT_SECONDS
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.openai_server import Body, Faults, OpenAIServer
@@ -213,6 +214,21 @@ def test_bad_input_is_told_what_to_do(arena):
     asyncio.run(run())
 
 
+def test_a_follow_up_that_no_model_can_take_leaves_the_battle_as_it_was(pair):
+    before = rows(pair.app, "SELECT count(*) FROM live_failure")
+
+    async def run() -> None:
+        async with Visitor(pair.app.address) as visitor:
+            path = f"/live/battles/{await visitor.begin('看' * 4_500)}"
+            await visitor.watch(path)
+            assert "too long" in await visitor.refused(f"{path}/questions", {"text": "看" * 4_500})
+            assert (await visitor.watch(path))[-1]["phase"] == "open"
+            await visitor.post(f"{path}/choice", {"choice": "a"})
+
+    asyncio.run(run())
+    assert rows(pair.app, "SELECT count(*) FROM live_failure") == before
+
+
 def test_control_tokens_of_a_visitor_are_words_like_others(arena):
     async def run() -> None:
         async with Visitor(arena.app.address) as visitor:
@@ -382,6 +398,8 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
                     if message["kind"] == "words" and message["sides"]["a"].get("added"):
                         break
                 scene = await visitor.post(f"{path}/stop")
+            pauses = [int(pause) / 1000 for pause in re.findall(rb"retry: (\d+)", visitor.bytes)]
+            assert 0 < pauses[0] < LEFT_SECONDS, "a page whose connection broke off comes back in time"
             assert scene["phase"] == "open"
             assert "outside the ranking" in scene["status"]
             assert not scene["more"]

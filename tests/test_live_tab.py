@@ -156,6 +156,10 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
     shoot(wide, "live-problem")
+    wide.focus("#live-text")
+    wide.keyboard.insert_text("word " * 4000)  # as a person pastes it: nothing of it is cut off unsaid
+    wide.keyboard.press("Enter")
+    expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
 
 def test_an_item_of_the_bank_can_be_taken(page):
@@ -181,6 +185,15 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     wide.reload()
     wide.get_by_role("tab", name="Your images").click()
     phase(wide, "form")
+
+
+def test_a_stream_that_is_refused_is_asked_for_again(wide):
+    """A proxy may say so while the server starts; the browser by itself would not come back."""
+    wide.route("**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1)
+    send(wide)
+    expect(wide.locator("#live-problem")).to_contain_text("Trying again")
+    phase(wide, "open")
+    expect(wide.locator("#live-problem")).to_have_text("")
 
 
 def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):

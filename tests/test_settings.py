@@ -43,7 +43,7 @@ def test_blank_variables_are_as_if_absent():
         "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET "
         "LIVE_TOTAL_BUDGET OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_SCOPES OPENID_PROVIDER_URL SPACE_HOST "
         "OPERATORS COUNTS CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT "
-        "LIVE_AT_ONCE TRUSTED_HOPS"
+        "LIVE_AT_ONCE TRUSTED_HOPS SPACES_ZERO_GPU"
     ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
@@ -59,6 +59,7 @@ def test_every_variable_is_read(tmp_path):
             "IMAGE_HOSTS": "images.example.org, CDN.Example.com ,",
             "VOTERS_PER_PAIR": "7",
             "SPACE_ID": "someone/space",
+            "SPACES_ZERO_GPU": "true",
             "OPENAI_API_KEY": " sk-1 ",
             "JUDGE_MODEL": "gpt-4.1",
             "JUDGE_URL": "http://localhost:8000/v1",
@@ -119,6 +120,7 @@ def test_every_variable_is_read(tmp_path):
         live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
         mirror=MirrorSettings("ada/votes", Secret("hf_1")),
         space=True,
+        zero_gpu=True,
         trusted_hops=2,
         oauth=OAuthSettings(
             "our-id", Secret("our-secret"), "https://hub.example", "openid profile email", "someone-space.hf.space"
