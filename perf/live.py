@@ -3,8 +3,8 @@
 Two endpoints speak at a pace of their own, both the same text. Rounds take turns: both models asked directly, side by
 side, then a battle of both through the app as a page sees it (server-sent events). Compared are the time to the first
 words and the words per second with the slower of the two direct calls of the same round; the targets are at most 50 ms
-and 10 % more. Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms), and 100 tabs close
-in mid-stream (no generation runs 2 s later).
+and 10 % more. Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closed tabs
+stop their generations is a test of the full counts.
 """
 
 import asyncio
@@ -29,7 +29,6 @@ from tests.voter import Voter
 
 ROUNDS = 9
 BATTLES = 20
-TABS = 100
 VOTES = 60
 TEXT = "All of these words are said one after the other at a steady pace of their own so that it can be measured. " * 3
 FIRST_TARGET, PACE_TARGET, VOTE_TARGET = 0.05, 0.10, 0.100
@@ -89,7 +88,7 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
 
 
 async def crowd(address: str, number: int, leave: threading.Event) -> None:
-    """Run battles until it is time to leave; then close all tabs in mid-stream."""
+    """Run battles until it is time to leave."""
 
     async def tab() -> None:
         async with Visitor(address) as visitor:
@@ -127,20 +126,6 @@ def votes_meanwhile(app: AppServer, server: OpenAIServer) -> None:
     print(f"a vote while {BATTLES} battles run: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {VOTE_TARGET * 1000:.0f})")
 
 
-def closed_tabs(app: AppServer, server: OpenAIServer) -> None:
-    """Close many tabs in mid-stream, and print what still runs after 2 s."""
-    leave = threading.Event()
-    others = threading.Thread(target=lambda: asyncio.run(crowd(app.address, TABS, leave)))
-    others.start()
-    while server.running < TABS // 2:
-        time.sleep(0.1)
-    most = server.running
-    leave.set()
-    others.join()
-    time.sleep(2)
-    print(f"{TABS} tabs closed with {most} generations running: {server.running} run 2 s later (target 0)")
-
-
 def main() -> None:
     """Start two endpoints and the app, measure, print."""
     texts = {"fast": TEXT, "slow": TEXT}
@@ -152,7 +137,6 @@ def main() -> None:
             try:
                 asyncio.run(compare(app.address, [ApiVLM(one) for one in read_catalogue(Path(path), secret).cards]))
                 votes_meanwhile(app, slow)
-                closed_tabs(app, slow)
             finally:
                 app.stop()
 
