@@ -193,10 +193,14 @@ def test_refusals_say_why(path, cause, fetcher, server):
     ("path", "cause"), [("/silent", "silent for 0.4 seconds"), ("/drip", "not done after 1.2 seconds")]
 )
 def test_slow_bodies(path, cause, fetcher):
-    begun = time.monotonic()
-    with pytest.raises(FetchError, match=cause):
-        fetch(f"https://{HOST}{path}", replace(fetcher, bounds=HASTY))
-    assert time.monotonic() - begun < 15
+    """The best of three, so that a busy machine does not decide."""
+    took: list[float] = []
+    while len(took) < 3 and min(took, default=3.0) >= 3:
+        begun = time.monotonic()
+        with pytest.raises(FetchError, match=cause):
+            fetch(f"https://{HOST}{path}", replace(fetcher, bounds=HASTY))
+        took.append(time.monotonic() - begun)
+    assert min(took) < 3, took
 
 
 # Each names this machine, a private network, a machine's metadata, or hides the host; none may be asked.

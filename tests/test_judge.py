@@ -131,10 +131,15 @@ def test_a_text_that_is_no_score_is_a_reply(kind):
 
 @pytest.mark.parametrize("kind", BREAKDOWNS)
 def test_a_lasting_fault_ends_after_the_last_attempt(kind):
-    start = time.monotonic()
-    with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts; the last: "):
-        with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3))
-    assert server.counts.calls == 4 and time.monotonic() - start < 20.0
+    """The best of three, so that a busy machine does not decide."""
+    took: list[float] = []
+    while len(took) < 3 and min(took, default=5.0) >= 5:
+        start = time.monotonic()
+        with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts; the last: "):
+            with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3))
+        assert server.counts.calls == 4
+        took.append(time.monotonic() - start)
+    assert min(took) < 5, took
 
 
 def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
