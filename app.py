@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,47 +15,51 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
 
-from arena import health, leaderboard_routes, login, operators, serving, zero_gpu
+from arena.bank.importers import Importer
+from arena.bank.intake import Intake
 from arena.battle_page import HEAD, TOP, Terms
 from arena.battle_tab import BattleTab
-from arena.campaigns import Campaigns
+from arena.boards import routes as leaderboard_routes
+from arena.boards.page import BOARD_HEAD
 from arena.chat_tab import ChatTab
-from arena.counting import Census
 from arena.database import Database, DatabaseError
+from arena.elsewhere.polls import Polls
 from arena.guard import Guard
-from arena.importers import Importer
-from arena.intake import Intake
+from arena.hosting import health, serving, zero_gpu
+from arena.hosting.homes import Homes, Homeward, own_address
+from arena.hosting.limits import Limits
+from arena.hosting.outbox import OutboxError
+from arena.hosting.stateless import keep_no_sessions
+from arena.hosting.storage import StorageError, storage_of
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
-from arena.leaderboard_page import BOARD_HEAD
 from arena.leaderboard_tab import LeaderboardTab
-from arena.limits import Limits
-from arena.live_page import LIVE_HEAD
-from arena.live_routes import IMAGES
-from arena.live_store import LiveModelError
+from arena.live.page import LIVE_HEAD
+from arena.live.routes import IMAGES
+from arena.live.store import LiveModelError
+from arena.live.wing import LiveWing
 from arena.live_tab import LiveTab
-from arena.live_wing import LiveWing
 from arena.matchmaking import Matchmaker
 from arena.mirror import HubDataset, HubError, Mirror
 from arena.models import CatalogueError
-from arena.operator_page import OPERATOR_HEAD
 from arena.operator_tab import OperatorTab
-from arena.operator_wing import OperatorWing
-from arena.operators import Operators
-from arena.outbox import OutboxError
+from arena.operators import access
+from arena.operators.access import Operators
+from arena.operators.page import OPERATOR_HEAD
+from arena.operators.wing import OperatorWing
 from arena.pictures import MAX_BYTES, PictureStore
-from arena.polls import Polls
 from arena.rows import PAGE, RowsError
-from arena.stateless import keep_no_sessions
-from arena.storage import StorageError, storage_of
 from arena.store import Store
-from arena.vote_limits import Networks
-from arena.voters import Voters
-from scoring import agreement_routes, automatic_routes
+from arena.voters import login
+from arena.voters.campaigns import Campaigns
+from arena.voters.counting import Census
+from arena.voters.limits import Networks
+from arena.voters.roll import Voters
 from scoring import routes as scoring_routes
-from scoring.agreement_desk import AgreementDesk
 from scoring.agreement_tab import AgreementTab
-from scoring.concordance import Concordances
+from scoring.people import routes as agreement_routes
+from scoring.people.concordance import Concordances
+from scoring.people.desk import AgreementDesk
 from scoring.questions import QuestionsError
 from scoring.report_tab import TAB as REPORT
 from scoring.report_tab import ReportTab
@@ -63,6 +67,7 @@ from scoring.scoring_page import UPLOAD
 from scoring.scoring_tab import ScoringTab
 from scoring.submissions import PeoplesBoards
 from scoring.submissions_tab import SubmissionsTab
+from scoring.visit import routes as automatic_routes
 from scoring.wing import Wing
 
 ROOT = Path(__file__).parent
@@ -102,6 +107,8 @@ class Rooms:
     agreement: AgreementDesk
     live: LiveWing
     operating: OperatorWing
+    homes: Homes | None
+    """Where several servers may share the database."""
 
     @classmethod
     def build(cls, settings: Settings) -> "Rooms":
@@ -131,12 +138,14 @@ class Rooms:
             agreement=AgreementDesk(Concordances(Polls(database), scoring.submissions.book), scoring.inbox),
             live=live,
             operating=OperatorWing.build(settings, database, operators, mirror, queues),
+            homes=None if database.is_sqlite else Homes(database, own_address(settings.host, settings.port, database)),
         )
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Do what is done beside the requests while the server runs, and end it in order."""
-        async with mirroring(self.mirror), self.scoring.running(app), self.live.running():
+        at_home = self.homes.running() if self.homes else nullcontext()
+        async with mirroring(self.mirror), self.scoring.running(app), self.live.running(), at_home:
             yield
 
     def routers(self) -> tuple[APIRouter, ...]:
@@ -146,7 +155,7 @@ class Rooms:
             page_routes(self.pictures, self.terms),
             health.routes(health.Health(self.database, settings.data_dir)),
             login.routes(self.voters, Census(self.database, settings.counts), settings.oauth),
-            operators.routes(self.operating.operators),
+            access.routes(self.operating.operators),
             *self.operating.routers(),
             *self.live.routers(),
             leaderboard_routes.routes(self.leaderboard),
@@ -181,6 +190,8 @@ def create_app(rooms: Rooms) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
+    if rooms.homes:
+        app.add_middleware(Homeward, homes=rooms.homes, hops=settings.trusted_hops)
     uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = Limits(settings.trusted_hops)
     app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads, limits=limits)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from arena.card_limits import check_limits, cost, most_usage
-from arena.control_tokens import neutralised
+from arena.live.control_tokens import neutralised
 from arena.records import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
 _LOG = logging.getLogger(__name__)

@@ -23,17 +23,17 @@ from arena.battle_page import (
     status_html,
     title_html,
 )
-from arena.campaigns import CampaignError, Campaigns, Seat
-from arena.copy_line import copy_line
 from arena.database import DatabaseError, now
 from arena.guard import sent_cookie
+from arena.hosting.copy_line import copy_line
 from arena.identity import cookie_hash
 from arena.items import ItemBank
 from arena.matchmaking import Matchmaker, NoBattle, Wish
 from arena.mirror import CopyState
 from arena.records import SIDES, Battle, Phase, Side, SkipReason
 from arena.store import Ballot, ChoiceError, Store, UnknownBattleError
-from arena.vote_limits import DIRECT, LimitError, Networks
+from arena.voters.campaigns import CampaignError, Campaigns, Seat
+from arena.voters.limits import DIRECT, LimitError, Networks
 
 ANY_FAMILY = "Any family"
 NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'

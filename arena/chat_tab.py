@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from arena.live_page import chat_html
+from arena.live.page import chat_html
 
 
 class ChatTab:

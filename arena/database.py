@@ -42,7 +42,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
-from arena.storage import MOUNTS, StorageError, refuse_network
+from arena.hosting.storage import MOUNTS, StorageError, refuse_network
 
 SCHEMA_VERSION = 2
 METADATA = MetaData()

@@ -15,8 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from arena.hosting.limits import Caller, Limits
 from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
-from arena.limits import Caller, Limits
 
 MOST_BODY = 1_000_000
 """Bytes that a request may send, where no route takes more."""

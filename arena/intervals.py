@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.bradley_terry import Status, Strengths
-from arena.clusters import Cluster, PairClusters, cluster_codes, pair_clusters, vote_clusters
+from arena.rating.bradley_terry import Status, Strengths
+from arena.rating.clusters import Cluster, PairClusters, cluster_codes, pair_clusters, vote_clusters
 from arena.ratings import SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95

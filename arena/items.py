@@ -1,7 +1,7 @@
 """The item bank: items, their images and the answers that models gave to them.
 
-The same content is the same item whatever file it came from (`records.item_key`). `intake.py` changes the bank; this
-room reads it.
+The same content is the same item whatever file it came from (`records.item_key`). `bank/intake.py` changes the bank;
+this room reads it.
 """
 
 import time

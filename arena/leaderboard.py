@@ -20,8 +20,24 @@ import numpy as np
 from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce
 
 from arena.ballots import WINS
-from arena.board_choice import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
-from arena.board_votes import (
+from arena.boards.board import (
+    NONE_LEFT_OUT,
+    NOTHING,
+    Board,
+    BoardKey,
+    Counts,
+    Elsewhere,
+    Entrant,
+    LeftOut,
+    VoteKind,
+    board,
+)
+from arena.boards.breakdowns import FamilyRatings, History, family_ratings
+from arena.boards.choice import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
+from arena.boards.findings import Findings, find_out
+from arena.boards.shelf import Shelf
+from arena.boards.tally import Tally, added_counts, summed_counts
+from arena.boards.votes import (
     Table,
     counts_of,
     crowd_of,
@@ -32,18 +48,13 @@ from arena.board_votes import (
     left_out_of,
     tuples_of,
 )
-from arena.boards import NONE_LEFT_OUT, Board, BoardKey, Counts, Elsewhere, Entrant, LeftOut, VoteKind, board
-from arena.breakdowns import FamilyRatings, History, family_ratings
 from arena.database import META, Database
-from arena.findings import Findings, find_out
-from arena.flagging import FLAGS_VERSION, Flagging
-from arena.imported_votes import imported_sources
+from arena.elsewhere.imported_votes import imported_sources
 from arena.items import BANK_VERSION, FAMILY, MODEL
-from arena.live_board import LIVE_CHANGED, LIVE_TOTAL
+from arena.live.board import LIVE_CHANGED, LIVE_TOTAL
 from arena.records import REFERENCE
 from arena.settings import CountSettings
-from arena.shelf import Shelf
-from arena.tally import Tally, added_counts, less_counts, summed_counts
+from arena.voters.flagging import FLAGS_VERSION, Flagging
 
 EVERY_SECONDS = 60.0
 """How often at most a board's intervals, its history, and the counts of some days are made anew."""
@@ -185,10 +196,9 @@ class Leaderboard:
                 tally = self._tally(connection, key)
                 self._know_bank(connection)
                 version = _Version(self._bank, self._flags, tally.version)
-                if version == kept.counted:
-                    return
-                one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
-                counts = _NOTHING if one_by_one else self._counts(connection, key, tally)
+            if version == kept.counted:
+                return
+            one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
             late = time.monotonic() - kept.asked_at >= self._every
             if one_by_one and not late:
                 return
@@ -197,23 +207,24 @@ class Leaderboard:
             if late or version.flags != kept.counted.flags:
                 self._ask(connection, key, kept, one_by_one)
             if one_by_one:
-                counts = counts_of(connection, key, self._who)
-            kept.counts = less_counts(counts, kept.flagged) if kept.flagged.codes else counts
+                kept.counts = counts_of(connection, key, self._who)
+            else:
+                kept.counts = self._counts(connection, key, tally, kept.flagged)
             kept.counted = version
 
     def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
         """Ask the database who is left out of a board, which the tally does not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
-        kept.flagged = flagged_counts(connection, key, self._who) if subtracts else _NOTHING
+        kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
         kept.left_out = left_out_of(connection, key, self._who)
         kept.asked_at = time.monotonic()
 
-    def _counts(self, connection: Connection, key: BoardKey, tally: Tally) -> Counts:
-        """Return the counts of this arena's votes and of those from elsewhere that count on a board."""
-        rows = self._rows_from_elsewhere(connection, key)
+    def _counts(self, connection: Connection, key: BoardKey, tally: Tally, flagged: Counts) -> Counts:
+        """Return the counts of this arena's votes, less flagged ones, and of those from elsewhere that count."""
+        with self._lock:
+            rows, counts = self._rows_from_elsewhere(connection, key), tally.counts(key.family, flagged)
         if key.family is not None:
             rows = rows[rows[:, 0] == key.family]
-        counts = tally.counts(key.family)
         return added_counts(counts, summed_counts(rows[:, 1:])) if len(rows) else counts
 
     def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
@@ -316,7 +327,6 @@ class _ByFamily(NamedTuple):
     ratings: tuple[FamilyRatings, ...]
 
 
-_NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
 _NO_ROWS = np.zeros((0, 6), np.int64)
 
 
@@ -326,15 +336,15 @@ class _Kept:
 
     turn: Lock = field(default_factory=Lock)
     """Held by whoever computes for this board, so that others wait for the result."""
-    counts: Counts = _NOTHING
+    counts: Counts = NOTHING
     elsewhere: Elsewhere | None = None
-    flagged: Counts = _NOTHING
+    flagged: Counts = NOTHING
     """Those of the tally that a board without flagged voters does not have."""
     left_out: LeftOut = NONE_LEFT_OUT
     counted: _Version = _Version(-1, -1, -1)
     asked_at: float = -math.inf
     board: Board | None = None
-    basis: _Basis = _Basis(_NOTHING, {}, None, None, NONE_LEFT_OUT)
+    basis: _Basis = _Basis(NOTHING, {}, None, None, NONE_LEFT_OUT)
     findings: Findings | None = None
     found_for: Counts | None = None
     found_at: float = -math.inf

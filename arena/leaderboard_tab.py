@@ -7,12 +7,12 @@ from typing import Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
-from arena.board_choice import BoardChoice, BoardChoiceError
-from arena.board_plots import PLOTS
-from arena.boards import Board
+from arena.boards.board import Board
+from arena.boards.choice import BoardChoice, BoardChoiceError
+from arena.boards.page import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
+from arena.boards.plots import PLOTS
 from arena.database import DatabaseError
 from arena.leaderboard import Leaderboard
-from arena.leaderboard_page import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
 from arena.plots import Figure
 
 ALL_FAMILIES = "All families"

@@ -1,8 +1,8 @@
-"""The tab of live battles. What happens in it goes over `live_routes`, and none of it through Gradio's events."""
+"""The tab of live battles. What happens in it goes over `live/routes.py`, and none of it through Gradio's events."""
 
 import gradio as gr
 
-from arena.live_page import live_html
+from arena.live.page import live_html
 
 
 class LiveTab:

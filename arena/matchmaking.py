@@ -14,13 +14,13 @@ from enum import Enum
 from itertools import combinations
 from typing import NamedTuple
 
-from arena.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.database import now
 from arena.items import Bank, ItemBank
 from arena.records import Battle, Contestant, Item, Phase
 from arena.settings import DemoBank, VoteLimits
 from arena.store import Draw, Seen, Store
-from arena.vote_limits import LIMITS, LimitError
+from arena.voters.campaigns import PENDING, Campaigns, Collected, Seat
+from arena.voters.limits import LIMITS, LimitError
 
 Pair = tuple[int, int]
 CHECK_SHARE = 0.1
@@ -92,7 +92,7 @@ class Matchmaker:
     ) -> Battle | NoBattle:
         """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
 
-        Raises LimitError where there are more, but not for this voter or network (see `vote_limits.py`).
+        Raises LimitError where there are more, but not for this voter or network (see `voters/limits.py`).
         """
         items = self.shown_items()
         wanted = [item for item in items if _fits(item, wish)]

@@ -21,7 +21,7 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, Repositor
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.outbox import Outbox, Parcel
+from arena.hosting.outbox import Outbox, Parcel
 from arena.records import Secret
 
 EVERY = timedelta(seconds=60)

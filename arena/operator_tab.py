@@ -5,13 +5,13 @@ from typing import Any
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.forgetting import UnknownVoterError
-from arena.hiding import HidingError
-from arena.moderation import ModerationError
-from arena.operator_desk import OperatorDesk, OrderError
-from arena.operator_page import NOT_YOURS, overview_html, problem_html, said_html
-from arena.operators import Operators
-from arena.overview import Watch
+from arena.operators.access import Operators
+from arena.operators.desk import OperatorDesk, OrderError
+from arena.operators.forgetting import UnknownVoterError
+from arena.operators.hiding import HidingError
+from arena.operators.moderation import ModerationError
+from arena.operators.overview import Watch
+from arena.operators.page import NOT_YOURS, overview_html, problem_html, said_html
 
 LOOK = "look"
 """The order that changes nothing."""

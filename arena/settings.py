@@ -17,6 +17,7 @@ from arena.records import Secret
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a board is small: more threads would spin beside the requests
 os.environ["FORWARDED_ALLOW_IPS"] = ""  # only the guard reads X-Forwarded-For, as far as TRUSTED_HOPS goes
 if os.environ.get("SPACES_ZERO_GPU"):
     os.environ.pop("SYSTEM", None)  # launch() would open port 7887, where anyone may rewrite the app's files

@@ -18,8 +18,8 @@ from arena.database import Database, now
 from arena.items import ANSWER, MODEL
 from arena.records import Battle, Names, Phase, Side, SkipReason
 from arena.settings import VoteLimits
-from arena.vote_limits import LIMITS, Dealer
-from arena.voters import Voters, lock, selves
+from arena.voters.limits import LIMITS, Dealer
+from arena.voters.roll import Voters, lock, selves
 
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
 UNDO_SECONDS = 3

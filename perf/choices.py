@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arena.rows import COMMAND_LINE
-from scoring.choice_records import LETTERS, PROTOCOLS
-from scoring.choice_reports import tabulated, under
-from scoring.choice_uploads import OpenedChoices, opened
+from scoring.choice.records import LETTERS, PROTOCOLS
+from scoring.choice.reports import tabulated, under
+from scoring.choice.uploads import OpenedChoices, opened
 from scoring.mmt_bench import subtasks
 
 ROOT = Path(__file__).parent.parent

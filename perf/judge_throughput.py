@@ -25,13 +25,13 @@ import psutil
 
 from arena.database import Database
 from arena.records import Secret
-from scoring.address import Address
 from scoring.benchmarks import score
 from scoring.cache import ReplyCache
 from scoring.judge import Judge
+from scoring.judging.address import Address
+from scoring.judging.pace import Pace
 from scoring.marking import Options, draft
 from scoring.mm_vet import grading
-from scoring.pace import Pace
 from scoring.results import Question, QuestionSet, Report
 from scoring.spec import Ask, JudgeSpec, request
 from scoring.uploads import Filled

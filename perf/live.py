@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.api_vlm import ApiVLM
-from arena.live import Words
+from arena.live.streams import Words
 from arena.models import read_catalogue
 from arena.records import VLM, Turn
 from arena.settings import secret

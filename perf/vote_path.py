@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import psutil
 
+from arena.bank.intake import ImageDraft, Intake, ItemDraft
 from arena.database import Database
 from arena.identity import COOKIE, cookie_hash, new_cookie
-from arena.intake import ImageDraft, Intake, ItemDraft
 from arena.items import ItemBank
 from arena.matchmaking import draw
 from arena.store import Store

@@ -12,8 +12,9 @@ from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.plots import plotly_figure
 from arena.rows import RowsError
-from scoring.agreement_desk import AgreementDesk, Found
-from scoring.agreement_page import (
+from scoring.inbox import InboxError
+from scoring.people.desk import AgreementDesk, Found
+from scoring.people.page import (
     NO_SOURCE,
     OWN,
     downloads_html,
@@ -25,7 +26,6 @@ from scoring.agreement_page import (
     reproduction_figure,
     tells_html,
 )
-from scoring.inbox import InboxError
 
 READING = '<p class="empty" role="status">Reading the votes …</p>'
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from arena.asking import AnswerFile, AnswerFileError, UnfinishedError, asked, fingerprint
+from arena.bank.asking import AnswerFile, AnswerFileError, UnfinishedError, asked, fingerprint
 from arena.models import CatalogueError, Models, read_catalogue
 from arena.rows import RowsError
 from arena.settings import SettingError, Settings, secret
 from scoring.answering import AnsweringError, Asked, Paper, choice_paper, mm_vet_paper
 from scoring.questions import QuestionsError
-from scoring.visit_answering import visit_paper
+from scoring.visit.answering import visit_paper
 
 MENDABLE = (
     SettingError,

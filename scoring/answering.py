@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from arena.asking import Task, TaskError
+from arena.bank.asking import Task, TaskError
 from arena.pictures import PictureError, read_picture
 from arena.records import Turn
 from arena.rows import COMMAND_LINE, Record, read_records
-from scoring.choice_files import IMAGE_COLUMNS, Problem, read_questions
-from scoring.choice_records import LETTERS, ChoiceQuestion
-from scoring.circular import PASS, is_circular
+from scoring.choice.circular import PASS, is_circular
+from scoring.choice.files import IMAGE_COLUMNS, Problem, read_questions
+from scoring.choice.records import LETTERS, ChoiceQuestion
 from scoring.multiple_choice import extract, language
 from scoring.questions import load_mm_vet
 from scoring.results import QuestionSet

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from scoring.cache import ReplyCache
-from scoring.choice_benchmarks import Choices, Marks
-from scoring.choice_uploads import CHOICES, DATASETS
-from scoring.driving import Progress, Quote, Task, drive, quoted
+from scoring.choice.benchmarks import Choices, Marks
+from scoring.choice.uploads import CHOICES, DATASETS
 from scoring.judge import Judge
+from scoring.judging.driving import Progress, Quote, Task, drive, quoted
 from scoring.marking import MMVet
-from scoring.matching import VisitBench
 from scoring.results import AnyReport
 from scoring.spec import JudgeSpec
+from scoring.visit.matching import VisitBench
 
 R = TypeVar("R", bound=AnyReport)
 

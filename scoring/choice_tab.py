@@ -8,15 +8,15 @@ from urllib.parse import parse_qs, urlsplit
 import gradio as gr
 
 from arena.plots import plotly_figure
-from scoring.accuracies import differences
-from scoring.choice_audit import PROTOCOL_WORDS, SHOWS, Filter, audit_html
-from scoring.choice_faces import FACES, Face, split_names
-from scoring.choice_head import Found, choice_head_html, what_if_html
-from scoring.choice_page import comparison_html, letters_html
-from scoring.choice_records import Protocol
-from scoring.choice_reports import ChoiceReport, ComparisonError, comparisons, tabulated, under
+from scoring.choice.accuracies import differences
+from scoring.choice.audit import PROTOCOL_WORDS, SHOWS, Filter, audit_html
+from scoring.choice.faces import FACES, Face, split_names
+from scoring.choice.head import Found, choice_head_html, what_if_html
+from scoring.choice.levels import label
+from scoring.choice.page import comparison_html, letters_html
+from scoring.choice.records import Protocol
+from scoring.choice.reports import ChoiceReport, ComparisonError, comparisons, tabulated, under
 from scoring.jobs import Jobs
-from scoring.levels import label
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300

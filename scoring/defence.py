@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.rows import read_records
-from scoring.disguises import readings
+from scoring.judging.disguises import readings
 from scoring.results import Question
 
 _PHRASES = Path(__file__).parent / "data" / "attack_phrases.tsv"

@@ -9,25 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena.settings import JudgeSettings, SettingError
-from scoring.address import Address, AddressError
 from scoring.benchmarks import quote
 from scoring.cache import ReplyCache
-from scoring.choice_files import Problem
-from scoring.choice_records import Protocol
-from scoring.choice_reports import ChoiceReport, MarksReport, asked
-from scoring.choice_uploads import CHOICES, DATASETS, Subject, opened
+from scoring.choice.files import Problem
+from scoring.choice.records import Protocol
+from scoring.choice.reports import ChoiceReport, MarksReport, asked
+from scoring.choice.uploads import CHOICES, DATASETS, Subject, opened
 from scoring.inbox import Inbox
 from scoring.jobs import Job, Jobs
 from scoring.judge import JudgeError, probe
+from scoring.judging.address import Address, AddressError
 from scoring.marking import Options, draft
 from scoring.questions import load_mm_vet, own_sample, subset
 from scoring.results import AnyReport, QuestionSet
 from scoring.runner import Operator, Runner
 from scoring.spec import JudgeSpec, Price, known_judges, with_price
-from scoring.submission_files import is_submission, read_submission
 from scoring.submissions import StoredModel, Submissions
 from scoring.submissions import Wish as MatchWish
 from scoring.uploads import UploadError, fill, notices, read_predictions
+from scoring.visit.submission_files import is_submission, read_submission
 
 TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
 

@@ -34,7 +34,7 @@ from sqlalchemy import Column as Field
 
 from arena.database import METADATA, Database, Moment, now, take_turn
 from scoring.benchmarks import BENCHMARKS
-from scoring.driving import Progress, Quote
+from scoring.judging.driving import Progress, Quote
 from scoring.results import AnyReport
 from scoring.spec import JudgeSpec, Price
 

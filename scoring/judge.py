@@ -15,11 +15,11 @@ from typing import Any
 
 import httpx2
 
-from arena.fetching import Fetcher
+from arena.bank.fetching import Fetcher
 from arena.pictures import PictureStore
-from scoring.address import Address, AddressError, Wire
-from scoring.pace import Meter, Pace
-from scoring.replies import Answer, Trouble, Usage, read_answer, refusal
+from scoring.judging.address import Address, AddressError, Wire
+from scoring.judging.pace import Meter, Pace
+from scoring.judging.replies import Answer, Trouble, Usage, read_answer, refusal
 from scoring.spec import (
     Ask,
     JudgeSpec,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from arena.database import now
 from scoring import defence, mm_vet
-from scoring.driving import Task
+from scoring.judging.driving import Task
 from scoring.results import (
     Grade,
     JudgeStamp,

@@ -4,10 +4,10 @@ from typing import Any
 
 import gradio as gr
 
-from scoring.choice_head import marks_head_html
-from scoring.choice_reports import MarksReport, tabulated
+from scoring.choice.head import marks_head_html
+from scoring.choice.marks_page import SHOWS, MarksFilter, mark_counts_html, marks_audit_html, table_3_html
+from scoring.choice.reports import MarksReport, tabulated
 from scoring.jobs import Jobs
-from scoring.marks_page import SHOWS, MarksFilter, mark_counts_html, marks_audit_html, table_3_html
 
 ALL: MarksFilter = MarksFilter()
 

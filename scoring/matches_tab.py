@@ -5,11 +5,11 @@ from typing import Any
 import gradio as gr
 
 from arena.plots import plotly_figure
-from scoring.automatic_page import family_figure, note_html
 from scoring.jobs import Jobs
-from scoring.match_page import SHOWS, Filter, boards_html, head_html, matches_html, opponents
-from scoring.matches import MatchReport
-from scoring.matching import boards
+from scoring.visit.match_page import SHOWS, Filter, boards_html, head_html, matches_html, opponents
+from scoring.visit.matches import MatchReport
+from scoring.visit.matching import boards
+from scoring.visit.page import family_figure, note_html
 
 EVERY = "every opponent"
 

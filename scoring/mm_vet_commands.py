@@ -6,9 +6,9 @@ from pathlib import Path
 
 from arena.rows import COMMAND_LINE
 from arena.settings import Settings
-from scoring import clerk
 from scoring.benchmarks import BENCHMARKS
-from scoring.clerk import Clerk, add_judge, written
+from scoring.judging import clerk
+from scoring.judging.clerk import Clerk, add_judge, written
 from scoring.marking import Options, OptionsError, draft
 from scoring.mm_vet import tabulate
 from scoring.questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset

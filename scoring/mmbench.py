@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.rows import read_records
-from scoring.accuracies import (
+from scoring.choice.accuracies import (
     Comparison,
     LetterCount,
     Node,
@@ -24,9 +24,9 @@ from scoring.accuracies import (
     success,
     undecided_is_wrong,
 )
-from scoring.choice_files import Problem
-from scoring.choice_records import ChoiceQuestion, Decided, Protocol
-from scoring.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, rotation_problems
+from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, rotation_problems
+from scoring.choice.files import Problem
+from scoring.choice.records import ChoiceQuestion, Decided, Protocol
 
 Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench"]
 

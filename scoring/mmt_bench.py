@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from arena.rows import read_records
-from scoring.accuracies import (
+from scoring.choice.accuracies import (
     Comparison,
     LetterCount,
     Node,
@@ -25,8 +25,8 @@ from scoring.accuracies import (
     success,
     undecided_is_wrong,
 )
-from scoring.choice_files import Problem
-from scoring.choice_records import ChoiceQuestion, Decided, Protocol
+from scoring.choice.files import Problem
+from scoring.choice.records import ChoiceQuestion, Decided, Protocol
 from scoring.results import Line
 
 _DATA = Path(__file__).parent / "data"

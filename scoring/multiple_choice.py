@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from scoring.choice_records import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
+from scoring.choice.paper import mmbench_paper, mmt_paper
+from scoring.choice.records import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
+from scoring.choice.strict import strict
 from scoring.defence import neutralise
-from scoring.paper_choice import mmbench_paper, mmt_paper
 from scoring.spec import Ask, JudgeSpec, Message, Reply
-from scoring.strict_choice import strict
 
 Language = Literal["English", "Chinese"]
 Extraction: TypeAlias = Generator[Ask, Reply, Decision]

@@ -11,17 +11,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from arena.bank.fetching import Fetcher
 from arena.database import DatabaseError
-from arena.fetching import Fetcher
 from arena.ledger import Ledger, LedgerError
 from arena.pictures import PictureStore
-from scoring.address import Address
 from scoring.benchmarks import score
 from scoring.cache import ReplyCache
-from scoring.driving import Progress, ScoringStopped
 from scoring.jobs import Claim, Job, JobError, Jobs
 from scoring.judge import Judge, JudgeError
-from scoring.pace import Meter, Pace
+from scoring.judging.address import Address
+from scoring.judging.driving import Progress, ScoringStopped
+from scoring.judging.pace import Meter, Pace
 from scoring.results import AnyReport
 from scoring.spec import JudgeSpec
 from scoring.stored import ReportError

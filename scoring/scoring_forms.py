@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from scoring.choice_audit import PROTOCOL_WORDS
+from scoring.choice.audit import PROTOCOL_WORDS
 from scoring.submissions import Opponents
 
 Way = Literal["judge first", "rules first", "compare"]

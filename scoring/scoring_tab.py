@@ -14,14 +14,14 @@ from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.records import Secret
 from arena.rows import RowsError
-from scoring.address import Address, AddressError
-from scoring.choice_page import file_problems_html
-from scoring.choice_reports import ChoiceReport, MarksReport
-from scoring.choice_uploads import ChoicesError
+from scoring.choice.page import file_problems_html
+from scoring.choice.reports import ChoiceReport, MarksReport
+from scoring.choice.uploads import ChoicesError
 from scoring.desk import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
 from scoring.inbox import InboxError
 from scoring.jobs import Job, JobError
 from scoring.judge import JudgeError
+from scoring.judging.address import Address, AddressError
 from scoring.marking import Options, OptionsError
 from scoring.scoring_forms import (
     CONTEXTS,

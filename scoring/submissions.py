@@ -11,19 +11,19 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import select
 
-from arena.boards import BoardKey
+from arena.boards.board import BoardKey
 from arena.database import Database, now
 from arena.items import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
 from arena.leaderboard import Leaderboard
 from arena.records import REFERENCE, folded
-from scoring.book import Book, Shelf
 from scoring.jobs import Job
-from scoring.joining import MENDS, Index, Misfit, Named
-from scoring.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response
 from scoring.results import AnyReport, JudgeStamp, Protocol
 from scoring.spec import Shown
-from scoring.submission_files import SubmissionFile
 from scoring.uploads import UploadError
+from scoring.visit.book import Book, Shelf
+from scoring.visit.joining import MENDS, Index, Misfit, Named
+from scoring.visit.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response
+from scoring.visit.submission_files import SubmissionFile
 from scoring.visit_bench import PARSERS, prompt_digest
 
 Opponents = Literal["all", "reference"] | int

@@ -9,8 +9,10 @@ from arena.database import DatabaseError
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.plots import plotly_figure
-from scoring.automatic_board import rank_correlation
-from scoring.automatic_page import (
+from scoring.submissions import PeoplesBoards, Submissions
+from scoring.visit.board import rank_correlation
+from scoring.visit.book import BookError, Shelf, Submission, labels
+from scoring.visit.page import (
     MEANINGS,
     NO_BOARD,
     Beside,
@@ -20,8 +22,6 @@ from scoring.automatic_page import (
     note_html,
     problem_html,
 )
-from scoring.book import BookError, Shelf, Submission, labels
-from scoring.submissions import PeoplesBoards, Submissions
 
 Updates = dict[Any, Any]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from scoring.defence import neutralise
-from scoring.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict, Winner
 from scoring.results import Protocol
 from scoring.spec import Ask, Message, Reply
+from scoring.visit.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict, Winner
 
 _PROMPTS = Path(__file__).parent / "prompts"
 _HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()

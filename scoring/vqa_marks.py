@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 
 from arena.rows import JSON, Record, read_records
-from scoring.accuracies import share
-from scoring.choice_files import Problem
+from scoring.choice.accuracies import share
+from scoring.choice.files import Problem
 from scoring.defence import neutralise
 from scoring.results import Grade, Line, line
 from scoring.spec import Ask, Grading, JudgeSpec, Message

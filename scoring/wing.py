@@ -13,7 +13,7 @@ from scoring.cache import ReplyCache
 from scoring.desk import Desk, operators_judge, question_sets
 from scoring.inbox import Inbox
 from scoring.jobs import Jobs
-from scoring.pace import Pace
+from scoring.judging.pace import Pace
 from scoring.runner import Runner
 from scoring.spec import read_prices
 from scoring.submissions import Submissions

@@ -19,16 +19,16 @@ from pathlib import Path
 
 from sqlalchemy import update
 
+from arena.bank.fetching import Fetcher
 from arena.database import Database
-from arena.fetching import Fetcher
 from arena.ledger import Ceilings, Ledger
 from arena.records import Secret
-from scoring.address import Address
 from scoring.benchmarks import quote
 from scoring.cache import ReplyCache
 from scoring.jobs import JOB, Job, Jobs
+from scoring.judging.address import Address
+from scoring.judging.pace import Pace
 from scoring.marking import Options, draft
-from scoring.pace import Pace
 from scoring.questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.results import QuestionSet, Report
 from scoring.runner import Operator, Runner

@@ -16,25 +16,25 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
 
 from arena.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.bank.intake import Intake
 from arena.database import Database, now
+from arena.elsewhere.imports import ImportOrder, Imports
+from arena.elsewhere.polls import Polls
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.files import read
 from arena.exchange.stereoscope import STEREOSCOPE
-from arena.imports import ImportOrder, Imports
-from arena.intake import Intake
 from arena.items import ANSWER, ItemBank
-from arena.polls import Polls
 from arena.records import REFERENCE, item_key
 from arena.rows import RowsError
-from scoring.agreement_desk import AgreementDesk
-from scoring.agreement_files import measures_csv, scores_csv
-from scoring.agreement_page import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
-from scoring.book import Book
-from scoring.concordance import Concordances, concordance
 from scoring.inbox import Inbox, InboxError
-from scoring.matches import Instance, Match, MatchReport
-from scoring.matches import Verdict as InOneOrder
+from scoring.people.concordance import Concordances, concordance
+from scoring.people.desk import AgreementDesk
+from scoring.people.files import measures_csv, scores_csv
+from scoring.people.page import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
 from scoring.results import JudgeStamp
+from scoring.visit.book import Book
+from scoring.visit.matches import Instance, Match, MatchReport
+from scoring.visit.matches import Verdict as InOneOrder
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from arena.api_vlm import MOST_CHARACTERS, ApiVLM
-from arena.control_tokens import found, neutralised
+from arena.live.control_tokens import found, neutralised
 from arena.records import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.openai_server import Fault, Faults, OpenAIServer
 

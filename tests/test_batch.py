@@ -13,11 +13,11 @@ import pytest
 
 from arena.database import Database
 from arena.records import Secret
-from scoring.address import Address
-from scoring.batch import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
 from scoring.benchmarks import score
 from scoring.cache import ReplyCache
 from scoring.judge import Judge, JudgeError, JudgeStopped
+from scoring.judging.address import Address
+from scoring.judging.batch import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
 from scoring.questions import SAMPLE_PREDICTIONS
 from scoring.results import Report
 from scoring.spec import Price

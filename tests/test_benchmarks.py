@@ -13,13 +13,13 @@ import pytest
 
 from arena.database import Database
 from arena.records import Secret
-from scoring.address import Address
 from scoring.benchmarks import quote, score
 from scoring.cache import ReplyCache
-from scoring.driving import Progress, ScoringStopped
 from scoring.judge import Judge, JudgeFailed, JudgeStopped
+from scoring.judging.address import Address
+from scoring.judging.driving import Progress, ScoringStopped
+from scoring.judging.pace import Pace
 from scoring.marking import Options, OptionsError, draft
-from scoring.pace import Pace
 from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample
 from scoring.results import Question, QuestionSet, Report
 from scoring.spec import Purse

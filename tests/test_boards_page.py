@@ -6,9 +6,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from arena.bank.intake import Intake
 from arena.database import Database
-from arena.intake import Intake
-from arena.live_store import Answered, LiveStore, Opening
+from arena.live.store import Answered, LiveStore, Opening
 from arena.records import Names
 from arena.store import Store
 from tests.conftest import AppServer, drafts

@@ -7,9 +7,9 @@ import pytest
 
 from arena.ledger import Ceilings, Ledger, LedgerError
 from arena.records import Secret
-from scoring.address import Address
 from scoring.benchmarks import quote, score
 from scoring.judge import Judge
+from scoring.judging.address import Address
 from scoring.marking import Options
 from scoring.results import Report
 from tests import test_benchmarks

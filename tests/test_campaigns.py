@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import func, select, update
 
 from arena.ballots import BATTLE, SEAT, VOTE, counted_votes
-from arena.campaigns import CampaignError, Campaigns, Seat
+from arena.bank.intake import Intake
 from arena.database import Database, now
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.matchmaking import Matchmaker, NoBattle, Wish
 from arena.records import Battle
 from arena.store import Seen, Store
+from arena.voters.campaigns import CampaignError, Campaigns, Seat
 from tests.conftest import drafts
 
 

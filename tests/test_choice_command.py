@@ -13,9 +13,9 @@ import pytest
 
 from arena.rows import COMMAND_LINE
 from scoring.__main__ import main
-from scoring.choice_records import LETTERS
-from scoring.choice_reports import accuracy_csv, tabulated
-from scoring.choice_uploads import opened
+from scoring.choice.records import LETTERS
+from scoring.choice.reports import accuracy_csv, tabulated
+from scoring.choice.uploads import opened
 from scoring.mmt_bench import VISUAL_RECOGNITION, subtasks
 from tests.conftest import ROOT
 from tests.openai_server import Faults, OpenAIServer

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoring.benchmarks import BENCHMARKS
-from scoring.choice_records import PROTOCOLS, Clue, Decided, Decision, Rule
-from scoring.choice_reports import ChoiceReport, ComparisonError, MarksReport, asked, comparisons, tabulated, under
-from scoring.choice_uploads import ChoicesError, opened
+from scoring.choice.records import PROTOCOLS, Clue, Decided, Decision, Rule
+from scoring.choice.reports import ChoiceReport, ComparisonError, MarksReport, asked, comparisons, tabulated, under
+from scoring.choice.uploads import ChoicesError, opened
 from scoring.desk import ChoiceWish, Desk, DeskError
-from scoring.driving import Task
 from scoring.inbox import Inbox, InboxError
 from scoring.jobs import JobError
+from scoring.judging.driving import Task
 from scoring.questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.results import Grade, JudgeStamp
 from scoring.runner import Operator

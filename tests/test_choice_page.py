@@ -10,12 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring import mmbench, mmt_bench
-from scoring.accuracies import Comparison, differences
-from scoring.choice_audit import ROWS_A_PAGE, Filter, audit_html, marked_html
-from scoring.choice_faces import FACES, split_names
-from scoring.choice_files import Problem
-from scoring.choice_head import choice_head_html, marks_head_html, what_if_html
-from scoring.choice_page import (
+from scoring.choice.accuracies import Comparison, differences
+from scoring.choice.audit import ROWS_A_PAGE, Filter, audit_html, marked_html
+from scoring.choice.circular import PASS
+from scoring.choice.faces import FACES, split_names
+from scoring.choice.files import Problem
+from scoring.choice.head import choice_head_html, marks_head_html, what_if_html
+from scoring.choice.levels import board_html, label
+from scoring.choice.marks_page import (
+    MarksFilter,
+    mark_counts_html,
+    marks_audit_html,
+    marks_totals_html,
+    table_3_html,
+)
+from scoring.choice.page import (
     MOST_PROBLEMS,
     WORST,
     comparison_html,
@@ -27,17 +36,8 @@ from scoring.choice_page import (
     published_html,
     worst_html,
 )
-from scoring.choice_records import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
-from scoring.choice_reports import ChoiceReport, Compared, MarksReport, tabulated, under
-from scoring.circular import PASS
-from scoring.levels import board_html, label
-from scoring.marks_page import (
-    MarksFilter,
-    mark_counts_html,
-    marks_audit_html,
-    marks_totals_html,
-    table_3_html,
-)
+from scoring.choice.records import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.choice.reports import ChoiceReport, Compared, MarksReport, tabulated, under
 from scoring.results import Grade, JudgeStamp
 from scoring.vqa_marks import VQAnswer
 from tests.test_mmbench import RIGHT, decided, passes

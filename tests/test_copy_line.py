@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.copy_line import ago, copy_line
+from arena.hosting.copy_line import ago, copy_line
 from arena.mirror import CopyState
 from tests.hub_server import HubServer
 from tests.voter import Voter

@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import func, select, update
 
 from arena.ballots import SEAT, VOTE, VOTER
-from arena.campaigns import Campaigns
-from arena.counting import Census, counting
+from arena.bank.intake import Intake
 from arena.database import Database, now
-from arena.intake import Intake
-from arena.live_ballots import LIVE_VOTE
+from arena.live.ballots import LIVE_VOTE
 from arena.settings import CountSettings
 from arena.store import Draw, Seen, Store
-from arena.voters import ADOPTION, LOGIN, Account, Voters, one_voter
+from arena.voters.campaigns import Campaigns
+from arena.voters.counting import Census, counting
+from arena.voters.roll import ADOPTION, LOGIN, Account, Voters, one_voter
 from tests.conftest import drafts
 
 EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.defence import LONG, canaries, flags, neutralise, swapped
-from scoring.disguises import readings
+from scoring.judging.disguises import readings
 from scoring.questions import load_mm_vet, own_sample
 from scoring.results import Question
 from tests.attacks import DISGUISES, PLAIN, planted

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
+from arena.bank.importers import DEMO_FOLDER
 from arena.demo.draw import draw_all
-from arena.importers import DEMO_FOLDER
 from arena.rows import read_records
 
 ITEMS = [record.values for record in read_records(DEMO_FOLDER / "items.jsonl")]

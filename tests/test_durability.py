@@ -25,8 +25,8 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
+from arena.bank.intake import Intake
 from arena.database import Database, DatabaseError
-from arena.intake import Intake
 from arena.leaderboard import BoardKey, Leaderboard
 from tests.conftest import ROOT, AppServer, drafts, new_postgresql_database
 from tests.test_store import Visitor as Person

@@ -9,21 +9,21 @@ from sqlalchemy import func, select
 
 from arena.__main__ import main
 from arena.ballots import VOTE
-from arena.board_choice import BoardChoiceError
-from arena.boards import Board, BoardKey
-from arena.campaigns import Campaigns
+from arena.bank.intake import Intake
+from arena.boards.board import Board, BoardKey
+from arena.boards.choice import BoardChoiceError
+from arena.boards.page import board_html, summary
 from arena.database import Database, counter
-from arena.flagging import FLAGS_VERSION, Flagging, FlagRow
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import EVERYONE, Leaderboard
-from arena.leaderboard_page import board_html, summary
-from arena.live_store import Answered, LiveStore, Opening
+from arena.live.store import Answered, LiveStore, Opening
 from arena.matchmaking import Matchmaker, Wish
 from arena.records import RIGHT, UNRELATED, Battle, Names
 from arena.settings import CountSettings
 from arena.store import Draw, Store
-from arena.voter_flags import CHECKS, FAILED, Suspicion
+from arena.voters.campaigns import Campaigns
+from arena.voters.flagging import FLAGS_VERSION, Flagging, FlagRow
+from arena.voters.flags import CHECKS, FAILED, Suspicion
 from tests.conftest import drafts
 from tests.live_visitor import picture
 from tests.planting import Planted, plant

@@ -14,20 +14,20 @@ from PIL import Image
 from sqlalchemy import func, select
 
 import app  # noqa: F401 every room's tables are there
-from arena.acts import latest_acts
 from arena.ballots import SEAT, VOTE, VOTER
-from arena.counting import counting
+from arena.bank.intake import Intake
 from arena.database import METADATA, Database, now
-from arena.forgetting import DROPPED, HANDED_OVER, Forgetting, UnknownVoterError, code_of
-from arena.intake import Intake
-from arena.live_ballots import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
-from arena.live_store import Answered, LiveStore, Opening
-from arena.outbox import voter_keys
-from arena.own_images import OwnImages
+from arena.hosting.outbox import voter_keys
+from arena.live.ballots import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
+from arena.live.own_images import OwnImages
+from arena.live.store import Answered, LiveStore, Opening
+from arena.operators.acts import latest_acts
+from arena.operators.forgetting import DROPPED, HANDED_OVER, Forgetting, UnknownVoterError, code_of
 from arena.records import Names
 from arena.settings import CountSettings
 from arena.store import UnknownBattleError
-from arena.voters import Account, Voters
+from arena.voters.counting import counting
+from arena.voters.roll import Account, Voters
 from tests.conftest import ROOT, drafts
 from tests.test_store import Visitor
 

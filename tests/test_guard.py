@@ -19,8 +19,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from arena.guard import Guard
+from arena.hosting.limits import Allowance, Limits, Rate
 from arena.identity import new_cookie
-from arena.limits import Allowance, Limits, Rate
 from tests.conftest import ROOT, AppServer
 from tests.voter import Voter
 

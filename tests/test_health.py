@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from arena.database import Database
-from arena.health import Health, routes
+from arena.hosting.health import Health, routes
 
 
 class Clock:

@@ -15,158 +15,149 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
-    (
-        *(
-            "records",
-            "ratings",
-            "settings",
-            "identity",
-            "limits",
-            "strict_json",
-            "card_limits",
-            "control_tokens",
-            "self_reference",
-        ),
-        *("stored", "results", "choice_records", "phrases", "plain_answers"),
-    ),
-    (
-        *("database", "pictures", "rows", "spreadsheet", "render", "fetching", "plots", "bradley_terry", "clusters"),
-        *("logs", "serving", "stateless"),
-        *("spec", "named_options", "api_vlm", "local_vlm", "worker", "storage"),
-    ),
-    (
-        *(
-            "items",
-            "ledger",
-            "intervals",
-            "compiled",
-            "style",
-            "exchange",
-            "voter_flags",
-            "health",
-            "live",
-            "live_ballots",
-            "live_board",
-        ),
-        *("models", "zero_gpu", "questions", "disguises", "replies", "pace", "choice_statements"),
-        *("matches", "submission_files"),
-    ),
-    (
-        *("intake", "ballots", "elo_draws", "resampling", "fragility", "agreement", "imported_votes"),
-        *("voters", "counting", "vote_limits"),
-        *("own_images", "live_stage", "acts", "hiding", "pausing", "moderation"),
-        *(
-            "asking",
-            "address",
-            "uploads",
-            "joining",
-            "defence",
-            "cache",
-            "strict_choice",
-            "paper_choice",
-            "choice_files",
-            "choice_downloads",
-            "accuracies",
-        ),
-    ),
-    (
-        *("store", "importers", "rating_report", "findings", "boards", "tally", "flagging"),
-        *("polls", "polled", "text_metrics", "outbox"),
-        *("judge", "mm_vet", "multiple_choice", "circular", "visit_bench"),
-    ),
-    (
-        *("campaigns", "ballot_box", "rating_files", "board_votes", "shelf", "breakdowns", "imports"),
-        *("live_store", "live_hall", "chats"),
-        *("concordance", "mirror", "copy_line", "forgetting"),
-        *("answering", "visit_answering", "driving", "batch", "marking", "mmbench", "mmt_bench", "vqa_marks"),
-        *("matching", "automatic_board"),
-        *("choice_reports", "choice_uploads", "choice_benchmarks", "choice_lines"),
-    ),
-    (
-        *("board_choice", "public_export", "overview", "operator_desk", "leaderboard", "stored_votes", "matchmaking"),
-        *("benchmarks", "book"),
-    ),
-    (
-        "guard",
-        "battle_page",
-        "leaderboard_page",
-        "board_notes",
-        "board_plots",
-        "board_files",
-        "inbox",
-        "jobs",
-        "submissions",
-    ),
-    (
-        *(
-            *("bank_commands", "operator_commands", "operator_page", "public_routes", "operator_routes"),
-            "deploy",
-            "visitors",
-            "openid",
-            "login",
-            "operators",
-            "live_page",
-            "rating_commands",
-            "automatic_routes",
-            "match_page",
-            "leaderboard_routes",
-            "runner",
-            "report_page",
-            "scoring_page",
-            "scoring_forms",
-            "agreement_files",
-            "agreement_page",
-        ),
-        *(
-            "levels",
-            "choice_page",
-            "choice_plots",
-            "choice_audit",
-            "choice_faces",
-            "choice_head",
-            "marks_page",
-            "automatic_page",
-        ),
-    ),
-    (
-        "operator_tab",
-        *("live_routes", "live_tab", "chat_routes", "chat_tab"),
-        "battle_tab",
-        "leaderboard_tab",
-        "routes",
-        "desk",
-        "mm_vet_tab",
-        "choice_tab",
-        "marks_tab",
-        "agreement_desk",
-        "agreement_routes",
-        "agreement_tab",
-        "matches_tab",
-        "submissions_tab",
-    ),
-    ("scoring_tab", "report_tab", "wing", "live_wing", "operator_wing"),
-    ("clerk",),
-    ("answer_commands", "mm_vet_commands", "choice_commands", "visit_commands", "agreement_commands"),
-    ("__main__", "app"),
+    {
+        "arena": "records ratings settings identity strict_json card_limits",
+        "arena.hosting": "limits",
+        "arena.live": "control_tokens self_reference",
+        "scoring": "stored results",
+        "scoring.choice": "records phrases plain_answers",
+    },
+    {
+        "arena": "database pictures rows spreadsheet render plots api_vlm local_vlm worker",
+        "arena.bank": "fetching",
+        "arena.hosting": "logs serving stateless storage",
+        "arena.rating": "bradley_terry clusters",
+        "scoring": "spec",
+        "scoring.choice": "named_options",
+    },
+    {
+        "arena": "items ledger intervals exchange models",
+        "arena.hosting": "health zero_gpu",
+        "arena.live": "streams ballots board",
+        "arena.rating": "compiled style",
+        "arena.voters": "flags",
+        "scoring": "questions",
+        "scoring.choice": "statements",
+        "scoring.judging": "disguises replies pace",
+        "scoring.visit": "matches submission_files",
+    },
+    {
+        "arena": "ballots agreement",
+        "arena.bank": "intake asking",
+        "arena.elsewhere": "imported_votes",
+        "arena.live": "own_images stage",
+        "arena.operators": "acts hiding pausing moderation",
+        "arena.rating": "elo_draws resampling fragility",
+        "arena.voters": "roll counting limits",
+        "scoring": "uploads defence cache",
+        "scoring.choice": "strict paper files downloads accuracies",
+        "scoring.judging": "address",
+        "scoring.visit": "joining",
+    },
+    {
+        "arena": "store",
+        "arena.bank": "importers",
+        "arena.boards": "findings board tally",
+        "arena.elsewhere": "polls polled",
+        "arena.hosting": "outbox homes",
+        "arena.rating": "report",
+        "arena.voters": "flagging",
+        "scoring": "text_metrics judge mm_vet multiple_choice visit_bench",
+        "scoring.choice": "circular",
+    },
+    {
+        "arena": "ballot_box mirror",
+        "arena.boards": "votes shelf breakdowns",
+        "arena.elsewhere": "imports",
+        "arena.hosting": "copy_line",
+        "arena.live": "store hall chats",
+        "arena.operators": "forgetting",
+        "arena.rating": "files",
+        "arena.voters": "campaigns",
+        "scoring": "answering marking mmbench mmt_bench vqa_marks",
+        "scoring.choice": "reports uploads benchmarks lines",
+        "scoring.judging": "driving batch",
+        "scoring.people": "concordance",
+        "scoring.visit": "answering matching board",
+    },
+    {
+        "arena": "leaderboard matchmaking",
+        "arena.boards": "choice",
+        "arena.elsewhere": "stored_votes",
+        "arena.operators": "export overview desk",
+        "scoring": "benchmarks",
+        "scoring.visit": "book",
+    },
+    {
+        "arena": "guard battle_page",
+        "arena.boards": "page notes plots files",
+        "scoring": "inbox jobs submissions",
+    },
+    {
+        "arena": "deploy",
+        "arena.bank": "commands",
+        "arena.boards": "routes",
+        "arena.live": "page",
+        "arena.operators": "commands page public_routes routes access",
+        "arena.rating": "commands",
+        "arena.voters": "visitors openid login",
+        "scoring": "runner report_page scoring_page scoring_forms",
+        "scoring.choice": "levels page plots audit faces head marks_page",
+        "scoring.people": "files page",
+        "scoring.visit": "routes match_page page",
+    },
+    {
+        "arena": "operator_tab live_tab chat_tab battle_tab leaderboard_tab",
+        "arena.live": "routes chat_routes",
+        "scoring": "routes desk mm_vet_tab choice_tab marks_tab agreement_tab matches_tab submissions_tab",
+        "scoring.people": "desk routes",
+    },
+    {
+        "arena.live": "wing",
+        "arena.operators": "wing",
+        "scoring": "scoring_tab report_tab wing",
+    },
+    {
+        "scoring.judging": "clerk",
+    },
+    {
+        "arena.bank": "answer_commands",
+        "scoring": "answer_commands mm_vet_commands",
+        "scoring.choice": "commands",
+        "scoring.people": "commands",
+        "scoring.visit": "commands",
+    },
+    {
+        "": "app",
+        "arena": "__main__",
+        "scoring": "__main__",
+    },
 )
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {
+    f"{folder}.{room}".strip("."): floor
+    for floor, folders in enumerate(FLOORS)
+    for folder, rooms in folders.items()
+    for room in rooms.split()
+}
 
 # What scoring may use of the arena.
 SHARED = frozenset(
     "records ratings intervals rows strict_json render pictures plots settings database ledger models agreement "
-    "fetching identity guard exchange asking polled rating_report".split()
+    "identity guard exchange bank.fetching bank.asking elsewhere.polled rating.report".split()
 )
 # Submissions answer from the item bank, and stand beside the people's boards.
-SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards".split())
+SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards.board".split())
 
 DOORS = {
-    "gradio": r"app\.py|arena/(stateless|zero_gpu)\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
+    "gradio": r"app\.py|arena/hosting/(stateless|zero_gpu)\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|intake|ballots|voters|counting|vote_limits|polls|store|campaigns|leaderboard|board_votes|shelf|imported_votes|imports|stored_votes|ledger|outbox|mirror)\.py"
-        r"|arena/(live_ballots|live_board|live_store|own_images)\.py"
-        r"|arena/(flagging|board_choice)\.py"
-        r"|arena/(acts|hiding|pausing|moderation|forgetting|overview|operator_desk|public_export)\.py"
-        r"|scoring/(cache|batch|jobs|book|submissions)\.py"
+        r"arena/(database|items|ballots|store|leaderboard|ledger|mirror|bank/intake|hosting/(homes|outbox))\.py"
+        r"|arena/boards/(choice|shelf|votes)\.py"
+        r"|arena/elsewhere/(imported_votes|imports|polls|stored_votes)\.py"
+        r"|arena/live/(ballots|board|own_images|store)\.py"
+        r"|arena/operators/(acts|desk|export|forgetting|hiding|moderation|overview|pausing)\.py"
+        r"|arena/voters/(campaigns|counting|flagging|limits|roll)\.py"
+        r"|scoring/(cache|jobs|submissions|judging/batch|visit/book)\.py"
     ),
     "huggingface_hub": r"arena/(mirror|deploy)\.py",
     "torch": r"arena/local_vlm\.py",
@@ -174,11 +165,11 @@ DOORS = {
     "openai": r"scoring/judge\.py",
     "pandas": r"nowhere yet",
     "openpyxl": r"arena/spreadsheet\.py",
-    "numba": r"arena/compiled\.py",
+    "numba": r"arena/rating/compiled\.py",
     "PIL": r"arena/(pictures|local_vlm|demo/\w+)\.py",
     "nh3": r"arena/render\.py",
     "markdown_it": r"arena/render\.py",
-    "tqdm": r"(arena/bank_commands|arena/asking|scoring/clerk)\.py",
+    "tqdm": r"(arena/bank/commands|arena/bank/asking|scoring/judging/clerk)\.py",
 }
 
 
@@ -192,26 +183,34 @@ def tree(path: Path) -> ast.Module:
 
 
 def imports(path: Path) -> set[str]:
-    """Return the modules that a file imports, anywhere in it."""
+    """Return the modules that a file imports, anywhere in it, with the names that it takes from them."""
     found = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
 
 
 def rooms_of(path: Path) -> set[str]:
-    """Return the rooms of the house that a file imports; a folder of the arena is one room."""
-    return {module.split(".")[1] for module in imports(path) if re.match(r"(arena|scoring)\.\w", module)} - {
-        room_of(path)
-    }
+    """Return the rooms of the house that a file imports."""
+    return {room for room in map(room_named, imports(path)) if room in FLOOR} - {room_of(path)}
 
 
 def room_of(path: Path) -> str:
     """Return the room that a file is, or is in."""
-    return path.parent.name if path.parent.parent.name == "arena" else path.stem
+    return room_named(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+def room_named(module: str) -> str:
+    """Return the room of a module; the formats of `exchange` are one room."""
+    return "arena.exchange" if module.startswith("arena.exchange.") else module
+
+
+def wing_of(path: Path) -> str:
+    """Return which of `arena` and `scoring` a file is in, or its own name."""
+    return path.relative_to(ROOT).parts[0]
 
 
 @pytest.mark.parametrize("path", [path for path in ROOMS if path.name != "__init__.py"], ids=name_of)
@@ -238,13 +237,13 @@ def test_no_import_circle():
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_arena_never_imports_scoring(path):
-    if path.parent.name != "scoring" and path.name != "app.py":
+    if wing_of(path) == "arena":
         assert not any(module.split(".")[0] == "scoring" for module in imports(path))
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name == "scoring"], ids=name_of)
+@pytest.mark.parametrize("path", [path for path in FILES if wing_of(path) == "scoring"], ids=name_of)
 def test_scoring_uses_the_ground_rooms_of_the_arena_only(path):
-    used = {module.split(".")[1] for module in imports(path) if module.startswith("arena.")}
+    used = {room.removeprefix("arena.") for room in rooms_of(path) if room.startswith("arena.")}
     shared = SHARED | SHARED_WITH_SUBMISSIONS if path.stem == "submissions" else SHARED
     assert used <= shared, f"{name_of(path)} imports {used - shared}"
 

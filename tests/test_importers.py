@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from arena.bank.importers import Importer
+from arena.bank.intake import Changes, Intake, IntakeError
 from arena.database import Database
-from arena.importers import Importer
-from arena.intake import Changes, Intake, IntakeError
 from arena.items import ItemBank
 from arena.pictures import PictureStore
 from arena.records import DATASET_ANSWER, REFERENCE, item_key

@@ -10,18 +10,18 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.__main__ import main
-from arena.board_notes import elsewhere_notes
-from arena.boards import Board
-from arena.bradley_terry import bradley_terry, win_matrix
+from arena.bank.intake import Intake
+from arena.boards.board import Board
+from arena.boards.notes import elsewhere_notes
 from arena.database import Database, DatabaseError
+from arena.elsewhere.imported_votes import IMPORTED_ROW, IMPORTED_VOTE, imported_battles, imported_sources
+from arena.elsewhere.imports import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.files import FORMAT_NAMES, read, write
 from arena.exchange.stereoscope import STEREOSCOPE
-from arena.imported_votes import IMPORTED_ROW, IMPORTED_VOTE, imported_battles, imported_sources
-from arena.imports import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
+from arena.rating.bradley_terry import bradley_terry, win_matrix
 from arena.ratings import Outcome, Votes
 from arena.records import REFERENCE
 from tests.conftest import drafts

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.bradley_terry import Anchor, Status, bradley_terry, win_matrix
-from arena.clusters import cluster_codes, pair_clusters, vote_clusters
 from arena.intervals import Bounds, cluster_intervals, intervals, ranks, vote_intervals, wilson
+from arena.rating.bradley_terry import Anchor, Status, bradley_terry, win_matrix
+from arena.rating.clusters import cluster_codes, pair_clusters, vote_clusters
 from arena.ratings import SCORES, VotesError, decided
 from tests.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from arena.ballots import VOTE
+from arena.bank.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
 from arena.database import METADATA, Database, DatabaseError
-from arena.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
 from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
 from arena.records import Image, folded, item_key
 from arena.store import Draw, Store

@@ -12,21 +12,21 @@ from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
 from arena.ballots import VOTE, WINS
-from arena.board_choice import BoardChoiceError
-from arena.boards import SETTLED, Board, BoardKey, Standing
-from arena.bradley_terry import Status, bradley_terry, win_matrix
-from arena.clusters import pair_clusters
+from arena.bank.intake import Intake
+from arena.boards.board import SETTLED, Board, BoardKey, Standing
+from arena.boards.choice import BoardChoiceError
+from arena.boards.findings import FLOOR, ORDERS, SEED
 from arena.database import META, Database, now
-from arena.elo_draws import elo_orders
 from arena.exchange.files import read
-from arena.findings import FLOOR, ORDERS, SEED
-from arena.intake import Intake
 from arena.intervals import intervals, ranks, wilson
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
+from arena.rating.bradley_terry import Status, bradley_terry, win_matrix
+from arena.rating.clusters import pair_clusters
+from arena.rating.elo_draws import elo_orders
+from arena.rating.resampling import bootstrap
 from arena.ratings import Votes, coded, decided
 from arena.records import REFERENCE, Battle
-from arena.resampling import bootstrap
 from arena.store import Draw, Store
 from tests.conftest import drafts, new_postgresql_database
 from tests.planting import Planted, plant

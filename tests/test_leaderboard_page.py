@@ -16,19 +16,19 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.board_choice import BoardChoice
-from arena.board_files import board_csv
-from arena.board_plots import PLOTS, board_figures
-from arena.boards import Board
+from arena.bank.intake import Intake
+from arena.boards.board import Board
+from arena.boards.choice import BoardChoice
+from arena.boards.files import board_csv
+from arena.boards.page import board_html, summary
+from arena.boards.plots import PLOTS, board_figures
 from arena.database import Database, now
+from arena.elsewhere.imports import ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, Winner, columns_of
 from arena.exchange.files import write
 from arena.exchange.stereoscope import STEREOSCOPE
-from arena.imports import ImportOrder, Imports
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
-from arena.leaderboard_page import board_html, summary
 from arena.plots import plotly_figure
 from arena.records import REFERENCE
 from tests.conftest import AppServer, drafts

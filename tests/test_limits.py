@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.limits import NETWORK, TURNS, VOTER, Allowance, Buckets, Caller, Limits, Rate, client_address, network_of
+from arena.hosting.limits import (
+    NETWORK,
+    TURNS,
+    VOTER,
+    Allowance,
+    Buckets,
+    Caller,
+    Limits,
+    Rate,
+    client_address,
+    network_of,
+)
 
 SMALL = Allowance(files=Rate(5, 1), calls=Rate(3, 0.5), open=2)
 WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from arena.live import Round, Words, sides
+from arena.live.streams import Round, Words, sides
 from arena.records import SIDES, ModelError
 from tests.scripted_vlm import ScriptedVLM
 

@@ -8,17 +8,17 @@ from datetime import timedelta
 import pytest
 
 from arena.__main__ import main
-from arena.boards import Board, BoardKey
+from arena.bank.intake import Intake
+from arena.boards.board import Board, BoardKey
+from arena.boards.page import board_html, summary
 from arena.database import Database, now
+from arena.elsewhere.imports import ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.files import read
 from arena.exchange.stereoscope import STEREOSCOPE
-from arena.imports import ImportOrder, Imports
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.leaderboard import Leaderboard
-from arena.leaderboard_page import board_html, summary
-from arena.live_store import Answered, LiveStore, Opening
+from arena.live.store import Answered, LiveStore, Opening
 from arena.records import Names, Side
 from arena.store import Store
 from tests.conftest import drafts

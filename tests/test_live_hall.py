@@ -14,7 +14,7 @@ import httpx
 import pytest
 from scipy.stats import ks_2samp
 
-from arena.live_stage import LEFT_SECONDS
+from arena.live.stage import LEFT_SECONDS
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.openai_server import Body, Faults, OpenAIServer
@@ -163,7 +163,7 @@ def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     for before, named, _ in finished:
         assert told(hidden, before) == set()
         assert len(told(set(NAMES), named)) == 2, "the names are shown after the choice, so that this test can fail"
-    met = [of for *_, of in finished if NAMES[1] in of and NAMES[2] not in of]
+    met = [of for *_, of in finished if NAMES[1] in of and NAMES[2] not in of and all(of.values())]
     slow = [mean(of[NAMES[1]]) for of in met]
     others = [mean(pauses) for of in met for name, pauses in of.items() if name != NAMES[1]]
     apart = [mean(pauses) for *_, of in finished if NAMES[1] not in of for pauses in of.values() if pauses]

@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, select
 
-from arena.intake import Intake
-from arena.live import Failure
-from arena.live_ballots import LIVE_VOTE, LIVE_WINS
-from arena.live_board import LIVE_CHANGED, LIVE_TOTAL, live_ballots, live_sources
-from arena.live_store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
+from arena.bank.intake import Intake
+from arena.boards.tally import Tally
+from arena.live.ballots import LIVE_VOTE, LIVE_WINS
+from arena.live.board import LIVE_CHANGED, LIVE_TOTAL, live_ballots, live_sources
+from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
+from arena.live.streams import Failure
 from arena.records import Names, Phase
 from arena.store import ChoiceError, Store, UnknownBattleError
-from arena.tally import Tally
 from tests.conftest import drafts
 
 MODELS = ("one", "two", "three")

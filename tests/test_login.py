@@ -18,16 +18,17 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from sqlalchemy import select
 
-from arena import login, operators
-from arena.campaigns import Campaigns
-from arena.counting import Census
 from arena.database import Database
 from arena.guard import Guard
 from arena.identity import COOKIE, cookie_hash
-from arena.openid import ATTEMPT_SECONDS, Attempt, LoginError, new_key
-from arena.operators import Operators
+from arena.operators import access
+from arena.operators.access import Operators
 from arena.settings import Settings
-from arena.voters import ADOPTION, LOGIN, PERSON, Account, Voters
+from arena.voters import login
+from arena.voters.campaigns import Campaigns
+from arena.voters.counting import Census
+from arena.voters.openid import ATTEMPT_SECONDS, Attempt, LoginError, new_key
+from arena.voters.roll import ADOPTION, LOGIN, PERSON, Account, Voters
 from tests.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
 
 
@@ -76,7 +77,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
     app.include_router(login.routes(voters, Census(database, settings.counts), settings.oauth))
-    app.include_router(operators.routes(known))
+    app.include_router(access.routes(known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(Guard)
     listener = socket.create_server(("127.0.0.1", 0))

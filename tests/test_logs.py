@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.logs import HIDDEN, Redaction, begin
+from arena.hosting.logs import HIDDEN, Redaction, begin
 from arena.records import Secret
 
 SECRETS = (Secret("correct horse/battery+staple"), Secret('p@ss"wörd\\1'), Secret("short"), Secret(""))

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select, update
 
-from arena.acts import latest_acts
 from arena.ballots import BATTLE, SEAT, VOTE, VOTER
-from arena.counting import counting
+from arena.bank.intake import Intake
 from arena.database import METADATA, Database, now
-from arena.intake import Intake
+from arena.hosting.outbox import COPIED, OUTBOX, VOTER_KEY, Outbox, OutboxError
 from arena.items import SOURCE, ItemBank
-from arena.live_ballots import LIVE_TURN, LIVE_VOTE, LIVE_WINS
+from arena.live.ballots import LIVE_TURN, LIVE_VOTE, LIVE_WINS
+from arena.live.own_images import OwnImages
 from arena.mirror import EVERY, MIRROR, HubDataset, HubError, Mirror
-from arena.operator_desk import OperatorDesk
-from arena.outbox import COPIED, OUTBOX, VOTER_KEY, Outbox, OutboxError
-from arena.own_images import OwnImages
-from arena.pausing import paused_since
+from arena.operators.acts import latest_acts
+from arena.operators.desk import OperatorDesk
+from arena.operators.pausing import paused_since
 from arena.records import Secret
 from arena.settings import CountSettings
 from arena.store import Store
-from arena.voters import Account, Voters
+from arena.voters.counting import counting
+from arena.voters.roll import Account, Voters
 from tests.conftest import drafts, new_postgresql_database
 from tests.hub_server import HubServer
 from tests.test_forgetting import SECRET, live_vote

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from arena.rows import Record, read_records
 from scoring import mmbench
-from scoring.accuracies import compared, differences, share, undecided_is_wrong
-from scoring.choice_downloads import audit_lines, submission
-from scoring.choice_files import IMAGE_COLUMNS, read_choices, read_questions
-from scoring.choice_records import Decided
-from scoring.circular import PASS, circles
+from scoring.choice.accuracies import compared, differences, share, undecided_is_wrong
+from scoring.choice.circular import PASS, circles
+from scoring.choice.downloads import audit_lines, submission
+from scoring.choice.files import IMAGE_COLUMNS, read_choices, read_questions
+from scoring.choice.records import Decided
 from scoring.multiple_choice import extract
 
 TEXTS = ("dog", "cat", "bird", "fish")

@@ -9,9 +9,9 @@ import pytest
 
 from arena.rows import read_records
 from scoring import mmt_bench
-from scoring.accuracies import success
-from scoring.choice_files import IMAGE_COLUMNS, read_choices
-from scoring.choice_records import ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.choice.accuracies import success
+from scoring.choice.files import IMAGE_COLUMNS, read_choices
+from scoring.choice.records import ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.multiple_choice import extract
 
 OPTIONS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}

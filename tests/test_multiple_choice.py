@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.choice_records import NONE, PROTOCOLS, ChoiceQuestion, Decision, Rule
+from scoring.choice.records import NONE, PROTOCOLS, ChoiceQuestion, Decision, Rule
 from scoring.multiple_choice import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
 from scoring.spec import JudgeSpec, Reply
 from tests.timing import work_seconds

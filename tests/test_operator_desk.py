@@ -6,29 +6,29 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select, update
 
-from arena.acts import latest_acts
 from arena.ballots import VOTE
-from arena.campaigns import Campaigns
+from arena.bank.intake import Intake
 from arena.database import Database, now
-from arena.flagging import VOTER_FLAG, Flagging
-from arena.forgetting import UnknownVoterError, code_of
-from arena.hiding import HidingError
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.ledger import LIVE, Ceilings, Ledger
-from arena.live import Failure
-from arena.live_stage import LiveError
-from arena.live_store import LiveStore
+from arena.live.own_images import OWN_IMAGE, OwnImages
+from arena.live.stage import LiveError
+from arena.live.store import LiveStore
+from arena.live.streams import Failure
 from arena.matchmaking import Matchmaker, NoBattle, Wish
 from arena.mirror import Mirror
-from arena.moderation import ModerationError
-from arena.operator_desk import OperatorDesk, OrderError
-from arena.operator_page import overview_html
-from arena.overview import Watch
-from arena.own_images import OWN_IMAGE, OwnImages
-from arena.pausing import Pause
+from arena.operators.acts import latest_acts
+from arena.operators.desk import OperatorDesk, OrderError
+from arena.operators.forgetting import UnknownVoterError, code_of
+from arena.operators.hiding import HidingError
+from arena.operators.moderation import ModerationError
+from arena.operators.overview import Watch
+from arena.operators.page import overview_html
+from arena.operators.pausing import Pause
 from arena.settings import CountSettings
 from arena.store import Store
+from arena.voters.campaigns import Campaigns
+from arena.voters.flagging import VOTER_FLAG, Flagging
 from tests.conftest import drafts
 from tests.test_forgetting import COOKIE, bring, live_vote
 from tests.test_mirror import FolderHub, mirror_of

@@ -17,27 +17,27 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import select
 
 import app
-from arena.acts import ACT
+from arena.bank.intake import Intake
 from arena.database import METADATA, Database
-from arena.flagging import Flagging
-from arena.forgetting import code_of
 from arena.identity import cookie_hash
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.ledger import LIVE, Ceilings, Ledger
-from arena.operator_desk import OperatorDesk
-from arena.operator_page import OPERATOR_HEAD
-from arena.operator_routes import routes as upload_routes
+from arena.live.own_images import OwnImages
 from arena.operator_tab import OperatorTab
-from arena.operators import OPERATOR_COOKIE, Operators
-from arena.operators import routes as operator_routes
-from arena.overview import Watch
-from arena.own_images import OwnImages
-from arena.public_export import PublicFiles
-from arena.public_routes import routes as public_routes
+from arena.operators.access import OPERATOR_COOKIE, Operators
+from arena.operators.access import routes as operator_routes
+from arena.operators.acts import ACT
+from arena.operators.desk import OperatorDesk
+from arena.operators.export import PublicFiles
+from arena.operators.forgetting import code_of
+from arena.operators.overview import Watch
+from arena.operators.page import OPERATOR_HEAD
+from arena.operators.public_routes import routes as public_routes
+from arena.operators.routes import routes as upload_routes
 from arena.settings import CountSettings
 from arena.store import Store
-from arena.voters import Voters
+from arena.voters.flagging import Flagging
+from arena.voters.roll import Voters
 from tests.conftest import drafts
 from tests.test_forgetting import bring, live_vote
 from tests.test_store import Visitor

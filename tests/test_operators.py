@@ -4,11 +4,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from arena import operators
 from arena.database import Database
 from arena.identity import COOKIE, new_cookie
-from arena.operators import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
-from arena.voters import Account, Voters
+from arena.operators import access
+from arena.operators.access import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
+from arena.voters.roll import Account, Voters
 
 
 class Clock:
@@ -124,7 +124,7 @@ def test_on_a_space_the_login_s_name_decides(voters):
 
 def test_the_route_binds_the_browser_and_leads_to_the_page(by_link):
     app = FastAPI()
-    app.include_router(operators.routes(by_link))
+    app.include_router(access.routes(by_link))
     client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
     code = code_of(by_link)
     assert client.get("/operator").status_code == 403
@@ -142,4 +142,4 @@ def test_the_route_binds_the_browser_and_leads_to_the_page(by_link):
 
 
 def _hash(cookie: str) -> str:
-    return operators.cookie_hash(cookie)
+    return access.cookie_hash(cookie)

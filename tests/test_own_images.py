@@ -12,8 +12,8 @@ from PIL import Image
 from sqlalchemy import select
 
 from arena.database import now
-from arena.live_store import LiveStore, Opening
-from arena.own_images import KEPT_FOR, MOST_WAITING, OWN_IMAGE, OwnImageError, OwnImages
+from arena.live.own_images import KEPT_FOR, MOST_WAITING, OWN_IMAGE, OwnImageError, OwnImages
+from arena.live.store import LiveStore, Opening
 from arena.pictures import MAX_BYTES, PictureError
 from arena.store import Store
 from tests.live_visitor import picture

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Connection
 
 from arena.database import Database
-from arena.hiding import hide
 from arena.items import ItemBank
-from arena.pausing import PAUSED, pause, resume
+from arena.operators.hiding import hide
+from arena.operators.pausing import PAUSED, pause, resume
 from tests.live_pages import NAMES, LiveApp, live_app
 from tests.live_visitor import Visitor, picture
 

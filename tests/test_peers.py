@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.bradley_terry import bradley_terry, win_matrix
+from arena.rating.bradley_terry import bradley_terry, win_matrix
 from arena.ratings import Votes, elo
 
 KEPT = json.loads((Path(__file__).parent / "golden" / "peer_ratings.json").read_text())

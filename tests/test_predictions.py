@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from arena.intake import Changes, ImageDraft, IntakeError, ItemDraft
+from arena.bank.intake import Changes, ImageDraft, IntakeError, ItemDraft
 from arena.items import ItemBank
 from arena.rows import RowsError
 from tests.test_importers import VISIT_HOST, Bench, on_sqlite

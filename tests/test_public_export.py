@@ -11,16 +11,16 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from arena.ballots import SEAT, VOTE
+from arena.bank.intake import Intake
 from arena.database import Database, now
 from arena.exchange.files import read
 from arena.exchange.parquet import read_rows
-from arena.flagging import VOTER_FLAG
-from arena.forgetting import Forgetting
-from arena.intake import Intake
-from arena.live_ballots import LIVE_VOTE
-from arena.outbox import VOTER_KEY, voter_keys
-from arena.own_images import OwnImages
-from arena.public_export import FILES, PublicFiles, write_export
+from arena.hosting.outbox import VOTER_KEY, voter_keys
+from arena.live.ballots import LIVE_VOTE
+from arena.live.own_images import OwnImages
+from arena.operators.export import FILES, PublicFiles, write_export
+from arena.operators.forgetting import Forgetting
+from arena.voters.flagging import VOTER_FLAG
 from tests.conftest import ROOT, drafts
 from tests.test_forgetting import SECRET, live_vote
 from tests.test_store import Visitor

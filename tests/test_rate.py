@@ -15,8 +15,8 @@ import pytest
 from arena.__main__ import main
 from arena.exchange.files import read
 from arena.plots import Bar, PlotsError, battle_count_figure, interval_figure, page, plotly_figure, win_rate_figure
-from arena.rating_files import board_csv, figures
-from arena.rating_report import BoardRow, RatingOrder, rating_report
+from arena.rating.files import board_csv, figures
+from arena.rating.report import BoardRow, RatingOrder, rating_report
 from tests.exchange_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parent.parent

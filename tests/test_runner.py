@@ -18,9 +18,9 @@ import pytest
 from sqlalchemy import select
 
 from arena.database import Database, now
-from scoring.address import Address
 from scoring.cache import REPLY
 from scoring.jobs import JOB, Job, JobError
+from scoring.judging.address import Address
 from scoring.questions import load_mm_vet
 from scoring.results import Report
 from tests import test_fetching

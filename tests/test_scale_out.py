@@ -1,34 +1,42 @@
 """Two servers on one PostgreSQL database and one folder, behind a balancer that gives each request to the next one."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import asyncio
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import create_engine, text
 
+from arena.boards.shelf import FOUND
 from arena.database import Database
 from arena.leaderboard import BoardKey, Leaderboard
-from arena.shelf import FOUND
 from scoring.questions import SAMPLE_PREDICTIONS
 from tests.balancer import Balancer
 from tests.conftest import AppServer, new_postgresql_database
+from tests.live_visitor import Visitor, card, catalogue, says
 from tests.openai_server import OpenAIServer, steady_score
 from tests.test_shelf import parts
 from tests.voter import EventError, Voter
 
+Result = TypeVar("Result")
+TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
 KEY = "sk-planted-4f9a8b7c6d5e"
 CALLS = 16 * 5 + 4 * 5
 """What MM-Vet's sample costs: five runs, and the canaries."""
 
 
 class Two(NamedTuple):
-    """Two servers, what stands before them, their database and their judge."""
+    """Two servers, what stands before them, their database, their judge and their live models."""
 
     balancer: Balancer
     servers: tuple[AppServer, AppServer]
     url: str
     judge: OpenAIServer
+    models: OpenAIServer
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +44,22 @@ def two(postgresql, tmp_path_factory) -> Iterator[Two]:
     folder = tmp_path_factory.mktemp("two")
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
     url = new_postgresql_database(postgresql)
-    with OpenAIServer(score=steady_score) as judge:
+    with (
+        OpenAIServer(score=steady_score) as judge,
+        OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models,
+    ):
         environ = {
             "DATABASE_URL": url,
             "JUDGE_MODEL": "test-judge",
             "JUDGE_URL": judge.address,
             "OPENAI_API_KEY": KEY,
             "JUDGE_PRICES": str(folder / "prices.csv"),
+            "MODELS": catalogue(folder, *(card(f"Model {name}", name, models) for name in models.models)),
+            "TRUSTED_HOPS": "1",
         }
         servers = AppServer(folder / "data", **environ), AppServer(folder / "data", **environ)
         with Balancer([server.port for server in servers]) as balancer:
-            yield Two(balancer, servers, url, judge)
+            yield Two(balancer, servers, url, judge, models)
         for server in servers:
             server.stop()
 
@@ -137,6 +150,73 @@ def test_what_one_judged_the_other_has_in_its_cache(two, visit):
     assert one(two.url, "SELECT max(spent) FROM budget") == spent
 
 
+def in_a_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in a thread of its own: the browser's loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+async def a_battle(address: str) -> list[str]:
+    """Fight a whole battle with a follow-up; return the phases that were shown."""
+    async with Visitor(address) as visitor:
+        token = await visitor.begin("What is this?", images=2)
+        path = f"/live/battles/{token}"
+        shown = await visitor.watch(path)
+        assert any(message["kind"] == "words" for message in shown), "words come while they are written"
+        await visitor.post(f"{path}/questions", {"text": "And what else?"})
+        async with visitor.watching(path) as messages:
+            await anext(messages)
+            stopped = await visitor.post(f"{path}/stop")
+        voted = await visitor.post(f"{path}/choice", {"choice": "b"})
+        again = (await visitor.post(f"{path}/undo"))["battle"]
+        await visitor.post(f"/live/battles/{again}/choice", {"choice": "a"})
+        revealed = await visitor.post(f"/live/battles/{again}/reveal")
+        return [*(message["phase"] for message in (shown[0], shown[-1], stopped, voted, revealed))]
+
+
+def test_a_live_battle_is_fought_over_two_servers(two):
+    async def six() -> list[list[str]]:
+        return await asyncio.gather(*(a_battle(two.balancer.address) for _ in range(6)))
+
+    phases = in_a_loop(six())
+    assert phases == [["growing", "open", "open", "voted", "revealed"]] * 6
+    took = [sum(n for path, n in paths.items() if path.startswith("/live")) for paths in two.balancer.took.values()]
+    assert min(took) > 20, "both servers were asked"
+
+
+def test_a_chat_is_held_over_two_servers(two):
+    async def talk() -> str:
+        async with Visitor(two.balancer.address) as visitor:
+            begun = await visitor.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
+            path = f"/chat/talks/{begun['talk']}"
+            await visitor.watch(path)
+            await visitor.post(f"{path}/questions", {"text": "Go on"})
+            return str((await visitor.watch(path))[-1])
+
+    async def some() -> list[str]:
+        return await asyncio.gather(*(talk() for _ in range(4)))
+
+    assert all(said.count("red all over") >= 2 for said in in_a_loop(some()))
+
+
+def test_who_closes_a_page_ends_answers_at_home(two):
+    """Whichever server the page was open at: nothing is generated for nobody."""
+
+    async def leave() -> None:
+        async with Visitor(two.balancer.address) as visitor:
+            token = await visitor.begin("What is this?")
+            async with visitor.watching(f"/live/battles/{token}") as messages:
+                await anext(messages)
+
+    async def several() -> None:
+        await asyncio.gather(*(leave() for _ in range(4)))
+        async with asyncio.timeout(20):
+            while two.models.running:
+                await asyncio.sleep(0.1)
+
+    in_a_loop(several())
+
+
 def test_a_dead_server_is_not_missed(two):
     """Who votes while a server is killed asks again, and the other one answers."""
     with Voter(two.balancer.address) as voter:
@@ -145,6 +225,22 @@ def test_a_dead_server_is_not_missed(two):
         voter.choose("a")
         voter.wait_out_undo()
         voter.next()
+    two.servers[0].start()
+
+
+def test_when_a_home_dies_its_visitors_find_another(two):
+    """A server is killed; every visitor fights on at the one that is left."""
+    two.servers[0].kill()
+
+    async def some() -> list[str]:
+        fought = []
+        async with asyncio.timeout(120):
+            while len(fought) < 4:
+                with suppress(httpx.HTTPError):
+                    fought.append((await a_battle(two.balancer.address))[-1])
+        return fought
+
+    assert in_a_loop(some()) == ["revealed"] * 4
     two.servers[0].start()
 
 

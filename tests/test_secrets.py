@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -56,6 +57,7 @@ class Scene(NamedTuple):
     judge: OpenAIServer
     models: OpenAIServer
     hub: HubServer
+    provider: OidcServer
     folder: Path
 
 
@@ -75,7 +77,7 @@ def scene(tmp_path_factory) -> Iterator[Scene]:
         for name in ("gradio_temp_dir", "hf_home", "tmpdir"):
             (folder / name).mkdir()
         app = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
-        yield Scene(app, planted, judge, models, hub, folder)
+        yield Scene(app, planted, judge, models, hub, provider, folder)
         app.stop()
     provider.close()
 
@@ -137,7 +139,7 @@ def fight(scene: Scene) -> list[str]:
         for event in voter.events:
             with suppress(EventError, ValueError):
                 voter.call(event, *["x"] * len(voter.events[event]["inputs"]))
-        seen = [client.get("/login", follow_redirects=True).text]
+        seen: list[str] = []
         for faults in (Faults(), ECHOING):
             scene.models.faults = faults
             image = client.post("/live/images", content=picture()).json()["image"]
@@ -147,7 +149,19 @@ def fight(scene: Scene) -> list[str]:
         for path in ("/config", "/healthz", "/readyz", "/live/item", "/nothing", "/gradio_api/file=x", "/chat/models"):
             answer = client.get(path)
             seen.append(str(answer.headers) + answer.text)
-        return [*seen, *voter.received]
+        return [*seen, *log_in(scene.provider, client), *voter.received]
+
+
+def log_in(provider: OidcServer, client: httpx.Client) -> list[str]:
+    """Log in at a provider that fails, and then at one that does not; return all that our server sent back."""
+    seen = []
+    for provider.fault in ("500", "no token", None):
+        came = client.get("/login", follow_redirects=True)
+        seen += [
+            str(answer.headers) + answer.text for answer in (*came.history, came) if "/authorize" not in str(answer.url)
+        ]
+    assert "Anna" in client.get("/login/who").text
+    return seen
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

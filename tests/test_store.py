@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select, update
 
 from arena.ballots import BATTLE, REVEAL, SKIP, VOTE, counted_votes
+from arena.bank.intake import Intake
 from arena.database import Database, DatabaseError, now
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.records import Battle, Phase
 from arena.store import ChoiceError, Choose, Draw, Seen, Store, UnknownBattleError

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy import func, select
 
 from arena.ballots import BATTLE, UNDO, VOTE, WINS, counted_votes
+from arena.bank.intake import Intake
 from arena.database import Database
-from arena.intake import Intake
 from arena.items import ITEM
 from arena.records import Battle, Phase
 from arena.store import ChoiceError, Store, UnknownBattleError

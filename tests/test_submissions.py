@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.bank.intake import ImageDraft, Intake, ItemDraft
 from arena.exchange.files import read, write
-from arena.intake import ImageDraft, Intake, ItemDraft
 from arena.leaderboard import Leaderboard
 from arena.records import REFERENCE
 from arena.rows import RowsError
-from scoring.automatic_board import (
+from scoring.jobs import Jobs
+from scoring.judging.driving import Quote
+from scoring.submissions import PeoplesBoards, Submissions, Wish
+from scoring.uploads import UploadError
+from scoring.visit.board import (
     FLOOR,
     Played,
     automatic_board,
@@ -22,15 +26,11 @@ from scoring.automatic_board import (
     rank_correlation,
     table,
 )
-from scoring.automatic_page import Beside, board_html, family_figure, mine_html
-from scoring.book import BookError, labels
-from scoring.driving import Quote
-from scoring.jobs import Jobs
-from scoring.matches import MatchReport, Verdict
-from scoring.matching import VisitBench, battle_rows
-from scoring.submission_files import read_submission
-from scoring.submissions import PeoplesBoards, Submissions, Wish
-from scoring.uploads import UploadError
+from scoring.visit.book import BookError, labels
+from scoring.visit.matches import MatchReport, Verdict
+from scoring.visit.matching import VisitBench, battle_rows
+from scoring.visit.page import Beside, board_html, family_figure, mine_html
+from scoring.visit.submission_files import read_submission
 from tests.conftest import new_postgresql_database
 from tests.judging_process import SPEC
 from tests.planting import Planted, plant

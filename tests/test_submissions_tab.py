@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert
 
 from arena.database import Database, now
-from scoring.book import SUBMISSION, Book
+from scoring.visit.book import SUBMISSION, Book
 from tests.conftest import AppServer
 from tests.openai_server import OpenAIServer
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions

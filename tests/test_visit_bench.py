@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from arena.pictures import PictureStore
 from arena.records import Secret
-from scoring.address import Address
 from scoring.cache import reply_key
 from scoring.judge import Judge, JudgeStopped
-from scoring.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
-from scoring.matching import VisitBench, battle_rows
+from scoring.judging.address import Address
 from scoring.results import JudgeStamp, Protocol
 from scoring.spec import Ask, JudgeSpec, Message, Price, Reply, Shown, estimated_tokens, most_tokens, request
+from scoring.visit.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
+from scoring.visit.matching import VisitBench, battle_rows
 from scoring.visit_bench import (
     ORDERS,
     PARSERS,

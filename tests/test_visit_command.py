@@ -12,7 +12,7 @@ import pytest
 
 from arena.database import Database
 from arena.records import REFERENCE
-from scoring.book import Book
+from scoring.visit.book import Book
 from tests.conftest import ROOT
 from tests.openai_server import PASSING, TEXTS, Faults, OpenAIServer
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions

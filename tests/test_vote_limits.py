@@ -12,17 +12,17 @@ from sqlalchemy import select, update
 from starlette.datastructures import Headers
 
 from arena.ballots import BATTLE
-from arena.campaigns import Campaigns
+from arena.bank.intake import Intake
 from arena.database import Database, now
-from arena.intake import Intake
 from arena.items import ItemBank
-from arena.live_store import Answered, LiveStore, Opening
+from arena.live.store import Answered, LiveStore, Opening
 from arena.matchmaking import Matchmaker, Wish
 from arena.records import Battle, Names
 from arena.settings import VoteLimits
 from arena.store import Store
-from arena.vote_limits import DIRECT, NETWORK_DAY, NETWORK_KEY, Dealer, LimitError, Networks
-from arena.voters import Account, Voters
+from arena.voters.campaigns import Campaigns
+from arena.voters.limits import DIRECT, NETWORK_DAY, NETWORK_KEY, Dealer, LimitError, Networks
+from arena.voters.roll import Account, Voters
 from tests.conftest import drafts
 from tests.voter import Voter
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arena.bank.importers import Importer
+from arena.bank.intake import Intake
 from arena.database import Database
-from arena.importers import Importer
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.pictures import PictureStore
 

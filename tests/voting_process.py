@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from arena.bank.intake import Intake
 from arena.database import Database, DatabaseError, now
-from arena.intake import Intake
 from arena.items import ItemBank
 from arena.records import SIDES, Item, Phase
 from arena.store import ChoiceError, Draw, Store

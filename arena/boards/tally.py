@@ -1,0 +1,121 @@
+"""The tally: the win counts of one source's single or multi-image items, kept in memory by the rows that changed."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arena.boards.board import NOTHING, Counts
+from arena.ratings import Codes
+
+
+class Tally:
+    """The win counts of a source's single or multi-image items: for each family, models x models by code."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        """When the newest known row changed, in microseconds."""
+        self.version = 0
+        self._families: dict[int, int] = {}
+        self._cells: npt.NDArray[np.int32] = np.zeros((2, 0, 0, 0), np.int32)
+        """Wins, and those of them on the left: 2 x families x models x models."""
+        self._total: npt.NDArray[np.int64] = np.zeros((2, 0, 0), np.int64)
+
+    @property
+    def votes(self) -> int:
+        """Return the number of votes."""
+        return int(self._total[0].sum())
+
+    def forget(self) -> None:
+        """Be as new, so that all rows are read again; the version goes on."""
+        version = self.version
+        self.__init__()
+        self.version = version + 1
+
+    def take(self, rows: Sequence[Any]) -> None:
+        """Take rows (family, winner, loser, n, n on the left, time of change) that may have changed."""
+        if not rows:
+            return
+        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(len(rows), -1)
+        family, winner, loser = self._places(table[:, 0]), table[:, 1], table[:, 2]
+        self._grow(int(table[:, 1:3].max()) + 1)
+        news = table[:, 3:5].T - self._cells[:, family, winner, loser]
+        self.seen = max(self.seen, int(table[:, 5].max()))
+        if news.any():
+            self._cells[:, family, winner, loser] += news.astype(np.int32)
+            for total, part in zip(self._total, news, strict=True):
+                np.add.at(total, (winner, loser), part)
+            self.version += 1
+
+    def voted_families(self) -> list[int]:
+        """Return the codes of the families with votes."""
+        return [code for code, place in self._families.items() if self._cells[0, place].any()]
+
+    def counts(self, family: int | None, less: Counts = NOTHING) -> Counts:
+        """Return the counts of all families or of one, of the models that played.
+
+        `less` are those of some of these votes, to be left out; they may be older or newer by a few, so that none goes
+        below 0.
+        """
+        if family is None:
+            wins, left = self._total
+        elif family in self._families:
+            wins, left = self._cells[:, self._families[family]]
+        else:
+            wins, left = NOTHING.wins, NOTHING.left
+        if less.codes:
+            known = np.searchsorted(less.codes, len(wins))
+            grid, part = np.ix_(less.codes[:known], less.codes[:known]), np.s_[:known, :known]
+            wins, left = wins.astype(np.float64), left.astype(np.float64)
+            wins[grid] = np.maximum(wins[grid] - less.wins[part], 0)
+            left[grid] = np.clip(left[grid] - less.left[part], 0, wins[grid])
+        return played_counts(np.arange(len(wins)), wins, left)
+
+    def _places(self, families: np.ndarray) -> np.ndarray:
+        for code in families.tolist():
+            self._families.setdefault(code, len(self._families))
+        return np.array([self._families[code] for code in families.tolist()])
+
+    def _grow(self, models: int) -> None:
+        _, families, size, _ = self._cells.shape
+        more, new = max(0, models - size), len(self._families) - families
+        if more or new:
+            self._cells = np.pad(self._cells, ((0, 0), (0, new), (0, more), (0, more)))
+            self._total = np.pad(self._total, ((0, 0), (0, more), (0, more)))
+
+
+def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
+    """Return counts (models x models, `codes` naming the models) without the models that did not play."""
+    played = np.flatnonzero(wins.any(0) | wins.any(1))
+    grid = np.ix_(played, played)
+    tied = ties[grid].astype(np.float64) if ties is not None and ties.any() else None
+    return Counts(tuple(codes[played].tolist()), wins[grid].astype(np.float64), left[grid].astype(np.float64), tied)
+
+
+def summed_counts(rows: Codes) -> Counts:
+    """Return the counts of rows (winner, loser, 1 if they tied, n, n on the left), by code."""
+    codes, place = np.unique(rows[:, :2], return_inverse=True)
+    winner, loser = place.reshape(-1, 2).T
+    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    tied, n = rows[:, 2] > 0, rows[:, 3]
+    np.add.at(ties, (winner[tied], loser[tied]), n[tied])
+    np.add.at(wins, (winner[~tied], loser[~tied]), n[~tied])
+    np.add.at(left, (winner[~tied], loser[~tied]), rows[~tied, 4])
+    ties += ties.T
+    return played_counts(codes, wins + ties / 2, left, ties)
+
+
+def added_counts(one: Counts, other: Counts) -> Counts:
+    """Return the counts of both."""
+    codes = np.union1d(one.codes, other.codes).astype(np.int64)
+    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    for part in (one, other):
+        places = np.searchsorted(codes, part.codes)
+        grid = np.ix_(places, places)
+        wins[grid] += part.wins
+        left[grid] += part.left
+        if part.ties is not None:
+            ties[grid] += part.ties
+    return played_counts(codes, wins, left, ties)

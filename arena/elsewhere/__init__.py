@@ -1,0 +1,1 @@
+"""Votes from elsewhere: how they come in, are kept, and are read again."""

@@ -1,0 +1,1 @@
+"""Live battles and the chat: models answer while their visitors watch."""

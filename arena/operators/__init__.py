@@ -1,0 +1,1 @@
+"""Operators: what they see, what they may do, and what they publish."""

@@ -1,0 +1,123 @@
+"""How many votes carry the first place: the fewest whose removal gives it to another model.
+
+Finding the very fewest is a combinatorial problem, so votes are taken away in the order of their influence on the lead
+(Broderick, Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the fit is made anew: the
+number returned does change the first place, and halving finds no smaller one in that order.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.rating.bradley_terry import Strengths, bradley_terry
+from arena.ratings import Floats
+
+RIVALS = 5
+"""How many of the models nearest to the first place, by estimate, are tried."""
+TURNS = 5
+"""How often influences are reckoned anew around the changed place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fragility:
+    """The votes that carry the first place of a fit's largest component."""
+
+    leader: int
+    rival: int
+    """Who comes first without the removed votes."""
+    removed: Floats
+    """Wins to take away: winner x loser."""
+    votes: int
+    """How many these are."""
+    share: float
+    """Of all votes of the fit."""
+
+
+def fragility(fit: Strengths) -> Fragility | None:
+    """Return the smallest number of whole votes found whose removal changes the first place; None without a rival.
+
+    Also None where no removal of votes brings a rival ahead.
+    """
+    members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
+    if len(members) < 2:
+        return None
+    leader = int(members[np.argmax(fit.ratings[members])])
+    leads = [_Lead(fit, leader, int(model)) for model in members if model != leader]
+    leads.sort(key=lambda lead: lead.estimate())
+    found = [
+        (int(removed.sum()), lead.rival, removed) for lead in leads[:RIVALS] if (removed := lead.undone()) is not None
+    ]
+    if not found:
+        return None
+    votes, rival, removed = min(found, key=lambda one: one[:2])
+    return Fragility(leader, rival, removed, votes, float(votes / fit.wins.sum()))
+
+
+class _Removal(NamedTuple):
+    wins: Floats
+    """Taken away: winner x loser."""
+    left: Strengths
+    """The fit to the rest."""
+
+
+class _Lead:
+    """The leader's lead over one rival, and which votes hold it up."""
+
+    def __init__(self, fit: Strengths, leader: int, rival: int) -> None:
+        self._fit, self._leader, self.rival = fit, leader, rival
+        self._order_by(fit)
+
+    def _order_by(self, fit: Strengths) -> None:
+        """Order the cells of wins by how much the lead shrinks for a win removed, as seen from a fit."""
+        pull = fit.inverse[self._leader] - fit.inverse[self.rival]
+        chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
+        influence = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0).ravel()
+        wins = np.floor(self._fit.wins).ravel()
+        order = np.argsort(-influence, kind="stable")
+        self._order = order[(influence[order] > 0) & (wins[order] > 0)]
+        self._counts, self._influence = wins[self._order], influence[self._order]
+        self._ends = np.cumsum(self._counts)
+
+    def estimate(self) -> float:
+        """Return about how many removals add up to the lead, were each influence to stay as it is."""
+        shrunk = np.cumsum(self._counts * self._influence)
+        lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
+        place = int(np.searchsorted(shrunk, lead))
+        if place == len(shrunk):
+            return np.inf
+        over = (shrunk[place] - lead) / self._influence[place]
+        return float(self._ends[place] - over)
+
+    def undone(self) -> Floats | None:
+        """Return the fewest removals found that set the rival ahead; None if none do."""
+        best = None
+        for _ in range(TURNS):
+            removal = self._fewest()
+            if removal is None or (best is not None and removal.wins.sum() >= best.sum()):
+                break
+            best = removal.wins
+            self._order_by(removal.left)
+        return best
+
+    def _fewest(self) -> _Removal | None:
+        """Find by doubling, then halving, how many removals in this order it takes."""
+        total = int(self._ends[-1]) if len(self._ends) else 0
+        few, many = 0, max(1, round(min(self.estimate(), total)))
+        while (found := self._removal(many)) is None:
+            if many >= total:
+                return None
+            few, many = many, min(total, 2 * many)
+        while many - few > 1:
+            middle = (few + many) // 2
+            closer = self._removal(middle)
+            few, many, found = (middle, many, found) if closer is None else (few, middle, closer)
+        return found
+
+    def _removal(self, votes: int) -> _Removal | None:
+        """Take away so many votes in order; None if the leader still leads."""
+        wins = np.zeros_like(self._fit.wins)
+        wins.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
+        left = bradley_terry(self._fit.wins - wins, self._fit.prior, settings=self._fit.settings)
+        ahead = left.ratings[self.rival] > left.ratings[self._leader] and left.comparable[self.rival, self._leader]
+        return _Removal(wins, left) if ahead else None

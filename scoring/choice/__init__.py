@@ -1,0 +1,1 @@
+"""Multiple choice and VQA marks: files in, letters read, reports out."""

@@ -1,0 +1,1 @@
+"""Having a judge asked: where, how fast, for how much, and what comes back."""

@@ -1,0 +1,1 @@
+"""Judges and people: how far each agrees with a majority of people."""

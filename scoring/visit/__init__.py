@@ -1,0 +1,1 @@
+"""VisIT-Bench: submissions, matches, and the automatic leaderboard."""
