@@ -132,7 +132,7 @@ def fight(scene: Scene) -> list[str]:
     with Voter(scene.app.address) as voter:
         client = voter.client
         client.cookies.clear()
-        client.cookies.set("stereoscope_voter", scene.planted.cookie)
+        client.cookies.set("stereoscope_voter", scene.planted.cookie, domain=client.base_url.host)
         voter.load()
         voter.choose("a")
         voter.wait_out_undo()
