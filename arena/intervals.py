@@ -109,12 +109,13 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
     Bell and McCaffrey 2002; without it boards with few votes a model get intervals a fifth too narrow.
     """
     low, high, m = clusters.low, clusters.high, clusters.models
+    pair, own = low * m + high, fit.inverse.diagonal()
     chance = 1 / (1 + np.exp(fit.strengths[high] - fit.strengths[low]))
-    apart = fit.inverse[low, low] + fit.inverse[high, high] - 2 * fit.inverse[low, high]
+    apart = own[low] + own[high] - 2 * fit.inverse.ravel()[pair]
     leverage = np.minimum(clusters.votes * chance * (1 - chance) * apart, MOST_LEVERAGE)
     surprise = ((clusters.won - clusters.votes * chance) / (1 - leverage)) ** 2
-    surprise *= clusters.count * fit.comparable[low, high]
-    half = summed(low * m + high, surprise, m * m).reshape(m, m)
+    surprise *= clusters.count * fit.comparable.ravel()[pair]
+    half = summed(pair, surprise, m * m).reshape(m, m)
     scores = -half - half.T
     scores[np.diag_indices(m)] = -scores.sum(1)
     return _Spread(scores, round(clusters.total))

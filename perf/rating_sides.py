@@ -44,8 +44,10 @@ class Battles:
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Return what this project does, by task."""
-    rooms = ("ratings", "bradley_terry", "elo_draws", "resampling", "intervals", "clusters")
-    ratings, fitting, elo_draws, resampling, intervals, clusters = (import_module(f"arena.{room}") for room in rooms)
+    from arena import intervals, ratings
+    from arena.rating import bradley_terry as fitting
+    from arena.rating import clusters, elo_draws, resampling
+
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))
     cells = clusters.vote_clusters(fit.wins)
@@ -53,8 +55,9 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
 
     def elo_from_names() -> dict[str, float]:
         coded = ratings.coded(battles.names_a, battles.names_b)
+        a, b = coded.columns
         outcome = np.fromiter(map(code.__getitem__, battles.winners), np.int8, len(battles.winners))
-        rated = ratings.elo(ratings.Votes(*coded.columns, outcome, len(coded.names)))
+        rated = ratings.elo(ratings.Votes(a, b, outcome, len(coded.names)))
         return dict(zip(coded.names, rated.ratings.tolist(), strict=True))
 
     def by_name(values) -> dict[str, float]:
@@ -88,7 +91,7 @@ def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
     """Return FastChat 0.2.36's functions, cut out of its file, whose other imports nothing here needs."""
     spec = import_module("importlib.util").find_spec("fastchat")
     path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
-    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    functions: list[ast.stmt] = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
     space = {"defaultdict": defaultdict, "np": np, "pd": import_module("pandas"), "math": import_module("math")}
     exec(compile(ast.Module(functions, []), str(path), "exec"), space)
     frame = battles.frame()
@@ -107,12 +110,17 @@ def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
     spec.loader.exec_module(module)
     frame = battles.frame()
     parts = [frame[battles.category == number] for number in np.unique(battles.category)]
+
+    def categories() -> None:
+        for part in parts:
+            module.compute_bt(part)
+
     return {
         "elo": lambda: dict(module.compute_elo(frame)),
         "bootstrap elo": lambda: module.compute_bootstrap_elo(frame, ROUNDS).median().to_dict(),
         "bt": lambda: module.compute_bt(frame).to_dict(),
         "bootstrap bt": lambda: module.compute_bootstrap_bt(frame, ROUNDS).quantile(0.025).to_dict(),
-        "category boards": lambda: [module.compute_bt(part) for part in parts] and None,
+        "category boards": categories,
     }
 
 

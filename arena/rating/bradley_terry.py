@@ -15,6 +15,8 @@ import numpy as np
 
 from arena.ratings import Codes, EloSettings, Floats, Outcome, Votes
 
+BLOCK = 2**15
+"""Votes counted at once: what is made of them stays in the processor's cache."""
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 STEPS = 100
@@ -105,12 +107,15 @@ class Strengths:
 
 def win_matrix(votes: Votes) -> Floats:
     """Count who beat whom: models x models, ties half to each side, each vote by its weight."""
-    m = votes.models
-    cell = votes.a * np.int64(m) if m > 23_000 else votes.a.astype(np.int32, copy=False) * np.int32(m)
-    cell += votes.b
-    cell *= len(Outcome)
-    cell += votes.outcome
-    counts = np.bincount(cell, votes.weights, m * m * len(Outcome)).reshape(m, m, len(Outcome))
+    m, cells = votes.models, votes.models**2 * len(Outcome)
+    counts = np.zeros(cells)
+    for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
+        cell = np.multiply(votes.a[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
+        cell += votes.b[block]
+        cell *= len(Outcome)
+        cell += votes.outcome[block]
+        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
+    counts = counts.reshape(m, m, len(Outcome))
     tied = (counts[..., Outcome.TIE] + counts[..., Outcome.BOTH_BAD]) / 2
     return counts[..., Outcome.A] + counts[..., Outcome.B].T + tied + tied.T
 
