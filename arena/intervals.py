@@ -6,18 +6,25 @@ the clusters' scores. Which votes count as independent decides how wide it is: s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from arena.rating.bradley_terry import Status, Strengths
-from arena.rating.clusters import Cluster, PairClusters, cluster_codes, pair_clusters, vote_clusters
+from arena.rating.clusters import Cluster, PairClusters, Support, cluster_codes, pair_clusters, support, vote_clusters
 from arena.ratings import SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
 MOST_LEVERAGE = 0.9
 """A cluster that alone decides a strength has no surprise left to be raised; beyond this leverage it is not tried."""
+FEW = 5
+"""Clusters of a model below which their spread is not believed where the curvature says more."""
+LONE = 2
+"""Clusters of a model below which they have no spread."""
+MANY = 100
+"""Clusters of a model from which Student's quantile is the normal's (within 1.3%)."""
 BLOCK = 4096
 """Clusters whose scores are held at a time."""
 
@@ -36,6 +43,8 @@ class Intervals:
     cluster: Cluster
     clusters: int
     """How many clusters of the (first) kind there are."""
+    few: np.ndarray
+    """Of which models too few clusters tell: there draws of clusters look surer than they are."""
 
 
 class Bounds(NamedTuple):
@@ -51,20 +60,20 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster, level: float = LEV
     The boards' default is by tuple where items are known. Raises `VotesError` where votes lack the items or voters to
     cluster by.
     """
-    clusters: list[int] = []
+    spreads: list[_Spread] = []
 
     def scores(kind: Cluster) -> Floats:
-        spread = _of_voters(fit, votes) if kind == "voter" else _of_pairs(fit, pair_clusters(votes, kind))
-        clusters.append(spread.clusters)
-        return spread.scores
+        spreads.append(_of_voters(fit, votes) if kind == "voter" else _of_pairs(fit, pair_clusters(votes, kind)))
+        return spreads[-1].scores
 
-    return _intervals(fit, two_way(cluster, scores), cluster, clusters[0], level)
+    of_all = two_way(cluster, scores)
+    return _intervals(fit, spreads[0]._replace(scores=of_all), support(votes, cluster), cluster, level)
 
 
 def cluster_intervals(fit: Strengths, clusters: PairClusters, level: float = LEVEL) -> Intervals:
     """Return sandwich intervals of a fit from clusters that were summed up before."""
     spread = _of_pairs(fit, clusters)
-    return _intervals(fit, spread.scores, clusters.cluster, spread.clusters, level)
+    return _intervals(fit, spread, clusters.support(), clusters.cluster, level)
 
 
 def vote_intervals(fit: Strengths, level: float = LEVEL) -> Intervals:
@@ -80,6 +89,16 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
     """Return 1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
     above = (bounds.low[None, :] > bounds.high[:, None]) & fit.comparable
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
+
+
+def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
+    """Return what ranks may range over: over draws, with this rank; with few clusters all that intervals allow."""
+    rank = ranks(fit, found).astype(np.float64)
+    below = ((found.high[None, :] < found.low[:, None]) & fit.comparable).sum(1)
+    last = (fit.comparable & ~np.isnan(fit.ratings)).sum(1) - below
+    low = np.where(found.few, rank, np.minimum(rank, drawn.low))
+    high = np.where(found.few, last, np.maximum(rank, drawn.high))
+    return Bounds(*(np.where(np.isnan(fit.ratings), np.nan, bound) for bound in (low, high)))
 
 
 def percentiles(values: Floats, level: float = LEVEL) -> Bounds:
@@ -101,6 +120,8 @@ class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score, models x models."""
     clusters: int
+    leverage: Floats
+    """By model code: by which share, on the average, its clusters' scores were raised beyond what they are."""
 
 
 def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
@@ -118,7 +139,9 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
     half = summed(pair, surprise, m * m).reshape(m, m)
     scores = -half - half.T
     scores[np.diag_indices(m)] = -scores.sum(1)
-    return _Spread(scores, round(clusters.total))
+    weight, model = clusters.count * clusters.votes, np.concatenate([low, high])
+    held, raised = (summed(model, np.tile(column, 2), m) for column in (weight, weight * leverage))
+    return _Spread(scores, round(clusters.total), np.divide(raised, held, out=np.zeros(m), where=held > 0))
 
 
 def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
@@ -127,7 +150,7 @@ def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
     surprise *= fit.comparable[votes.a, votes.b]
     if votes.weights is not None:
         surprise *= votes.weights
-    return _Spread(score_spread(voter, votes, surprise), int(voter.max(initial=-1)) + 1)
+    return _Spread(score_spread(voter, votes, surprise), int(voter.max(initial=-1)) + 1, np.zeros(votes.models))
 
 
 def two_way(cluster: Cluster, scores: Callable[[Cluster], Floats]) -> Floats:
@@ -165,25 +188,54 @@ def score_spread(clusters: Codes, votes: Votes, surprise: Floats, covariates: Fl
     return scores * (total / max(1, total - 1))
 
 
-def _intervals(fit: Strengths, scores: Floats, cluster: Cluster, clusters: int, level: float) -> Intervals:
-    points = fit.settings.points
-    centred = fit.centring() @ fit.inverse * points
-    covariance = centred @ scores @ centred.T
-    variance = covariance.diagonal().copy()
-    # Whoever only wins surprises nobody: there the sandwich is blind, and the curvature of likelihood and prior speaks.
-    blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
-    if blind.any():
-        curvature = (centred @ fit.information @ centred.T).diagonal()
-        variance[blind] = np.maximum(variance, curvature)[blind]
-    return interval_of(
-        fit, fit.ratings, covariance + np.diag(variance - covariance.diagonal()), cluster, clusters, level
-    )
+def _intervals(fit: Strengths, spread: _Spread, held: Support, cluster: Cluster, level: float) -> Intervals:
+    centred = fit.centring() @ fit.inverse * fit.settings.points
+
+    def curvature() -> Floats:
+        return (centred @ fit.information @ centred.T).diagonal()
+
+    covariance = centred @ spread.scores @ centred.T
+    return interval_of(fit, fit.ratings, covariance, curvature, held, cluster, spread.clusters, level, spread.leverage)
 
 
 def interval_of(
-    fit: Strengths, ratings: Floats, covariance: Floats, cluster: Cluster, clusters: int, level: float = LEVEL
+    fit: Strengths,
+    ratings: Floats,
+    covariance: Floats,
+    curvature: Callable[[], Floats],
+    held: Support,
+    cluster: Cluster,
+    clusters: int,
+    level: float = LEVEL,
+    leverage: Floats | float = 0.0,
 ) -> Intervals:
-    """Return intervals around ratings from their covariance, for the models that a fit gives numbers."""
+    """Return intervals around ratings from their covariance, for the models that a fit gives numbers.
+
+    Student's quantile with clusters - 1 degrees of freedom stands for the normal's, less what the covariance was raised
+    by leverage. Where hardly a cluster tells of a model, its interval is not narrower than what `curvature` says, the
+    variances if votes were independent: who only wins, or only ties, surprises nobody, and there the sandwich is blind.
+    A lone cluster has no spread at all, and is taken for one vote.
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    sandwich = np.maximum(covariance.diagonal(), 0)
+    reach = _quantile(held.clusters, level, z) * np.sqrt(1 - leverage)
+    reach = np.maximum(reach, z) * np.sqrt(sandwich)
+    blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
+    few = blind | (np.minimum(held.clusters, held.decided) < FEW)
+    if few.any():
+        one_vote = np.where(held.clusters < LONE, held.votes / np.maximum(held.clusters, 1), 1)
+        flat = np.where(few, curvature() * one_vote, 0)
+        covariance = covariance + np.diag(np.maximum(flat - sandwich, 0))
+        reach = np.maximum(reach, z * np.sqrt(flat))
+    reach = np.where(np.isnan(fit.ratings), np.nan, reach)
     errors = np.where(np.isnan(fit.ratings), np.nan, np.sqrt(np.maximum(covariance.diagonal(), 0)))
-    reach = NormalDist().inv_cdf((1 + level) / 2) * errors
-    return Intervals(ratings - reach, ratings + reach, errors, covariance, level, cluster, clusters)
+    return Intervals(ratings - reach, ratings + reach, errors, covariance, level, cluster, clusters, few)
+
+
+def _quantile(clusters: Floats, level: float, z: float) -> Floats:
+    """Return how many standard errors an interval reaches: Student's quantile, the normal's of one or very many."""
+    several = (clusters >= LONE) & (clusters < MANY)
+    if not several.any():  # a command line need not wait for SciPy
+        return np.full(len(clusters), z)
+    student = import_module("scipy.special").stdtrit(np.maximum(clusters - 1, 1), (1 + level) / 2)
+    return np.where(several, student, z)

@@ -61,19 +61,11 @@ class LeaderboardTab:
         self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **settings)
         self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **settings)
 
-    def on_open(
-        self,
-        source: object,
-        images: object,
-        family: object,
-        since: object,
-        until: object,
-        without: object,
-        plot: object,
-    ) -> Updates:
+    def on_open(self, *sent: object) -> Updates:
         """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
+        *chosen, plot = sent
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
+            choice = self._choice(*chosen)
             if choice is None:
                 return {self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
@@ -81,41 +73,32 @@ class LeaderboardTab:
         except (BoardChoiceError, DatabaseError) as error:
             return {self.board: problem_html(str(error))}
 
-    def on_plot(
-        self,
-        source: object,
-        images: object,
-        family: object,
-        since: object,
-        until: object,
-        without: object,
-        plot: object,
-    ) -> Updates:
+    def on_plot(self, *sent: object) -> Updates:
         """Show a plot of the chosen board."""
+        *chosen, plot = sent
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
+            choice = self._choice(*chosen)
             board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
         except (BoardChoiceError, DatabaseError) as error:
             return {self.note: problem_html(str(error))}
 
-    def on_refresh(
-        self,
-        source: object,
-        images: object,
-        family: object,
-        since: object,
-        until: object,
-        without: object,
-        seen: object,
-    ) -> Updates:
+    def on_refresh(self, *sent: object) -> Updates:
         """Show the board again if it has changed; while it cannot be read, what is shown stays."""
+        *chosen, seen = sent
         try:
-            choice = self._leaderboard.choose(source, images, family, since, until, _voters(without))
+            choice = self._choice(*chosen)
             shown = self._shown(self._leaderboard.board(choice.key), choice) if choice else {}
         except (BoardChoiceError, DatabaseError):
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
+
+    def _choice(
+        self, source: object, images: object, family: object, since: object, until: object, without: object
+    ) -> BoardChoice | None:
+        """Return the board that is asked for, in the order of the components that choose it."""
+        voters = "all" if without is False else "unflagged"
+        return self._leaderboard.choose(source, images, family, since, until, voters)
 
     def _shown(self, board: Board, choice: BoardChoice) -> Updates:
         html = board_html(board, choice)
@@ -135,11 +118,6 @@ class LeaderboardTab:
         figure = PLOTS[plot](board, self._leaderboard)
         drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
         return {self.plot: drawn, self.note: note_html(figure.note)}
-
-
-def _voters(without: object) -> str:
-    """Return whose votes a board is to have, as `Leaderboard.choose` takes it."""
-    return "all" if without is False else "unflagged"
 
 
 def _drawn(figure: Figure) -> PlotData:

@@ -1,6 +1,5 @@
 """What the browser tests of live battles and the chat share: an app with live models, and pages on it."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +12,6 @@ from tests.conftest import AppServer
 from tests.live_visitor import card, catalogue, picture
 from tests.openai_server import Body, Faults, OpenAIServer
 
-SHOTS = os.environ.get("SHOTS")
-"""A folder for screenshots to look at; none are taken without it."""
 NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
 LONG = (
     "The picture shows a **red square** on a white page.\n\n- It is red.\n- It is square.\n\n"
@@ -70,17 +67,6 @@ def photo(name: str = "red.png", colour: str = "red") -> dict:
 def phase(page: Page, name: str, tab: str = "live") -> None:
     """Wait until a tab stands there."""
     expect(page.locator(f"#{tab}")).to_have_attribute("data-phase", name, timeout=30_000)
-
-
-def shoot(page: Page, name: str) -> None:
-    """Keep a screenshot, named by what it shows and the width, if SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png")
-
-
-def assert_fits(page: Page) -> None:
-    """Nothing makes the page scroll sideways."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def words(page: Page, side: str) -> list[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import csv
 import itertools
-import os
 import random
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -37,9 +36,8 @@ from scoring.visit.matches import Instance, Match, MatchReport
 from scoring.visit.matches import Verdict as InOneOrder
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
+from tests.screens import shoot, turn
 
-SHOTS = os.environ.get("SHOTS")
-"""A folder for screenshots to look at; none are taken without it."""
 MODELS = ("otter", "puffin", "quail")
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
 
@@ -333,30 +331,11 @@ def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(voted.address)
-    open_tab(opened)
+    turn(opened, "Judges and people")
     expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
     yield opened
     context.close()
     assert errors == []
-
-
-def open_tab(page: Page) -> None:
-    """Turn to the tab, which may lie behind the end of the row."""
-    expect(page.get_by_role("tab", name="Battle")).to_be_visible(timeout=20_000)
-    page.wait_for_timeout(300)  # Gradio measures its row of tabs
-    tab = page.get_by_role("tab", name="Judges and people").locator("visible=true")
-    if not tab.count():
-        page.get_by_role("button", name="More tabs").click()
-        tab = page.get_by_role("button", name="Judges and people").locator("visible=true")
-    tab.click()
-
-
-def shot(page: Page, name: str) -> None:
-    """Keep a screenshot where SHOTS names a folder; nothing may be wider than the page."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    if SHOTS:
-        page.wait_for_timeout(500)
-        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=True)
 
 
 def choose(page: Page, source: str) -> None:
@@ -378,7 +357,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
     body = page.locator("#agreement-body").inner_text()
     assert not any(model in body for model in MODELS), "the tab is about measures, not models"
-    shot(page, "agreement")
+    shoot(page, "agreement", whole=True)
     choose(page, "later")
     expect(tells).to_contain_text("there is nothing to tell")
     expect(page.locator("#agreement-body")).to_be_hidden()
@@ -396,7 +375,7 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, 
     page.locator("#scores-file").set_input_files(path)
     expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)", timeout=15_000)
     expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
-    shot(page, "own-metric")
+    shoot(page, "own-metric", whole=True)
     address = f"{voted.address}/{links.first.get_attribute('href')}"
     with page.expect_download() as download:
         links.first.click()

@@ -1,24 +1,13 @@
 """The page in a real browser: from random item to leaderboard, by mouse and by keyboard, wide and narrow."""
 
-import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.store import UNDO_SECONDS
-
-SHOTS = os.environ.get("SHOTS")
-"""A folder for screenshots to look at; none are taken without it."""
-
-
-def shoot(page: Page, name: str) -> None:
-    """Keep a screenshot, named by what it shows and the width, if SHOTS names a folder."""
-    if SHOTS:
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png")
+from tests.screens import assert_fits, shoot
 
 
 def open_battle(page: Page, address: str, query: str = "") -> None:
@@ -34,19 +23,12 @@ def token(page: Page) -> str:
     return page.locator("#token textarea, #token input").input_value()
 
 
-def assert_fits(page: Page) -> None:
-    """Nothing makes the page scroll sideways."""
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= page.viewport_size["width"]
-
-
 def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     open_battle(page, server.address)
     expect(page.locator("#bank")).to_have_text("demo bank")
     expect(page.locator("#counter")).to_have_text("Your votes: 0")
     assert names(page) == []
     shoot(page, "battle")
-    assert_fits(page)
     page.click("#choose-a")
     expect(page.locator("#status")).to_contain_text("You chose A")
     assert names(page) == [], "no name before the choice is final"
@@ -64,7 +46,6 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     for name in shown:
         expect(page.get_by_role("rowheader", name=name, exact=True)).to_be_visible()
     shoot(page, "leaderboard")
-    assert_fits(page)
     page.get_by_role("tab", name="Battle").click()
     page.click("#next")
     expect(page.locator("#choose-a")).to_be_visible()
@@ -151,7 +132,6 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
     for number in range(1, count + 1):
         expect(page.locator("#item figcaption").nth(number - 1)).to_contain_text(f"Image {number}")
     shoot(page, "multi")
-    assert_fits(page)
     page.locator("#item .enlarge").nth(1).click()
     lightbox = page.locator("#lightbox")
     expect(lightbox).to_be_visible()

@@ -13,7 +13,8 @@ from arena.records import Names
 from arena.store import Store
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
-from tests.test_leaderboard_page import assert_fits, choose, open_boards, shoot
+from tests.screens import assert_fits, shoot, turn
+from tests.test_leaderboard_page import choose
 
 MODELS = ("alpha", "beta", "gamma")
 
@@ -56,7 +57,7 @@ def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(boards.address)
-    open_boards(opened)
+    turn(opened, "Leaderboard")
     yield opened
     context.close()
     assert errors == []
@@ -66,8 +67,7 @@ def test_flagged_voters_are_left_out_until_asked_for(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
     expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
-    shoot(page, "without flagged voters")
-    assert_fits(page)
+    shoot(page, "without flagged voters", whole=True)
     page.get_by_label("Without flagged voters").uncheck()
     expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
     expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board that counts leaves out.")
@@ -86,8 +86,7 @@ def test_own_images_have_a_board_of_their_own(page):
     expect(caption).to_contain_text("Own images, answered live, single image: 14 votes", timeout=30_000)
     expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
     expect(tells).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
-    shoot(page, "own images")
-    assert_fits(page)
+    shoot(page, "own images", whole=True)
 
 
 def test_downloads_are_of_the_board_that_is_named(boards):

@@ -232,8 +232,8 @@ def test_few_upsets_among_very_many_wins_do_not_throw_the_fit_off(prior, cells):
         (np.array([[0, -1], [1, 0]]), 0.5, None, "from 0"),
         (np.array([[0, np.nan], [1, 0]]), 0.5, None, "finite"),
         (np.eye(2), 0.5, None, "cannot beat itself"),
-        (np.zeros((2, 2)), -1, None, "0 or above"),
-        (np.zeros((2, 2)), float("nan"), None, "0 or above"),
+        (np.zeros((2, 2)), -1, None, "a prior is 0"),
+        (np.zeros((2, 2)), float("nan"), None, "a prior is 0"),
         (np.zeros((2, 2)), 0.5, Anchor(0, 1), "no model that gets a number"),
         (wins_of((0, 1, 1)), 0.5, Anchor(9, 1), "no model that gets a number"),
     ],
@@ -254,3 +254,27 @@ def test_planted_strengths_come_back():
     ratings = bradley_terry(win_matrix(arena.votes)).ratings
     print("seed 11, rms error", np.sqrt(np.mean((ratings - arena.truth) ** 2)))
     assert np.sqrt(np.mean((ratings - arena.truth) ** 2)) < 8
+
+
+@pytest.mark.parametrize(("models", "wins"), [(300, 100), (100, 1e4), (30, 1e9)])
+def test_models_that_beat_all_below_them_settle_however_far_apart(models, wins):
+    fit = bradley_terry(np.triu(np.full((models, models), float(wins)), 1))
+    assert (np.diff(fit.ratings) < 0).all() and np.isfinite(fit.ratings).all()
+
+
+@pytest.mark.parametrize("prior", [0.003, 0.001, 1e-4])
+def test_very_many_wins_settle_under_a_weak_prior(prior):
+    wins = np.zeros((6, 6))
+    wins[0, [3, 5]] = 19931780, 150708696
+    wins[1, [0, 3, 4, 5]] = 689100, 2, 19, 372
+    wins[2, [1, 3, 4, 5]] = 5017962, 404394440, 292878241, 201
+    wins[3, [1, 2, 4]] = 13, 369497, 390
+    wins[4, [0, 1, 5]] = 1, 10911, 2987582
+    wins[5, [0, 2, 3, 4]] = 3370680, 593, 407060, 294535435
+    assert bradley_terry(wins, prior).ratings == pytest.approx(bradley_terry(wins, 0.01).ratings, abs=0.01)
+
+
+@pytest.mark.parametrize("prior", [-1, 1e-300, 1e-5, float("nan")])
+def test_a_prior_that_arithmetic_cannot_tell_from_none_is_refused(prior):
+    with pytest.raises(ValueError, match="a prior is 0"):
+        bradley_terry(np.array([[0, 1], [0, 0.0]]), prior)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.live_pages import NAMES, LiveApp, assert_fits, live_app, opened, phase, photo, shoot
+from tests.live_pages import NAMES, LiveApp, live_app, opened, phase, photo
+from tests.screens import shoot
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,6 @@ def test_a_conversation_with_a_named_model(page):
     expect(page.locator("#chat .asked")).to_have_count(2)
     assert page.locator("#chat-said b").count() == 0, "what a model wrote stays text"
     shoot(page, "chat")
-    assert_fits(page)
     page.click("#chat-new")
     expect(page.locator("#chat-form")).to_be_visible()
     expect(page.locator("#chat-thumbs li")).to_have_count(0)

@@ -75,3 +75,44 @@ def test_only_the_largest_component_counts():
     assert found is not None
     assert found.leader == 2
     assert found.rival in (3, 4)
+
+
+def test_ties_are_votes_of_their_own():
+    """Three wins and a hundred ties: no removal puts B first. With two ties among wins that hold A up, removals may."""
+    ties = np.array([[0, 100], [100, 0.0]])
+    assert fragility(bradley_terry(np.array([[0, 3], [0, 0.0]]) + ties / 2), ties) is None
+    ties = np.zeros((3, 3))
+    ties[1, 2] = ties[2, 1] = 6
+    wins = np.array([[0, 4, 0], [3, 0, 0], [0, 0, 0.0]]) + ties / 2
+    wins[2, 1] += 3
+    found = fragility(bradley_terry(wins), ties)
+    assert found is not None
+    assert leader(wins - found.removed) == found.rival != found.leader
+    assert found.removed.sum() == found.votes
+
+
+def test_a_leader_who_never_lost_can_be_brought_down():
+    """So many removals that nothing links the two any more are too many; fewer do it."""
+    wins = np.array([[0, 0, 0], [20, 0, 40], [80, 0, 0.0]])
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert found.votes <= 40
+    left = bradley_terry(wins - found.removed)
+    assert left.comparable.all() and int(np.argmax(left.ratings)) == found.rival == 2
+
+
+def test_random_leaders_fall_wherever_the_plain_order_brings_them_down():
+    coin, missed = np.random.default_rng(5), 0
+    for _ in range(150):
+        wins = coin.integers(0, 30, (4, 4)) * (coin.random((4, 4)) < 0.5).astype(float)
+        np.fill_diagonal(wins, 0)
+        fit = bradley_terry(wins)
+        if not fit.comparable.all():
+            continue
+        first = int(np.argmax(fit.ratings))
+        found, left = fragility(fit), wins.copy()
+        while left[first].any() and found is None:
+            left[first, int(np.argmax(left[first]))] -= 1
+            fallen = bradley_terry(left)
+            missed += bool(fallen.comparable.all() and int(np.argmax(fallen.ratings)) != first)
+    assert missed == 0

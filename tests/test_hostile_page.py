@@ -81,12 +81,13 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_
     page.goto(server.address)
     expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     before = page.locator("#answer-a").inner_text()
+    page.evaluate("window.before = true")
     server.kill()
     page.click("#choose-b")
     page.wait_for_timeout(800)
     assert page.locator(".answer .model").count() == 0, "nothing is acknowledged while the server is away"
     server.start()
-    page.wait_for_timeout(4_000)  # the page finds the server again and loads anew
+    page.wait_for_function("!window.before", timeout=60_000)  # it finds the server again and loads anew
     expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
     assert page.locator("#answer-a").inner_text() == before
     page.click("#choose-b")

@@ -1,20 +1,34 @@
 """Imported votes: sources of their own, each row once, counted as the import was told, and exported as they came."""
 
+import csv
+import io
 import json
 import random
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas
+import pyarrow
+import pyarrow.parquet
 import pytest
 from sqlalchemy import func, select
 
 from arena.__main__ import main
 from arena.bank.intake import Intake
 from arena.boards.board import Board
+from arena.boards.files import board_csv
 from arena.boards.notes import elsewhere_notes
 from arena.database import Database, DatabaseError
-from arena.elsewhere.imported_votes import IMPORTED_ROW, IMPORTED_VOTE, imported_battles, imported_sources
+from arena.elsewhere.imported_votes import (
+    IMPORTED_ROW,
+    IMPORTED_SOURCE,
+    IMPORTED_VOTE,
+    imported_battles,
+    imported_sources,
+)
 from arena.elsewhere.imports import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.files import FORMAT_NAMES, read, write
@@ -25,7 +39,7 @@ from arena.rating.bradley_terry import bradley_terry, win_matrix
 from arena.ratings import Outcome, Votes
 from arena.records import REFERENCE
 from tests.conftest import drafts
-from tests.exchange_samples import sample
+from tests.exchange_samples import CLEAN, sample
 from tests.planting import Planted, plant
 
 
@@ -150,6 +164,26 @@ def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffi
         assert read(back).rows == came.rows and read(back).others == came.others
         if name != "visit-bench":  # its names of models are written as the bank has them
             assert list(kept.votes()) == list(came.votes())
+
+
+def test_an_import_that_cannot_begin_leaves_nothing(bank, imports):
+    """A row without a text, and a database that refuses the first rows: no source stands there without votes."""
+    vote = Vote("m1", "m2", "a", conversation="1")
+    odd = Battles("stereoscope", *columns_of([vote] * 2), rows=(STEREOSCOPE.row(vote), {"cell": object()}))
+    for wrong, error in ((odd, TypeError), (votes_of(vote, vote._replace(winner="neither")), DatabaseError)):
+        with pytest.raises(error):
+            imports.add(wrong, ImportOrder("cut", judge=True))
+        with bank.read() as connection:
+            assert connection.scalar(select(func.count()).select_from(IMPORTED_SOURCE)) == 0
+        assert counted(bank) == [0, 0]
+
+
+def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
+    rows = [{**CLEAN[0], "day": date(2024, 10, 20), "price": Decimal("0.10")}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
+    came = read(tmp_path / "votes.parquet")
+    assert imports.add(came, ImportOrder("days")) == Imported(votes=1)
+    assert imports.add(came, ImportOrder("days")) == Imported(known=1)
 
 
 # What may not come in
@@ -305,6 +339,14 @@ def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, 
     lines = {line.model: line for line in board_of(leaderboard, "people of the paper (imported)").standings}
     assert lines.keys() == {"LLaVA", REFERENCE}
     assert lines["LLaVA"].win_rate[:2] == (1, 3)
+
+
+def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):
+    names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
+    imports.add(votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)), ImportOrder("odd names"))
+    text = board_csv(board_of(leaderboard, "odd names (imported)"))
+    assert {row["model"] for row in csv.DictReader(io.StringIO(text, newline=""))} == set(names)
+    assert set(pandas.read_csv(io.StringIO(text, newline=""))["model"]) == set(names)
 
 
 # The command line

@@ -33,9 +33,8 @@ from arena.plots import plotly_figure
 from arena.records import REFERENCE
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
+from tests.screens import assert_fits, shoot, turn
 
-SHOTS = os.environ.get("SHOTS")
-"""A folder for screenshots to look at; none are taken without it."""
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
 LONG = "a-model-with-a-name-that-does-not-end-7B-instruct-preview-2026-01-31-checkpoint-000123"
 MODELS = ("alpha", "beta", HOSTILE, LONG, "young", "unbeaten", REFERENCE)
@@ -98,17 +97,6 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-def open_boards(page: Page) -> None:
-    """Open the leaderboard's tab, which a narrow screen has behind its last button."""
-    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
-    page.wait_for_timeout(500)
-    tab = page.get_by_role("tab", name="Leaderboard", exact=True)
-    if not tab.is_visible():
-        page.get_by_label("More tabs").click()
-        tab = page.locator(".overflow-dropdown").get_by_text("Leaderboard", exact=True)
-    tab.click()
-
-
 @pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
 def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard; any script error fails the test."""
@@ -117,7 +105,7 @@ def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(boards.address)
-    open_boards(opened)
+    turn(opened, "Leaderboard")
     expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
     yield opened
     assert opened.title() == "Stereoscope", "no name became markup"
@@ -139,17 +127,6 @@ def leaderboard(tmp_path) -> Iterator[Leaderboard]:
 def opened(leaderboard: Leaderboard, images: str = "single") -> tuple[Board, BoardChoice]:
     choice = leaderboard.choose("test", images)
     return leaderboard.board(choice.key, 60), choice
-
-
-def shoot(page: Page, name: str) -> None:
-    """Keep a screenshot of the whole page, if SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=True)
-
-
-def assert_fits(page: Page) -> None:
-    """Nothing makes the page scroll sideways."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def models(page: Page) -> list[str]:
@@ -175,8 +152,7 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     expect(page.locator("#board tr.provisional .rating")).to_contain_text("unbeaten")
     page.get_by_text("What the columns mean").click()
     expect(page.locator(".meaning dd").first).to_be_visible()
-    shoot(page, "board")
-    assert_fits(page)
+    shoot(page, "board", whole=True)
 
 
 def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
@@ -217,8 +193,7 @@ def test_groups_that_never_met_stand_apart(page):
     groups = page.locator("#board tbody")
     for number in (0, 1):
         expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
-    shoot(page, "groups")
-    assert_fits(page)
+    shoot(page, "groups", whole=True)
 
 
 def test_filters_narrow_the_board(page):
@@ -231,7 +206,7 @@ def test_filters_narrow_the_board(page):
     since.fill(str(day))
     since.press("Enter")
     expect(page.locator("#board caption")).to_contain_text(f"{day} to today (UTC)")
-    shoot(page, "dates")
+    shoot(page, "dates", whole=True)
     since.fill("2026-99-99")
     since.press("Enter")
     assert_fits(page)
@@ -256,13 +231,12 @@ def test_every_plot_is_drawn(page, images):
         expect(drawn).to_be_attached()
         expect(page.locator("#board-note .note")).not_to_be_empty()
         page.wait_for_timeout(300)
-        shoot(page, f"plot {name} {images}")
-        assert_fits(page)
+        shoot(page, f"plot {name} {images}", whole=True)
 
 
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.goto(f"{page.url}?__theme=dark")
-    open_boards(page)
+    turn(page, "Leaderboard")
     expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
     for name in ("Intervals", "Families"):
         page.get_by_label(name, exact=True).check()
@@ -275,8 +249,7 @@ def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
         text = label.evaluate("one => getComputedStyle(one).fill")
         assert light(ground) < 60 and light(text) > 180
         page.wait_for_timeout(300)
-        shoot(page, f"dark plot {name}")
-        assert_fits(page)
+        shoot(page, f"dark plot {name}", whole=True)
 
 
 def light(colour: str) -> float:
@@ -298,8 +271,7 @@ def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
     expect(page.locator("#board-plot .js-plotly-plot")).to_have_count(0)
     page.get_by_label("Over time", exact=True).check()
     expect(page.locator("#board-plot .scatterlayer .trace").first).to_be_attached(timeout=20_000)
-    shoot(page, "imported")
-    assert_fits(page)
+    shoot(page, "imported", whole=True)
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.live_pages import NAMES, LiveApp, assert_fits, live_app, opened, phase, photo, shoot, words
+from tests.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.live_visitor import picture
 from tests.openai_server import Faults
+from tests.screens import assert_fits, shoot
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,6 @@ def test_two_images_are_answered_side_by_side_voted_on_and_named(page):
     assert len({tuple(pair) for pair in counts}) > 5, "they grew bit by bit"
     phase(page, "open")
     shoot(page, "live-open")
-    assert_fits(page)
     assert models(page) == []
     expect(page.locator("#live-head figure")).to_have_count(2)
     expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
@@ -87,7 +87,6 @@ def test_a_follow_up_is_asked_of_both(page):
         assert words(page, side)[0] != "Again", "the first answer stays above"
     expect(page.locator("#live-status")).to_contain_text("3 left")
     shoot(page, "live-follow")
-    assert_fits(page)
 
 
 def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
@@ -166,7 +165,6 @@ def test_an_item_of_the_bank_can_be_taken(page):
     page.click("#live-item")
     expect(page.locator("#live-chosen figure").first).to_be_visible()
     shoot(page, "live-item")
-    assert_fits(page)
     page.click("#live-send")
     phase(page, "open")
     expect(page.locator("#live-head figure").first).to_be_visible()

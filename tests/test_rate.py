@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 from arena.__main__ import main
@@ -245,7 +246,14 @@ def test_what_cannot_be_done_is_said_in_one_line(tmp_path, monkeypatch, capsys, 
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["rate"], ["rate", "x", "--out", "o", "--prior", "-1"], ["rate", "x", "--out", "o", "--bootstrap", "x"]],
+    [
+        [],
+        ["rate"],
+        ["rate", "x", "--out", "o", "--prior", "-1"],
+        ["rate", "x", "--out", "o", "--bootstrap", "x"],
+        ["rate", "x", "--out", "o", "--bootstrap", "100001"],
+        ["rate", "x", "--out", "o", "--bootstrap", "99999999999999999999999"],
+    ],
 )
 def test_wrong_words_get_the_usage(words, capsys):
     with pytest.raises(SystemExit) as left:
@@ -274,6 +282,21 @@ def test_a_name_is_never_a_formula_nor_markup(tmp_path):
     drawn = html[html.index("<body>") :]
     assert "alert(1)" in drawn and "<script>alert" not in drawn and drawn.count("</script>") == 3
     assert "Plotly.newPlot" in drawn and "src=" not in html[: html.index("<style>")]
+
+
+def test_a_name_with_a_line_break_of_any_kind_is_read_back_whole(tmp_path):
+    names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
+    rows = [{"model_a": a, "model_b": b, "winner": "tie"} for a in names for b in names if a < b]
+    assert set(rate(put(tmp_path / "votes.json", rows), "--bootstrap", "0")) == set(names)
+    assert set(pandas.read_csv(tmp_path / "out" / "board.csv")["model"]) == set(names)
+
+
+def test_rounds_have_a_bound_that_is_named_and_a_seed_has_none(tmp_path, capsys):
+    path = put(tmp_path / "votes.csv", frame(60, 3))
+    with pytest.raises(SystemExit):
+        main(["rate", str(path), "--out", str(tmp_path / "out"), "--bootstrap", "1000000"])
+    assert "expected at most 100,000 rounds, found 1000000" in capsys.readouterr().err
+    assert rate(path, "--bootstrap", "3", "--seed", "99999999999999999999999")
 
 
 def test_figures_are_what_plotly_takes(tmp_path):
@@ -340,3 +363,32 @@ def test_a_board_of_100_000_votes_takes_less_than_800_ms_from_the_command_line(t
         times.append(time.perf_counter() - begun)
     print(f"seconds: {sorted(times)}")
     assert min(times) < 0.8
+
+
+def test_no_notice_says_more_than_is_so_without_a_prior(tmp_path, capsys):
+    """Separated groups that have numbers of their own are not called without; a lone vote makes no two groups."""
+    rows = [("A", "B"), ("B", "C"), ("C", "A"), ("A", "C"), ("D", "E"), ("E", "D"), ("A", "D")]
+    lines = ["model_a,model_b,winner", *(f"{one},{other},model_a" for one, other in rows)]
+    (tmp_path / "separated.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "one.csv").write_text("model_a,model_b,winner\nA,B,model_a\n")
+    for name, said, unsaid in (
+        ("separated", "each has ranks of its own: A, B, C; D, E", "without a number"),
+        ("one", "unbeaten, without a number for want of a prior: A", "ranks of its own"),
+    ):
+        arguments = ["rate", str(tmp_path / f"{name}.csv"), "--prior", "0", "--bootstrap", "20", "--out"]
+        assert main([*arguments, str(tmp_path / name)]) == 0
+        out = capsys.readouterr().out
+        assert said in out and unsaid not in out
+
+
+def test_a_rank_lies_within_its_own_range(tmp_path):
+    """Also of one vote, of which every draw makes the same order."""
+    rows = [f"m{one},m{two},{'model_a' if (one + two + turn) % 3 else 'tie'}"
+            for turn in range(7) for one in range(6) for two in range(6) if one != two]  # fmt: skip
+    for name, lines in (("near", rows), ("one", ["A,B,model_a"]), ("ties", ["A,B,tie"] * 9 + ["B,C,tie"] * 9)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["model_a,model_b,winner", *lines]) + "\n")
+        assert main(["rate", str(tmp_path / f"{name}.csv"), "--bootstrap", "50", "--out", str(tmp_path / name)]) == 0
+        with (tmp_path / name / "board.csv").open(newline="") as file:
+            board = list(csv.DictReader(file))
+        assert all(int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) for row in board)
+    assert [(row["rank_low"], row["rank_high"]) for row in board] == [("1", "3")] * 3

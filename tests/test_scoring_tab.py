@@ -3,7 +3,6 @@
 import csv
 import http.client
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from scoring.questions import SAMPLE_PREDICTIONS
 from tests.conftest import ROOT, AppServer
 from tests.openai_server import OpenAIServer, prompt, steady_score
+from tests.screens import shoot
 from tests.test_mmbench import RIGHT, passes
 from tests.voter import Voter
 
@@ -80,14 +80,6 @@ def visiting(browser: Browser, scoring: AppServer, width: int) -> Iterator[Page]
     assert errors == []
 
 
-def shot(page: Page, name: str) -> None:
-    """Keep a screenshot where SHOTS names a folder; nothing may be wider than the page."""
-    width = page.viewport_size["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    if os.environ.get("SHOTS"):
-        page.screenshot(path=Path(os.environ["SHOTS"]) / f"scoring-{name}-{width}.png", full_page=True)
-
-
 def upload(page: Page, path: Path) -> None:
     page.set_input_files("#drop-file", path)
     expect(page.locator("#drop-state")).to_have_text(path.name)
@@ -99,10 +91,10 @@ def judged(page: Page) -> str:
     expect(page.locator("#found")).to_contain_text("16 answers")
     page.locator("#check").click()
     expect(page.locator("#quote")).to_contain_text("calls to test-judge")
-    shot(page, "quote")
+    shoot(page, "scoring-quote", whole=True)
     page.locator("#confirm").click()
     expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
-    shot(page, "done")
+    shoot(page, "scoring-done", whole=True)
     return page.locator(".mine a").first.get_attribute("href")
 
 
@@ -114,7 +106,7 @@ def test_a_file_is_scored_and_its_report_read(visitor, scoring):
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
     expect(visitor.locator("#capability-plot")).to_contain_text("not comparable")
     expect(visitor.locator("#audit > div .audit > li")).to_have_count(16)
-    shot(visitor, "report")
+    shoot(visitor, "scoring-report", whole=True)
 
 
 def test_the_audit_is_filtered(visitor, scoring):
@@ -155,7 +147,7 @@ def test_what_is_wrong_with_a_file_is_told_whole(visitor, tmp_path):
     told = visitor.locator("#scoring-problem")
     for word in (first, second, "nobody", "<b>noone</b>"):
         expect(told).to_contain_text(word)
-    shot(visitor, "problems")
+    shoot(visitor, "scoring-problems", whole=True)
     visitor.get_by_label("Leave them unscored").check()
     visitor.locator("#check").click()
     expect(told).not_to_contain_text(first)
@@ -190,7 +182,7 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
         visitor.get_by_label("Try out").check()
         visitor.locator("#check").click()
     expect(visitor.locator("#scoring-problem")).to_contain_text(told)
-    shot(visitor, "own-key")
+    shoot(visitor, "scoring-own-key", whole=True)
     assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
     assert "sk-own" not in scoring.log.read_text("utf-8")
 
@@ -310,7 +302,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     href = read_letters(visitor, path)
     assert visitor.get_by_label("MMBench, CN, v1.1, CCBench").is_checked()
     expect(visitor.locator("#found")).to_contain_text("12 questions with rotated passes")
-    shot(visitor, "letters")
+    shoot(visitor, "scoring-letters", whole=True)
     visitor.get_by_role("button", name="Have a judge read 1 undecided answer:").click()
     expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer")
     visitor.locator("#confirm").click()
@@ -342,7 +334,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     visitor.locator("#levels button", has_text="Perception").first.click()
     expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
     expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2")
-    shot(visitor, "choices")
+    shoot(visitor, "scoring-choices", whole=True)
     marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
     assert marks.all_inner_texts() == ["cat"]
 
@@ -355,7 +347,7 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
     rows = visitor.locator("#choice-audit .audit > li")
     expect(rows).to_have_count(1)
     expect(rows.locator(".both")).to_contain_text("token that is a letter → A")
-    shot(visitor, "what-if")
+    shoot(visitor, "scoring-what-if", whole=True)
     visitor.locator("#choice-show input").click()
     visitor.get_by_role("option", name="wrong", exact=True).click()
     expect(rows).to_have_count(2)
@@ -374,7 +366,7 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3")
     expect(visitor.locator("#scoring-problem")).to_contain_text("This keeps the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
-    shot(visitor, "incomplete")
+    shoot(visitor, "scoring-incomplete", whole=True)
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
@@ -408,7 +400,7 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     visitor.get_by_role("button", name="Compare").click()
     expect(visitor.locator("#comparison")).to_contain_text("better beside worse")
     assert visitor.locator("#comparison tbody tr").count() > 6
-    shot(visitor, "comparison")
+    shoot(visitor, "scoring-comparison", whole=True)
 
 
 def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
@@ -430,7 +422,7 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
     visitor.locator("#marks-show input").click()
     visitor.get_by_role("option", name="marked, no exact match").click()
     expect(visitor.locator("#marks-audit .audit > li")).to_have_count(1)
-    shot(visitor, "marks")
+    shoot(visitor, "scoring-marks", whole=True)
 
 
 @pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
@@ -438,7 +430,7 @@ def test_real_files_go_through(wide, scoring, data, name):
     wide.goto(f"{scoring.address}/{read_letters(wide, data / 'vlmevalkit' / name)}")
     expect(wide.locator(".totals")).to_be_visible(timeout=15_000)
     expect(wide.locator(".audit:visible > li")).to_have_count(25)
-    shot(wide, name.split(".")[0])
+    shoot(wide, f"scoring-{name.split('.')[0]}", whole=True)
 
 
 def test_what_the_report_is_asked_for_is_looked_up(wide, scoring, tmp_path):

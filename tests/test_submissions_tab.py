@@ -1,9 +1,7 @@
 """VisIT-Bench in a real browser: a submission, its cost, its judging, the report, the judges' boards, a withdrawal."""
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -14,6 +12,7 @@ from arena.database import Database, now
 from scoring.visit.book import SUBMISSION, Book
 from tests.conftest import AppServer
 from tests.openai_server import OpenAIServer
+from tests.screens import shoot, turn
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions
 
 KEY = "sk-planted-boards-5d0e"
@@ -51,25 +50,6 @@ def visitor(request, browser: Browser, app: AppServer) -> Iterator[Page]:
     assert errors == []
 
 
-def turn(page: Page, name: str) -> None:
-    """Turn to a tab, which may be behind the row's end."""
-    expect(page.get_by_role("tab", name="Battle")).to_be_visible()
-    page.wait_for_timeout(300)  # Gradio measures its row of tabs
-    tab = page.get_by_role("tab", name=name).locator("visible=true")
-    if not tab.count():
-        page.get_by_role("button", name="More tabs").click()
-        tab = page.get_by_role("button", name=name).locator("visible=true")
-    tab.click()
-
-
-def shot(page: Page, name: str) -> None:
-    """Keep a screenshot where SHOTS names a folder; nothing may be wider than the page."""
-    width = page.viewport_size["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    if os.environ.get("SHOTS"):
-        page.screenshot(path=Path(os.environ["SHOTS"]) / f"visit-{name}-{width}.png", full_page=True)
-
-
 def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visitor, app, data, tmp_path):
     page, title = visitor, TITLES[visitor.viewport_size["width"]]
     rows = instances(data)
@@ -82,7 +62,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#runs")).to_be_hidden()
     page.locator("#check").click()
     expect(page.locator("#quote")).to_contain_text(re.compile(r"for \d{3} pairs x 2 orders = [78]\d\d verdicts"))
-    shot(page, "quote")
+    shoot(page, "visit-quote", whole=True)
     page.locator("#confirm").click()
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("#report-heading")).to_have_text(title, timeout=20_000)
@@ -92,14 +72,14 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#matches .match")).to_have_count(10)
     page.locator("#matches summary").first.click()
     expect(page.locator("#matches .plain").first).to_be_visible()
-    shot(page, "report")
+    shoot(page, "visit-report", whole=True)
 
     turn(page, "Judges' boards")
     line = page.locator("#automatic tbody tr", has_text=title)
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
     expect(line.locator(".win-rate")).to_contain_text("(n=")
     expect(page.locator("#automatic-plot .plot-container").first).to_be_visible()
-    shot(page, "board")
+    shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
     tsv = httpx.get(f"{app.address}/{address}").text
     assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {*MODELS, title}
@@ -107,7 +87,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay. Your report holds them until")
     expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
-    shot(page, "withdrawn")
+    shoot(page, "visit-withdrawn", whole=True)
 
 
 def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp_path):
@@ -121,7 +101,7 @@ def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp
     for told in ("more than once: 1", "unknown instances: 1", "a model named 'm1' is on the board already"):
         expect(problems).to_contain_text(told)
     expect(visitor.locator("#confirm")).to_be_hidden()
-    shot(visitor, "problems")
+    shoot(visitor, "visit-problems", whole=True)
 
 
 def test_stored_answers_are_chosen_by_name(visitor, app):
@@ -133,7 +113,7 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.get_by_label("The reference alone").check()
     visitor.locator("#check").click()
     expect(visitor.locator("#quote")).to_contain_text("for 63 pairs x 2 orders = 126 verdicts", timeout=20_000)
-    shot(visitor, "stored")
+    shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#confirm").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
     expect(visitor.locator("#report-heading")).to_have_text("m1", timeout=20_000)

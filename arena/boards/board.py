@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from arena.boards.findings import FLOOR, Findings
-from arena.intervals import LEVEL, Bounds, ranks, wilson
+from arena.intervals import Bounds, ranks, wilson
 from arena.rating.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
 from arena.ratings import Codes, Floats
 
@@ -22,8 +21,6 @@ SETTLED = 30
 """Votes under which a model's numbers are provisional."""
 WIDE = 200.0
 """Rating points to either side beyond which an interval makes a model's numbers provisional (odds of three to one)."""
-REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Standard errors from a rating to the bounds of its interval."""
 
 Value = TypeVar("Value")
 Trust = Literal["settled", "provisional", "too few votes"]
@@ -240,7 +237,7 @@ def _lines(
     played = counts.wins.sum(1) + counts.wins.sum(0)
     ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
     found = _found(counts.codes, findings)
-    reach = np.where(played >= FLOOR, REACH * found.errors, np.nan)
+    reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     shown = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
@@ -291,7 +288,7 @@ class _Found:
         # The place after the last stands for models that the findings do not know.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
-        self.errors = self._placed(findings.errors if findings else nothing)
+        self.reach = self._placed(findings.reach if findings else nothing)
         best, worst = (self._placed(bound) for bound in (findings.ranks if findings else (nothing, nothing)))
         self._ranked = ~np.isnan(best)
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))

@@ -6,7 +6,6 @@ from datetime import date
 
 import numpy as np
 
-from arena.boards.board import REACH
 from arena.boards.findings import FLOOR, Tuples
 from arena.intervals import cluster_intervals
 from arena.rating.bradley_terry import Strengths, bradley_terry
@@ -53,7 +52,8 @@ def _family(tuples: Tuples, family: int) -> FamilyRatings:
     clusters = tuples.clusters(tuples.family == family)
     fit = bradley_terry(clusters.win_matrix())
     ratings = _largest_group(fit)
-    reach = REACH * cluster_intervals(fit, clusters).errors
+    found = cluster_intervals(fit, clusters)
+    reach = (found.high - found.low) / 2
     votes = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
     return FamilyRatings(family, ratings, ratings - reach, ratings + reach, votes)
 

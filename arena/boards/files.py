@@ -1,14 +1,12 @@
 """A board's downloads: the table as CSV, the plots as a page that needs no network, and as JSON for plotly.js."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from arena.boards.board import Board, Share, Span
+from arena.boards.board import Board, Share, Span, Standing
 from arena.plots import Figure
-from arena.rating.files import table_text
+from arena.rating.files import csv_text, table_text
 
 _COLUMNS = (
     "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
@@ -18,31 +16,28 @@ _COLUMNS = (
 
 def board_csv(board: Board) -> str:
     """Return a board's table with full precision; blank where the board is blank."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for number, group in enumerate(board.groups, 1):
-        for line in group:
-            rate = line.win_rate
-            writer.writerow(
-                [
-                    number,
-                    *_span(line.rank),
-                    table_text(line.model),
-                    *_span(line.rating),
-                    *_span(line.elo),
-                    line.votes,
-                    line.ties,
-                    *((rate.part, rate.votes) if rate else (None, None)),
-                    *_share(rate),
-                    line.mean_win_rate,
-                    *_share(line.left),
-                    line.status,
-                    line.trust,
-                    line.retired,
-                ]
-            )
-    return file.getvalue()
+    groups = enumerate(board.groups, 1)
+    return csv_text([_COLUMNS, *(_cells(number, line) for number, group in groups for line in group)])
+
+
+def _cells(group: int, line: Standing) -> list[Any]:
+    rate = line.win_rate
+    return [
+        group,
+        *_span(line.rank),
+        table_text(line.model),
+        *_span(line.rating),
+        *_span(line.elo),
+        line.votes,
+        line.ties,
+        *((rate.part, rate.votes) if rate else (None, None)),
+        *_share(rate),
+        line.mean_win_rate,
+        *_share(line.left),
+        line.status,
+        line.trust,
+        line.retired,
+    ]
 
 
 def plots_json(title: str, figures: Sequence[Figure]) -> str:

@@ -1,21 +1,20 @@
 """Findings: what takes longer than a request may, found out beside the requests from a board's votes by item and pair.
 
-These are standard errors, ranks over draws, Elo over orders, and how many votes carry the first place.
+These are intervals, ranks over draws, Elo over orders, and how many votes carry the first place.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from arena.intervals import Bounds, cluster_intervals
+from arena.intervals import Bounds, cluster_intervals, rank_ranges
 from arena.rating.bradley_terry import Strengths, bradley_terry
 from arena.rating.clusters import PairClusters, pair_clusters
 from arena.rating.elo_draws import EloOrders, elo_orders
 from arena.rating.fragility import fragility
 from arena.rating.resampling import bootstrap
-from arena.ratings import Codes, Floats, Votes
+from arena.ratings import Codes, Floats, Outcome, Votes
 
 FLOOR = 10
 """Votes under which a model gets no numbers but its counts."""
@@ -46,6 +45,12 @@ class Tuples:
         """Return every vote by itself."""
         winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
         return Votes(winner, loser, outcome, len(self.codes))
+
+    def ties(self) -> Floats:
+        """Return how many votes of each pair had no winner: models x models, symmetric."""
+        tied, ties = self.outcome == Outcome.TIE, np.zeros((len(self.codes), len(self.codes)))
+        np.add.at(ties, (self.winner[tied], self.loser[tied]), self.n[tied])
+        return ties + ties.T
 
     def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
         """Return the (item, pair) tuples of these rows."""
@@ -78,9 +83,10 @@ class Findings:
     codes: tuple[int, ...]
     votes: int
     clusters: int
-    errors: Floats
-    """Standard errors of the ratings, clustered by (item, pair) tuple."""
+    reach: Floats
+    """How far the ratings' intervals go to either side, clustered by (item, pair) tuple."""
     ranks: Bounds
+    """What ranks may range over."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -99,18 +105,19 @@ def find_out(tuples: Tuples, crowd: Crowd, before: Findings | None) -> Findings:
         codes=tuples.codes,
         votes=votes,
         clusters=found.clusters,
-        errors=found.errors,
-        ranks=bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds(),
+        reach=(found.high - found.low) / 2,
+        ranks=rank_ranges(fit, found, bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds()),
         elo=before.elo if before and keeps else elo_orders(tuples.one_by_one(), ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=crowd,
-        overturn=_overturn(fit, tuples.codes),
+        overturn=_overturn(fit, tuples),
         tuples=tuples,
     )
 
 
-def _overturn(fit: Strengths, codes: Sequence[int]) -> Overturn | None:
+def _overturn(fit: Strengths, tuples: Tuples) -> Overturn | None:
     """Return what it takes to change the first place among the models that are shown with a rating."""
-    shown = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR)
-    found = fragility(bradley_terry(fit.wins[np.ix_(shown, shown)]))
+    shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), tuples.codes
+    grid = np.ix_(shown, shown)
+    found = fragility(bradley_terry(fit.wins[grid]), tuples.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)

@@ -37,7 +37,10 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column(
-        "rank", "Rank", "1 + the models whose interval lies wholly above. Below it the ranks that 95% of draws give."
+        "rank",
+        "Rank",
+        "1 + the models whose interval lies wholly above. Below it the ranks that 95% of draws give; where hardly a "
+        "tuple tells, those that intervals allow.",
     ),
     Column(
         "model", "Model", f"Grey: provisional, with under {SETTLED} votes, a wide interval, or not a loss or a win."

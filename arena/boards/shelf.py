@@ -90,7 +90,7 @@ def packed(found: Findings) -> bytes:
         "elo": (elo.level, elo.draw, elo.rounds, elo.seed, elo.lanes),
         "settings": asdict(elo.settings),
     }
-    arrays = {"errors": found.errors, "rank_low": found.ranks.low, "rank_high": found.ranks.high}
+    arrays = {"reach": found.reach, "rank_low": found.ranks.low, "rank_high": found.ranks.high}
     arrays |= {"elo_median": elo.median, "elo_low": elo.low, "elo_high": elo.high}
     arrays |= {name: getattr(tuples, name) for name in _TUPLES}
     file = io.BytesIO()
@@ -110,7 +110,7 @@ def unpacked(content: bytes) -> Findings:
         codes=codes,
         votes=rest["votes"],
         clusters=rest["clusters"],
-        errors=part["errors"],
+        reach=part["reach"],
         ranks=Bounds(part["rank_low"], part["rank_high"]),
         elo=EloOrders(*curves, level, draw, rounds, seed, EloSettings(**rest["settings"]), lanes),
         elo_votes=rest["elo_votes"],

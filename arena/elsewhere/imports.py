@@ -74,16 +74,22 @@ class Imports:
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
         judges' or demo votes with others, if such votes are told to count beside live ones, or for a time that is
-        none; then nothing is stored.
+        none. Then nothing is stored, and neither is the source by whatever else stops its first portion of rows.
         """
         done = Imported()
         if not len(battles):
             return done
-        drafts = _drafts(battles, _moments(battles))
-        source = self._source(battles, order)
-        intake = _Intake(self._database, source, order)
+        drafts = _drafts(battles, _moments(battles), _content_mark(battles))
+        first = list(islice(drafts, PORTION))
+        with self._database.write() as connection:
+            take_turn(connection, SOURCE)
+            source = _source(connection, battles, order)
+            intake = _Intake(source, order)
+            intake.store(connection, first, done)
         while portion := list(islice(drafts, PORTION)):
-            intake.store(portion, done)
+            with self._database.write() as connection:
+                take_turn(connection, SOURCE)
+                intake.store(connection, portion, done)
         with self._database.write() as connection:
             rows = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source)
             told = {"into_live": order.into_live, "both_bad": order.both_bad, "imported_at": now()}
@@ -92,36 +98,33 @@ class Imports:
             bump_counter(connection, BANK_VERSION)
         return done
 
-    def _source(self, battles: Battles, order: ImportOrder) -> int:
-        """Return the source's code, made if there is none, after all that may be wrong has been looked at."""
-        judge = _one_kind(
-            {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
-        )
-        judges = set(battles.voter) if judge else set()
-        with self._database.write() as connection:
-            take_turn(connection, SOURCE)
-            demo = _one_kind(_on_demo_items(connection, battles.item), "those on demo items with others", order)
-            _check(connection, order, judge=judge, demo=demo)
-            known = connection.execute(
-                select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
-            ).one_or_none()
-            if known is not None:
-                _one_kind({judge, known.judge}, "a judge's with people's", order)
-                _one_kind({demo, known.demo}, "those on demo items with others", order)
-                _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
-                return known.id
-            _one_judge(judges)
-            values = {
-                "name": order.source,
-                "judge": judge,
-                "demo": demo,
-                "into_live": False,
-                "both_bad": order.both_bad,
-                "counted_to": 0,
-                "imported_at": now(),
-            }
-            made = insert(IMPORTED_SOURCE).values(values).returning(IMPORTED_SOURCE.c.id)
-            return connection.execute(made).scalar_one()
+
+def _source(connection: Connection, battles: Battles, order: ImportOrder) -> int:
+    """Return the source's code, made if there is none, after all that may be wrong has been looked at."""
+    judge = _one_kind(
+        {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
+    )
+    judges = set(battles.voter) if judge else set()
+    demo = _one_kind(_on_demo_items(connection, battles.item), "those on demo items with others", order)
+    _check(connection, order, judge=judge, demo=demo)
+    known = connection.execute(select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)).one_or_none()
+    if known is not None:
+        _one_kind({judge, known.judge}, "a judge's with people's", order)
+        _one_kind({demo, known.demo}, "those on demo items with others", order)
+        _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
+        return known.id
+    _one_judge(judges)
+    values = {
+        "name": order.source,
+        "judge": judge,
+        "demo": demo,
+        "into_live": False,
+        "both_bad": order.both_bad,
+        "counted_to": 0,
+        "imported_at": now(),
+    }
+    made = insert(IMPORTED_SOURCE).values(values).returning(IMPORTED_SOURCE.c.id)
+    return connection.execute(made).scalar_one()
 
 
 # What may not come in.
@@ -180,9 +183,9 @@ class _Draft:
     voted_at: datetime | None
 
 
-def _drafts(battles: Battles, moments: Sequence[datetime | None]) -> Iterator[_Draft]:
+def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
     """Yield the rows in their order, each with what it is known by: the nth of its content (and, maybe, file)."""
-    file, at = _content_mark(battles), iter(moments)
+    at = iter(moments)
     seen: Counter[str] = Counter()
     for row, vote in battles.lines():
         form, text = _origin(battles, row)
@@ -223,32 +226,30 @@ def _moments(battles: Battles) -> list[datetime | None]:
 class _Intake:
     """Store the rows of one import portion by portion; names get their integer codes once."""
 
-    def __init__(self, database: Database, source: int, order: ImportOrder) -> None:
-        self._database, self._source, self._order = database, source, order
+    def __init__(self, source: int, order: ImportOrder) -> None:
+        self._source, self._order = source, order
         self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _Names(FAMILY, (FAMILY.c.name,), {})
         self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
         self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
-    def store(self, portion: Sequence[_Draft], done: Imported) -> None:
-        """Store the rows that are not there yet, in one transaction."""
-        with self._database.write() as connection:
-            take_turn(connection, SOURCE)
-            there = select(IMPORTED_ROW.c.digest).where(
-                IMPORTED_ROW.c.source_id == self._source,
-                IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion]),
-            )
-            known = set(connection.scalars(there))
-            fresh = [draft for draft in portion if draft.digest not in known]
-            last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
-            rows = [
-                {"id": code, "source_id": self._source, "digest": one.digest, "format": one.format, "row": one.text}
-                for code, one in enumerate(fresh, last + 1)
-            ]
-            votes = self._vote_rows(connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote})
-            for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
-                if values:
-                    connection.execute(insert(table), values)
+    def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
+        """Store the rows that are not there yet."""
+        there = select(IMPORTED_ROW.c.digest).where(
+            IMPORTED_ROW.c.source_id == self._source,
+            IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion]),
+        )
+        known = set(connection.scalars(there))
+        fresh = [draft for draft in portion if draft.digest not in known]
+        last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
+        rows = [
+            {"id": code, "source_id": self._source, "digest": one.digest, "format": one.format, "row": one.text}
+            for code, one in enumerate(fresh, last + 1)
+        ]
+        votes = self._vote_rows(connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote})
+        for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
+            if values:
+                connection.execute(insert(table), values)
         done.known += len(known)
         done.votes += len(votes)
         done.others += len(rows) - len(votes)

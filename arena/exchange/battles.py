@@ -143,6 +143,8 @@ class Format:
     """The columns of `Vote` that a row brings back."""
     suffixes: tuple[str, ...]
     """The files it is written to."""
+    bends: Callable[[Vote], Sequence[str]] = lambda vote: ()
+    """Name what of a vote its row cannot say, although the format holds the column."""
     columns: Callable[[Sequence[Row]], Columns | None] = lambda rows: None
     """Return many rows' votes at once where nothing about them needs a closer look, else None."""
     lines: bool = False

@@ -1,7 +1,9 @@
 """Values of foreign rows: each as the type it should have, or a RowsError that names the column."""
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
 from arena.exchange.battles import Row
@@ -10,6 +12,9 @@ from arena.strict_json import RowsError
 
 _Value = TypeVar("_Value")
 _FLAGS = {"true": True, "t": True, "false": False, "f": False}
+_MOST = 2**31
+_FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 2), (9999, 12, 31)))
+"""Times between these have a date in every zone."""
 
 
 def name(row: Row, column: str) -> str:
@@ -31,26 +36,34 @@ def text(row: Row, column: str) -> str | None:
 
 
 def number(row: Row, column: str) -> float | None:
-    """Return a number, None where it is absent or empty."""
+    """Return a finite number, None where it is absent or empty."""
     value = row.get(column)
     if value is None or value == "":
         return None
+    plain = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
     try:
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            return float(value)
+        found = float(value) if plain else math.nan
     except ValueError:
-        pass
+        found = math.nan
+    if math.isfinite(found):
+        return found
     raise RowsError(f"expected a number, found {shown(value)}; write digits", column=column)
 
 
 def count(row: Row, column: str) -> int | None:
-    """Return a whole number from 0 up, None where it is absent or empty."""
+    """Return a whole number that a column of the database holds, None where it is absent or empty."""
     value = number(row, column)
     if value is None:
         return None
-    if value < 0 or not value.is_integer():
-        raise RowsError(f"expected a whole number from 0 up, found {shown(row[column])}; mend it", column=column)
+    if not 0 <= value < _MOST or not value.is_integer():
+        problem = f"expected a whole number from 0 up, below {_MOST:,}, found {shown(row[column])}; mend it"
+        raise RowsError(problem, column=column)
     return int(value)
+
+
+def seconds(row: Row, column: str) -> float | None:
+    """Return seconds since 1970, None where they are absent or empty."""
+    return _dated(number(row, column), row, column)
 
 
 def moment(row: Row, column: str) -> float | None:
@@ -63,7 +76,15 @@ def moment(row: Row, column: str) -> float | None:
     except ValueError as error:
         problem = f"expected a time such as 2024-10-20T12:34:56Z, found {shown(value)}; write it so"
         raise RowsError(problem, column=column) from error
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return _dated((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp(), row, column)
+
+
+def _dated(time: float | None, row: Row, column: str) -> float | None:
+    """Return a time that a calendar has."""
+    if time is None or _FIRST <= time < _LAST:
+        return time
+    problem = f"expected a time in the years 1 to 9999, found {shown(row[column])}; write seconds since 1970, or a date"
+    raise RowsError(problem, column=column)
 
 
 def iso(time: float | None) -> str | None:

@@ -25,7 +25,7 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
         winner=cells.choice(row, "winner", WINNERS),
         item=cells.item_of(question.text, shown),
         voter=cells.text(row, "judge"),
-        time=cells.number(row, "tstamp"),
+        time=cells.seconds(row, "tstamp"),
         language=cells.text(row, "language"),
         turns=cells.count(row, "turn" if "turn" in row else "num_turns"),
         images=len(shown) if shown or images is not None else None,

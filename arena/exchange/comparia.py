@@ -37,6 +37,9 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
 def _row(vote: Vote) -> dict[str, Any]:
     if vote.winner == "both_bad":
         raise RowsError("comparIA knows no 'both_bad', only both_equal; export to another format")
+    if vote.winner != "tie" and vote.model_a == vote.model_b:
+        problem = f"comparIA names the chosen model, and both are {cells.shown(vote.model_a)}; export to another format"
+        raise RowsError(problem)
     chosen = {"a": vote.model_a, "b": vote.model_b, "tie": None}[vote.winner]
     return {
         "timestamp": cells.iso(vote.time),

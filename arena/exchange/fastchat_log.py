@@ -5,6 +5,7 @@ from typing import Any
 
 from arena.exchange import cells
 from arena.exchange.battles import Format, LeftOut, Row, Vote, Winner
+from arena.strict_json import RowsError
 
 _TYPES: dict[str, Winner] = {
     "leftvote": "a",
@@ -21,21 +22,23 @@ def _vote(row: Row) -> Vote | LeftOut:
     kind = row.get("type")
     if "models" not in row or kind == "share":
         return LeftOut(f"of type {kind!r}, no battle vote")
-    states = _states(row)
-    shown = [_shown_name(entry) for entry in _pair(row["models"])]
+    models, states = _models(row), _states(row)
+    if None in models:
+        return LeftOut("null for a name on the page")
+    shown = list(map(_shown_name, models))
     hidden = [state.get("model_name") or name for state, name in zip(states, shown, strict=True)]
     blind = not any(shown)
-    if not blind and hidden != shown:
+    if not blind and (hidden != shown or "" in shown):
         return LeftOut("the names on the page are not those behind it")
     question = _question(states[0])
-    named = {"a": hidden[0], "b": hidden[1]}
+    model_a, model_b = (cells.name({"models": name}, "models") for name in hidden)
     return Vote(
-        model_a=cells.name(named, "a"),
-        model_b=cells.name(named, "b"),
+        model_a=model_a,
+        model_b=model_b,
         winner=cells.choice(row, "type", _TYPES),
         item=cells.item_of(question.text, question.images),
         voter=cells.text(row, "ip"),
-        time=cells.number(row, "tstamp"),
+        time=cells.seconds(row, "tstamp"),
         turns=(len(_messages(states[0])) + 1) // 2 or None,
         images=len(question.images) if question.text else None,
         conversation=cells.text(states[0], "conv_id"),
@@ -43,18 +46,23 @@ def _vote(row: Row) -> Vote | LeftOut:
     )
 
 
-def _pair(value: Any) -> list[Any]:
-    """Return the two entries of a list that has one for each side, two times None for all else."""
-    return value if isinstance(value, list) and len(value) == 2 else [None, None]
+def _models(row: Row) -> list[Any]:
+    """Return what the page showed above each side; FastChat's cleaner skips null."""
+    models = row["models"]
+    if isinstance(models, list) and len(models) == 2 and all(isinstance(name, str | None) for name in models):
+        return models
+    raise RowsError(f"expected a list of two names, found {cells.shown(models)}; mend it", column="models")
 
 
 def _states(row: Row) -> list[dict[str, Any]]:
-    return [state if isinstance(state, dict) else {} for state in _pair(row.get("states"))]
+    """Return the state of each side, empty where there is none."""
+    states = row.get("states")
+    both = states if isinstance(states, list) and len(states) == 2 else [None, None]
+    return [state if isinstance(state, dict) else {} for state in both]
 
 
-def _shown_name(entry: Any) -> str:
+def _shown_name(name: str) -> str:
     """Return the name that the page showed when the vote was cast, "" for none."""
-    name = entry if isinstance(entry, str) else ""
     revealed = _REVEALED.fullmatch(name)
     return (revealed[1] or "") if revealed else name
 
@@ -78,6 +86,10 @@ def _row(vote: Vote) -> dict[str, Any]:
     return {"tstamp": vote.time, "type": spelling[vote.winner], "models": shown, "states": states, "ip": vote.voter}
 
 
+def _bends(vote: Vote) -> list[str]:
+    return ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
+
+
 FASTCHAT_LOG = Format(
     name="fastchat-log",
     fits=lambda columns: {"tstamp", "type"} <= columns and bool({"models", "model", "states", "state"} & columns),
@@ -85,5 +97,6 @@ FASTCHAT_LOG = Format(
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "conversation", "blind"}),
     suffixes=(".json", ".jsonl"),
+    bends=_bends,
     lines=True,
 )

@@ -4,12 +4,15 @@ import base64
 import csv
 import itertools
 import json
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO, get_args
+from uuid import UUID
 
 from arena.exchange import parquet
 from arena.exchange.battles import Battles, Columns, Format, FormatName, LeftOut, Other, Row, Vote, columns_of, joined
@@ -39,7 +42,10 @@ FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
 """Conversations may hold pictures as text."""
+_BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
 _HEAD = 4096
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string of JSON, the last one maybe torn."""
 _PORTION = 4096
 _SHOWN_COLUMNS = 12
 
@@ -47,8 +53,9 @@ _SHOWN_COLUMNS = 12
 def read(path: Path, name: FormatName | None = None) -> Battles:
     """Return the votes of a file, whose format is told from its content where none is named.
 
-    A JSON log whose last line is torn gives the lines above it; rows that are no votes are left out; a file without
-    votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown winner.
+    A JSON log whose last line ends too early gives the lines above it; rows that are no votes are left out; a file
+    without votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown
+    winner.
     """
     notices: list[str] = []
     records = _records(path, notices)
@@ -88,7 +95,8 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
     """Yield the rows of a file, and note what should be known about them."""
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+            blocks = iter(lambda: file.read(_HEAD), b"")
+            head = next(filter(None, (block.removeprefix(_BOM).lstrip() for block in blocks)), b"")
     except OSError as error:
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name) from error
     if head.startswith(parquet.MAGIC):
@@ -100,15 +108,23 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the objects of JSON lines under any name; a last line that cannot be read is torn, and skipped."""
+    """Yield the objects of JSON lines under any name; a last line that ends too early is torn, and skipped."""
     try:
         yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
     except RowsError as error:
         with path.open("rb") as file:
-            last = sum(1 for _ in file)
-        if error.row != last:
+            filled = ((row, line) for row, line in enumerate(file, start=1) if line.strip(_BLANK))
+            row, line = deque(filled, maxlen=1).pop()
+        if error.row != row or not _ends_too_early(line.decode("utf-8", "replace")):
             raise error.at(file=path.name) from error
-        notices.append(f"row {last}, the last, is torn and was skipped")
+        notices.append(f"row {row}, the last, is torn and was skipped")
+
+
+def _ends_too_early(line: str) -> bool:
+    """Tell whether a line begins an object whose brackets never all close."""
+    brackets = re.findall(r"[\[\]{}]", _STRING.sub("", line))
+    depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
+    return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
 
 
 def _form_of(record: Record, file: str) -> Format:
@@ -185,7 +201,8 @@ def _without_place(vote: Vote | None, form: Format) -> list[str]:
     """Name what of a row a format has no place for."""
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
-    return [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
+    without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
+    return [*without, *form.bends(vote)]
 
 
 def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
@@ -238,9 +255,11 @@ def row_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return what JSON has no word for, as Parquet brings it: bytes in base64, times in ISO 8601."""
+    """Return what JSON has no word for, as Parquet brings it: bytes in base64, dates in ISO 8601, all digits else."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, datetime):
+    if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, Decimal | timedelta | UUID):
+        return str(value)
     raise TypeError(f"no JSON for {type(value).__name__}")

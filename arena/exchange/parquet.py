@@ -1,6 +1,8 @@
 """Rows from and to Parquet: the one door to pyarrow, which is loaded when a file asks for it."""
 
 import importlib
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,31 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def read_rows(path: Path) -> Iterator[Record]:
-    """Yield the rows of a Parquet file, numbered from 1. Raises RowsError."""
+    """Yield the rows of a Parquet file, numbered from 1; not a number is none, as pandas has it. Raises RowsError."""
     arrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
+            # A type's name holds those of its parts.
+            real = [column.name for column in file.schema_arrow if re.search("float|double", str(column.type))]
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
-            yield from (Record(number, row) for number, row in enumerate(rows, start=1))
-    except (arrow.ArrowException, OSError) as error:
+            for number, row in enumerate(rows, start=1):
+                row.update((column, _finite(row[column], number, column)) for column in real)
+                yield Record(number, row)
+    except RowsError as error:
+        raise error.at(file=path.name) from error
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise RowsError(f"is no readable Parquet ({error}); export it anew", file=path.name) from error
+
+
+def _finite(value: Any, row: int, column: str) -> Any:
+    """Return a value with None for what is not a number, however deep. Raises RowsError for what is infinite."""
+    if isinstance(value, list | tuple):
+        return [_finite(inner, row, column) for inner in value]
+    if isinstance(value, dict):
+        return {key: _finite(inner, row, column) for key, inner in value.items()}
+    if isinstance(value, float) and math.isinf(value):
+        raise RowsError(f"expected a finite number, found {value}; write null", row=row, column=column)
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> None:

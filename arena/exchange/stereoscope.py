@@ -22,7 +22,7 @@ def _vote(row: Row) -> Vote | LeftOut:
         winner=cells.choice(row, "winner", WINNERS),
         item=cells.text(row, "item"),
         voter=cells.text(row, "voter"),
-        time=cells.number(row, "time"),
+        time=cells.seconds(row, "time"),
         category=cells.text(row, "category"),
         language=cells.text(row, "language"),
         turns=cells.count(row, "turns"),

@@ -59,10 +59,14 @@ def results(row: Row) -> tuple[Result | None, Result | None]:
 
 def _said(row: Row) -> list[Result | None]:
     """Return whom each of a row's two replies calls better in its last words, where these and the names are there."""
-    sides: dict[Any, Result] = {row.get("A_model"): "a", row.get("B_model"): "b"}
+    sides = _sides(row)
     verdicts = map(_SAID.search, _texts(row, _REPLIES))
     shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
     return [sides.get(one if said[1].upper() == "A" else other) if said else None for said, one, other in shown]
+
+
+def _sides(row: Row) -> dict[str, Result]:
+    return {cells.name(row, "A_model"): "a", cells.name(row, "B_model"): "b"}
 
 
 def _texts(row: Row, column: str) -> list[str]:
@@ -76,7 +80,7 @@ def _texts(row: Row, column: str) -> list[str]:
 def _winner(result: Any, row: Row) -> Result | None:
     if result is None:
         return None
-    sides: dict[Any, Result] = {row.get("A_model"): "a", row.get("B_model"): "b"}
+    sides = _sides(row)
     known = isinstance(result, str) and (_RESULTS.get(result.strip().lower()) or sides.get(result))
     if not known:
         raise RowsError(f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS)

@@ -19,11 +19,17 @@ BLOCK = 2**15
 """Votes counted at once: what is made of them stays in the processor's cache."""
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
-STEPS = 100
+LEAST_PRIOR = 1e-4
+"""Below, arithmetic cannot tell a prior from none."""
+STEPS = 1000
+"""So many steps of the longest bring models together that are thousands of log odds apart."""
+HALVINGS = 100
 LONGEST_STEP = 2.0
 """How far a step may move a strength, in log odds: beyond, the curve is flat, and where it led says nothing."""
 SETTLED = 1e-10
 """The Newton step, in log odds, under which the fit has converged."""
+ROUNDED = 1e-9
+"""The gain in log likelihood which rounding may eat: a step that promises less and does not help ends the fit."""
 
 
 class ConvergenceError(ArithmeticError):
@@ -137,8 +143,8 @@ def bradley_terry(
         raise ValueError("wins are a square matrix of finite numbers from 0")
     if wins.diagonal().any():
         raise ValueError("a model cannot beat itself")
-    if not prior >= 0:
-        raise ValueError("a prior is 0 or above")
+    if not (prior == 0 or prior >= LEAST_PRIOR):
+        raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
     groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
     same = groups.comparable
     fitted = _newton(_Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start)
@@ -298,19 +304,24 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
         residual = float(np.abs(point.slope).max(initial=0.0))
         if residual <= rounding:
             return _Fitted(strengths, steps, residual)
-        move = np.linalg.solve(likelihood.information(point), point.slope)
+        try:
+            move = np.linalg.solve(likelihood.information(point), point.slope)
+        except np.linalg.LinAlgError:
+            break
         length = float(np.abs(move).max(initial=0.0))
         if length < SETTLED:
             return _Fitted(strengths, steps, residual)
         move *= min(1.0, LONGEST_STEP / length)
-        climb = point.slope @ move
-        for _ in range(STEPS):
+        climb = promised = point.slope @ move
+        for _ in range(HALVINGS):
             point = likelihood.at(strengths + move)
             if abs(point.slope @ move) < climb:
                 break
+            if promised < ROUNDED:
+                return _Fitted(strengths, steps, residual)
             move = move / 2
             climb = climb / 2
         strengths = strengths + move
     raise ConvergenceError(
-        f"Bradley-Terry did not settle in {STEPS} steps; it is off by {np.abs(point.slope).max():.3g} wins"
+        f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {np.abs(point.slope).max():.3g} wins"
     )

@@ -6,14 +6,25 @@ are counted together.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.ratings import SCORES, Codes, Floats, Votes, VotesError, summed
+from arena.ratings import SCORES, Codes, Floats, Outcome, Votes, VotesError, summed
 
 Cluster = Literal["vote", "tuple", "voter", "tuple and voter"]
 """What is taken for independent: each vote, each (item, pair) tuple, each voter, or whatever shares neither."""
+
+
+class Support(NamedTuple):
+    """What each model's own votes amount to, by model code."""
+
+    votes: Floats
+    """Their weight."""
+    clusters: Floats
+    """How many clusters of one size would say as much: the squared sum of sizes over the sum of squares (Kish 1965)."""
+    decided: Floats
+    """How many clusters (by voter: votes) lean to a side, and can so surprise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +52,31 @@ class PairClusters:
         low_won = summed(self.low * m + self.high, self.won * self.count, m * m).reshape(m, m)
         high_won = summed(self.high * m + self.low, (self.votes - self.won) * self.count, m * m).reshape(m, m)
         return low_won + high_won
+
+    def support(self) -> Support:
+        """Return what the clusters amount to."""
+        model, m = np.concatenate([self.low, self.high]), self.models
+        columns = (self.count * self.votes, self.count * self.votes**2, self.count * (2 * self.won != self.votes))
+        votes, squares, decided = (summed(model, np.tile(column, 2), m) for column in columns)
+        return _support(votes, squares, decided)
+
+
+def support(votes: Votes, cluster: Cluster) -> Support:
+    """Return what votes amount to, clustered as asked; by tuple and voter the less of both."""
+    if cluster == "tuple and voter":
+        return Support(*map(np.minimum, support(votes, "tuple"), support(votes, "voter")))
+    if cluster != "voter":
+        return pair_clusters(votes, cluster).support()
+    m, weight = votes.models, np.ones(len(votes)) if votes.weights is None else votes.weights
+    decided = weight * ((votes.outcome == Outcome.A) | (votes.outcome == Outcome.B))
+    model = np.concatenate([votes.a, votes.b])
+    held, place = np.unique(np.tile(cluster_codes(votes, "voter"), 2) * m + model, return_inverse=True)
+    size = summed(place, np.tile(weight, 2), len(held))
+    return _support(summed(held % m, size, m), summed(held % m, size**2, m), summed(model, np.tile(decided, 2), m))
+
+
+def _support(votes: Floats, squares: Floats, decided: Floats) -> Support:
+    return Support(votes, np.divide(votes**2, squares, out=np.zeros(len(votes)), where=squares > 0), decided)
 
 
 def vote_clusters(wins: Floats) -> PairClusters:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from arena.exchange.battles import BothBad
 from arena.exchange.files import FORMAT_NAMES, read, write
 from arena.plots import PlotsError
-from arena.rating.bradley_terry import PRIOR, ConvergenceError
+from arena.rating.bradley_terry import LEAST_PRIOR, PRIOR, ConvergenceError
 from arena.rating.files import write_report
 from arena.rating.report import ClusterChoice, Method, RatingOrder, rating_report
 from arena.ratings import VotesError
@@ -17,6 +17,7 @@ from arena.strict_json import RowsError
 
 ERRORS = (RowsError, VotesError, ConvergenceError, PlotsError, OSError)
 """What a command raises when it cannot be done, in words for the person who gave it."""
+_MOST_ROUNDS = 100_000
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
@@ -72,7 +73,7 @@ def add_rate(group: argparse.ArgumentParser) -> None:
         "--prior", type=_prior, default=PRIOR, help="tied games with a mean model; 0: maximum likelihood"
     )
     group.add_argument("--both-bad", choices=get_args(BothBad), default="half", help='how "both bad" counts')
-    group.add_argument("--seed", type=_rounds, default=0)
+    group.add_argument("--seed", type=_whole, default=0)
     group.add_argument("--out", type=Path, required=True, metavar="DIR")
     group.set_defaults(command=rate)
 
@@ -101,6 +102,12 @@ def add_votes(group: argparse.ArgumentParser) -> None:
 
 
 def _rounds(text: str) -> int:
+    if _whole(text) <= _MOST_ROUNDS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected at most {_MOST_ROUNDS:,} rounds, found {text[:80]}")
+
+
+def _whole(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
     raise argparse.ArgumentTypeError(f"expected a whole number from 0 up, found {text!r}")
@@ -108,11 +115,11 @@ def _rounds(text: str) -> int:
 
 def _prior(text: str) -> float:
     try:
-        if 0 <= float(text) < float("inf"):
+        if float(text) == 0 or LEAST_PRIOR <= float(text) < float("inf"):
             return float(text)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"expected a number from 0 up, found {text!r}")
+    raise argparse.ArgumentTypeError(f"expected 0 or a number from {LEAST_PRIOR} up, found {text!r}")
 
 
 GRAMMAR = {"rate": add_rate, "votes": add_votes}

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,19 @@ def write_report(report: RatingReport, battles: Battles, source: Path, folder: P
 
 def board_csv(rows: Sequence[BoardRow]) -> str:
     """Return a board as CSV; a name that a spreadsheet would take for a formula has an apostrophe before it."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(field.name for field in fields(BoardRow))
+    header = [field.name for field in fields(BoardRow)]
+    cells = ((table_text(name), *numbers) for name, *numbers in (asdict(row).values() for row in rows))
+    return csv_text([header, *cells])
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV in lines that end in LF; a text with a line break of any kind in it stands in quotes."""
+    lines = []
     for row in rows:
-        name, *numbers = asdict(row).values()
-        writer.writerow([table_text(name), *numbers])
-    return file.getvalue()
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # whose characters are those that it quotes
+        lines.append(line.getvalue().removesuffix("\r\n"))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def table_text(name: str) -> str:

@@ -27,23 +27,25 @@ class Fragility:
     rival: int
     """Who comes first without the removed votes."""
     removed: Floats
-    """Wins to take away: winner x loser."""
+    """Wins to take away: winner x loser, half a win on either side for a tie."""
     votes: int
     """How many these are."""
     share: float
     """Of all votes of the fit."""
 
 
-def fragility(fit: Strengths) -> Fragility | None:
-    """Return the smallest number of whole votes found whose removal changes the first place; None without a rival.
+def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
+    """Return the smallest number of votes found whose removal changes the first place; None without a rival.
 
-    Also None where no removal of votes brings a rival ahead.
+    `ties` are the votes without a winner, symmetric, of which the fit's wins have half a win for each. Also None where
+    no removal of votes brings a rival ahead that may still be compared.
     """
     members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
     if len(members) < 2:
         return None
     leader = int(members[np.argmax(fit.ratings[members])])
-    leads = [_Lead(fit, leader, int(model)) for model in members if model != leader]
+    tied = np.zeros_like(fit.wins) if ties is None else ties
+    leads = [_Lead(fit, tied, leader, int(model)) for model in members if model != leader]
     leads.sort(key=lambda lead: lead.estimate())
     found = [
         (int(removed.sum()), lead.rival, removed) for lead in leads[:RIVALS] if (removed := lead.undone()) is not None
@@ -59,24 +61,30 @@ class _Removal(NamedTuple):
     """Taken away: winner x loser."""
     left: Strengths
     """The fit to the rest."""
+    is_ahead: bool
+    """Whether the rival is."""
+    is_apart: bool
+    """Whether leader and rival may no more be compared."""
 
 
 class _Lead:
     """The leader's lead over one rival, and which votes hold it up."""
 
-    def __init__(self, fit: Strengths, leader: int, rival: int) -> None:
+    def __init__(self, fit: Strengths, ties: Floats, leader: int, rival: int) -> None:
         self._fit, self._leader, self.rival = fit, leader, rival
+        # The votes by kind: who beat whom, and below, each pair once, who tied with whom.
+        self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
         self._order_by(fit)
 
     def _order_by(self, fit: Strengths) -> None:
-        """Order the cells of wins by how much the lead shrinks for a win removed, as seen from a fit."""
+        """Order the kinds of votes by how much the lead shrinks for one removed, as seen from a fit."""
         pull = fit.inverse[self._leader] - fit.inverse[self.rival]
         chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
-        influence = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0).ravel()
-        wins = np.floor(self._fit.wins).ravel()
+        of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
+        influence, votes = np.stack([of_win, (of_win + of_win.T) / 2]).ravel(), self._votes.ravel()
         order = np.argsort(-influence, kind="stable")
-        self._order = order[(influence[order] > 0) & (wins[order] > 0)]
-        self._counts, self._influence = wins[self._order], influence[self._order]
+        self._order = order[(influence[order] > 0) & (votes[order] > 0)]
+        self._counts, self._influence = votes[self._order], influence[self._order]
         self._ends = np.cumsum(self._counts)
 
     def estimate(self) -> float:
@@ -103,21 +111,26 @@ class _Lead:
     def _fewest(self) -> _Removal | None:
         """Find by doubling, then halving, how many removals in this order it takes."""
         total = int(self._ends[-1]) if len(self._ends) else 0
-        few, many = 0, max(1, round(min(self.estimate(), total)))
-        while (found := self._removal(many)) is None:
-            if many >= total:
+        few, many, apart = 0, max(1, round(min(self.estimate(), total))), total + 1
+        while not (found := self._removal(many)).is_ahead:
+            if found.is_apart:
+                apart = many
+            else:
+                few = many
+            many = min(2 * many, total) if apart > total else (few + apart) // 2
+            if many <= few:
                 return None
-            few, many = many, min(total, 2 * many)
         while many - few > 1:
             middle = (few + many) // 2
             closer = self._removal(middle)
-            few, many, found = (middle, many, found) if closer is None else (few, middle, closer)
+            few, many, found = (few, middle, closer) if closer.is_ahead else (middle, many, found)
         return found
 
-    def _removal(self, votes: int) -> _Removal | None:
-        """Take away so many votes in order; None if the leader still leads."""
-        wins = np.zeros_like(self._fit.wins)
-        wins.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
+    def _removal(self, votes: int) -> _Removal:
+        """Take away so many votes in order."""
+        taken = np.zeros_like(self._votes)
+        taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
+        wins = taken[0] + (taken[1] + taken[1].T) / 2
         left = bradley_terry(self._fit.wins - wins, self._fit.prior, settings=self._fit.settings)
-        ahead = left.ratings[self.rival] > left.ratings[self._leader] and left.comparable[self.rival, self._leader]
-        return _Removal(wins, left) if ahead else None
+        is_apart = not left.comparable[self.rival, self._leader]
+        return _Removal(wins, left, not is_apart and left.ratings[self.rival] > left.ratings[self._leader], is_apart)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.exchange.battles import Battles, BothBad, Winner
-from arena.intervals import Bounds, Intervals, intervals, ranks
+from arena.intervals import FEW, Bounds, Intervals, intervals, rank_ranges, ranks
 from arena.rating.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_matrix
 from arena.rating.clusters import Cluster, pair_clusters
 from arena.rating.elo_draws import EloOrders, elo_orders
@@ -100,7 +100,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
         elo=None if order.method == "bt" else elo(votes).ratings,
         orders=orders,
         bounds=None if order.method == "elo" else bounds,
-        ranks=draws.rank_bounds() if draws else None,
+        ranks=rank_ranges(fit, bounds, draws.rank_bounds()) if draws else None,
     )
     places = _places(fit, table)
     return RatingReport(
@@ -117,6 +117,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
             *battles.notices,
             *_vote_notices(battles, int(np.equal(*models.columns).sum()), order, cluster),
             *_model_notices(models.names, fit),
+            *([] if order.method == "elo" else _few_notice(models.names, fit, bounds)),
         ),
     )
 
@@ -245,17 +246,28 @@ def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Clu
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
     """Name the models that may not be compared with the rest, and those that the votes alone do not rate."""
-    groups = [np.flatnonzero(fit.components == group).tolist() for group in range(max(fit.components, default=-1) + 1)]
+    numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
+    groups = [np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])]
     notices = []
     if len(groups) > 1:
         listed = "; ".join(_listed(names, group) for group in groups)
         notices.append(f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}")
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
         those = [place for place, one in enumerate(fit.statuses) if one is status]
-        if those:
-            rated = "rated by the prior alone" if fit.prior else "without a number for want of a prior"
-            notices.append(f"{status}, {rated}: {_listed(names, those)}")
+        without = [place for place in those if np.isnan(fit.ratings[place])]
+        if without:
+            notices.append(f"{status}, without a number for want of a prior: {_listed(names, without)}")
+        elif those and fit.prior:
+            notices.append(f"{status}, rated by the prior alone: {_listed(names, those)}")
     return notices
+
+
+def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
+    """Name the models of whom hardly anything independent tells, so that a reader knows why they lie anywhere."""
+    rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+    those = np.flatnonzero(bounds.few & rated).tolist()
+    what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")
+    return [f"fewer than {FEW} {what} each, so that intervals are wide: {_listed(names, those)}"] if those else []
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:

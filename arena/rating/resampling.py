@@ -54,16 +54,21 @@ class Bootstrap:
         return percentiles(self.ratings, level)
 
     def rank_bounds(self, level: float = LEVEL) -> Bounds:
-        """Return percentile bounds of each model's rank among those it may be compared with; NaN without a number."""
-        ranks = np.empty_like(self.ratings)
+        """Return percentile bounds of each model's rank among those it may be compared with; NaN without a number.
+
+        Models that draw level share all the ranks they take together.
+        """
+        best, worst = (np.full_like(self.ratings, np.nan) for _ in range(2))
         for component in np.unique(self.components):
-            members = np.flatnonzero(self.components == component)
-            order = np.argsort(-self.ratings[:, members], axis=1)
-            ranks[:, members] = np.argsort(order, axis=1) + 1
+            members = np.flatnonzero((self.components == component) & ~np.isnan(self.ratings[0]))
+            for ratings, first, last in zip(self.ratings[:, members], best, worst, strict=True):
+                rising = np.sort(ratings)
+                first[members] = len(members) + 1 - np.searchsorted(rising, ratings, "right")
+                last[members] = len(members) - np.searchsorted(rising, ratings, "left")
         low, high = (1 - level) / 2, (1 + level) / 2
         return Bounds(
-            np.where(np.isnan(self.ratings[0]), np.nan, np.quantile(ranks, low, axis=0, method="inverted_cdf")),
-            np.where(np.isnan(self.ratings[0]), np.nan, np.quantile(ranks, high, axis=0, method="inverted_cdf")),
+            np.quantile(best, low, axis=0, method="inverted_cdf"),
+            np.quantile(worst, high, axis=0, method="inverted_cdf"),
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from arena.intervals import Intervals, interval_of, score_spread, two_way
 from arena.rating.bradley_terry import PRIOR, Anchor, ConvergenceError, Strengths, bradley_terry, win_matrix
-from arena.rating.clusters import Cluster, cluster_codes
+from arena.rating.clusters import Cluster, cluster_codes, support
 from arena.ratings import SCORES, Codes, EloSettings, Floats, Votes
 
 STEPS = 50
@@ -91,7 +91,19 @@ def style_control(
     centring = plain.centring()
     ratings = plain.rated(fitted.parameters[:m])
     clusters = int(cluster_codes(votes, "tuple" if cluster == "tuple and voter" else cluster).max(initial=-1)) + 1
-    of_models = interval_of(plain, ratings, centring @ covariance[:m, :m] @ centring.T, cluster, clusters)
+
+    def curvature() -> Floats:
+        return (centring @ inverse[:m, :m] @ centring.T).diagonal() * points**2
+
+    of_models = interval_of(
+        plain,
+        ratings,
+        centring @ covariance[:m, :m] @ centring.T,
+        curvature,
+        support(votes, cluster),
+        cluster,
+        clusters,
+    )
     errors = np.sqrt(np.maximum(covariance.diagonal()[m:], 0))
     return StyledStrengths(ratings, of_models, fitted.parameters[m:] * points, errors, plain, fitted.steps)
 

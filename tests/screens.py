@@ -1,0 +1,42 @@
+"""Screens: what the browser tests of every tab do with a page."""
+
+import os
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as TooLate
+
+SHOTS = os.environ.get("SHOTS")
+"""A folder for screenshots to look at; none are taken without it."""
+
+
+def turn(page: Page, name: str) -> None:
+    """Turn to a tab, which a narrow screen may keep behind the end of its row."""
+    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
+    here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
+    behind = page.locator(".overflow-dropdown").get_by_text(name, exact=True)
+    for _ in range(10):
+        page.wait_for_timeout(300)  # Gradio measures its row of tabs, and again when a font has come
+        try:
+            if here.count():
+                here.click(timeout=2_000)
+            else:
+                page.get_by_label("More tabs").click(timeout=2_000)
+                behind.click(timeout=2_000)
+            return
+        except TooLate:
+            continue
+    raise AssertionError(f"there is no tab {name}")
+
+
+def assert_fits(page: Page) -> None:
+    """Nothing makes the page scroll sideways."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def shoot(page: Page, name: str, whole: bool = False) -> None:
+    """Keep a screenshot of what is in view or of the whole page, named by what it shows and the width; it fits."""
+    assert_fits(page)
+    if SHOTS:
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=whole)
