@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -28,6 +28,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    false,
     func,
     insert,
     inspect,
@@ -130,7 +131,9 @@ class Database:
         try:
             if self.is_sqlite:
                 refuse_network(self._file, mounts)
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+                self._file.parent.mkdir(0o700, parents=True, exist_ok=True)
+                with suppress(FileExistsError):
+                    _make_private(self._file)
             self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
             try:
                 with self._writer.begin() as connection:
@@ -177,6 +180,11 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("read refused: %s", _reason(error))
             raise DatabaseError(f"The database cannot be read: {_reason(error)}") from error
+
+    def try_write(self) -> None:
+        """Ask to write, as a vote does, and change nothing; raise DatabaseError where that is refused."""
+        with self.write() as connection:
+            connection.execute(update(META).where(false()).values(value=0))
 
     def insert(self, table: Table):
         """Return an INSERT of this database's dialect, which has on_conflict_do_nothing and on_conflict_do_update."""
@@ -283,10 +291,16 @@ def _prepare_schema(connection: Connection, file: Path | None) -> None:
         connection.execute(insert(META).values(name="schema", value=SCHEMA_VERSION))
 
 
+def _make_private(file: Path) -> None:
+    """Make an empty file that nobody else may read; SQLite gives its mode to the files beside it."""
+    file.touch(0o600, exist_ok=False)  # one that is there is not opened: closing it would drop SQLite's locks
+
+
 def _back_up(file: Path, copy: Path) -> None:
     """Copy an SQLite file, whole or not at all: the copy gets its name when it is on the disk."""
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
+    _make_private(unfinished)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("VACUUM INTO ?", (str(unfinished),))
     with unfinished.open("rb+") as written:

@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"
     yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
     yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
+    yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
     yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
     yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space reaches at port 443 or 8080"
 

@@ -32,6 +32,9 @@ _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _HUSH = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
+_SPACE_HOPS = 1
+"""A Space is reached through its platform's proxy only; how many stand there is not documented. The rightmost address
+no visitor can forge; were it that of an inner proxy, it would be private, and count as no network."""
 
 DemoBank = Literal["auto", "on", "off"]
 Counts = Literal["everyone", "logged-in", "campaign"]
@@ -150,7 +153,7 @@ class Settings:
     zero_gpu: bool
     """Whether it is a ZeroGPU Space, which Gradio's own launch() must start."""
     trusted_hops: int
-    """Our own proxies in front: a caller's address is so many hops from the right of X-Forwarded-For, or the peer's."""
+    """Trusted proxies in front: a caller's address is so many hops from the right of X-Forwarded-For, or the peer's."""
     oauth: OAuthSettings | None
     """None: nobody can log in."""
     operators: frozenset[str]
@@ -180,7 +183,7 @@ class Settings:
             mirror=_mirror(environ),
             space=space,
             zero_gpu=bool(environ.get("SPACES_ZERO_GPU")),
-            trusted_hops=_whole(environ, "TRUSTED_HOPS", 0, 0, 10),
+            trusted_hops=_whole(environ, "TRUSTED_HOPS", _SPACE_HOPS if space else 0, 0, 10),
             oauth=oauth,
             operators=_operators(environ, oauth),
             counts=_counts(environ, oauth),

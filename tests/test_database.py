@@ -3,6 +3,7 @@
 import re
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,28 @@ def test_opening_waits_while_another_program_sets_the_file_up(tmp_path):
     finally:
         done.join()
         other.close()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_what_is_made_for_the_votes_is_for_nobody_else_and_what_was_there_stays_as_it_was(tmp_path):
+    """The file holds the voters' keys; SQLite gives the file's mode to those beside it."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs").chmod(0o755)
+    for folder, wanted in (("ours", 0o700), ("theirs", 0o755)):
+        database = Database(f"sqlite:///{tmp_path / folder / 'arena.db'}")
+        add_voter(database, "someone")
+        assert mode(tmp_path / folder) == wanted
+        assert {file.name: mode(file) for file in (tmp_path / folder).iterdir()} == dict.fromkeys(
+            ("arena.db", "arena.db-wal", "arena.db-shm"), 0o600
+        )
+        database.close()
+    (tmp_path / "theirs" / "arena.db").chmod(0o640)
+    Database(f"sqlite:///{tmp_path / 'theirs' / 'arena.db'}").close()
+    assert mode(tmp_path / "theirs" / "arena.db") == 0o640
 
 
 # Transactions

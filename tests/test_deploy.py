@@ -58,7 +58,7 @@ def test_a_space_and_its_private_dataset_are_made(hub):
     assert space.variables == {"MIRROR": "ada/arena-votes"}
     assert set(space.files) == set(deploy.shipped(ROOT))
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
-    for name in ("HF_TOKEN", "OPERATORS", "OPENAI_API_KEY", "DATABASE_URL", "ZeroGPU"):
+    for name in ("HF_TOKEN", "OPERATORS", "TRUSTED_HOPS", "OPENAI_API_KEY", "DATABASE_URL", "ZeroGPU"):
         assert name in done.out
 
 

@@ -1,6 +1,8 @@
 """Who votes: the cookie, whose battle a token is, and what a restart, a second tab or a frame leaves of it."""
 
+import asyncio
 import hashlib
+import random
 import re
 import sqlite3
 from contextlib import closing
@@ -8,8 +10,12 @@ from itertools import product
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 
-from arena.identity import COOKIE
+from arena.guard import Guard
+from arena.hosting.limits import NETWORK, Limits
+from arena.identity import COOKIE, new_cookie
+from arena.settings import Settings
 from tests.conftest import AppServer
 from tests.voter import EventError, Voter
 
@@ -223,3 +229,25 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
                 voter.call(event, "", "Any family", "x.1")
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
             assert database.execute("SELECT count(*) FROM voter").fetchone() == before
+
+
+def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
+    """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
+    limits = Limits(Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops)
+    transport = httpx.ASGITransport(Guard(PlainTextResponse("here"), limits=limits), client=("10.16.3.80", 51000))
+
+    async def scenario() -> tuple[int, list[int]]:
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+
+            async def ask(seen: str) -> int:
+                forged = f"9.9.{random.randrange(256)}.9, 8.8.{random.randrange(256)}.8, {seen}"
+                headers = {"cookie": f"{COOKIE}={new_cookie()}", "x-forwarded-for": forged}
+                return (await client.post("/live/battles", headers=headers)).status_code
+
+            taken = 0
+            while taken < 20_000 and await ask("93.184.216.7") == 200:
+                taken += 1
+            return taken, [await ask(seen) for seen in ("93.184.216.99", "151.101.1.1")]
+
+    taken, then = asyncio.run(scenario())
+    assert NETWORK.calls.burst <= taken < 20_000 and then == [429, 200], "its network is refused, and no other"

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import os
 import signal
 import sqlite3
 import subprocess
@@ -166,6 +167,7 @@ def test_a_file_is_copied_before_it_is_upgraded(tmp_path):
     with closing(sqlite3.connect(tmp_path / "arena.db.schema-1")) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     before = (tmp_path / "arena.db.schema-1").stat()
+    assert os.name == "nt" or before.st_mode & 0o777 == 0o600, "nobody else may read it"
     Database(address(engine)).close()
     assert (tmp_path / "arena.db.schema-1").stat() == before, "a database of this version is not copied"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arena.db", "arena.db.schema-1"]

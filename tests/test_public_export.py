@@ -1,13 +1,19 @@
 """The public export: the votes that count, in two files that agree, and nothing that leads to a person."""
 
+import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
+from fastapi import FastAPI
 from sqlalchemy import delete, insert, update
 
 from arena.ballots import SEAT, VOTE
@@ -18,6 +24,7 @@ from arena.exchange.parquet import read_rows
 from arena.hosting.outbox import VOTER_KEY, voter_keys
 from arena.live.ballots import LIVE_VOTE
 from arena.live.own_images import OwnImages
+from arena.operators import public_routes
 from arena.operators.export import FILES, PublicFiles, write_export
 from arena.operators.forgetting import Forgetting
 from arena.voters.flagging import VOTER_FLAG
@@ -117,22 +124,44 @@ def test_flagged_voters_are_marked_and_check_items_stay_secret(voted, tmp_path):
 
 def test_the_servers_files_are_written_anew_when_a_voter_is_forgotten(voted, tmp_path):
     files = PublicFiles(voted, tmp_path / "public")
-    path = files.path("votes.jsonl")
+    path = asyncio.run(files.path("votes.jsonl"))
     assert path is not None
     before = path.read_bytes()
     with voted.write() as connection:
         keys = voter_keys(connection)
     stranger = Visitor(voted, "third-cookie")
     stranger.decide()
-    assert files.path("votes.jsonl") == path and path.read_bytes() == before, "not at every request"
+    assert asyncio.run(files.path("votes.jsonl")) == path and path.read_bytes() == before, "not at every request"
     gone = Visitor(voted, "first-cookie").id
     assert keys[gone].encode() in before
     Forgetting(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
-    assert files.path("README.md") is not None
+    assert asyncio.run(files.path("README.md")) is not None
     assert keys[gone].encode() not in path.read_bytes()
     assert len(lines(tmp_path / "public")) == 4, "the votes stay"
     for name in ("", "../arena.db", "votes.csv", ".being-written-x"):
-        assert files.path(name) is None
+        assert asyncio.run(files.path(name)) is None
+
+
+def test_who_waits_for_the_files_keeps_nobody_from_the_other_routes(tmp_path):
+    """Another program holds the lock that the export needs, and more ask for the export than there are threads."""
+    database, app = Database(f"sqlite:///{tmp_path / 'arena.db'}"), FastAPI()
+    app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public")))
+
+    async def scenario() -> tuple[float, set[int]]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+            with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                asked = [asyncio.create_task(client.get("/export/README.md")) for _ in range(60)]
+                await asyncio.sleep(0.3)
+                begun = time.monotonic()
+                assert (await client.get("/you")).status_code == 200
+                seconds = time.monotonic() - begun
+                other.execute("ROLLBACK")
+            return seconds, {answer.status_code for answer in await asyncio.gather(*asked)}
+
+    seconds, codes = asyncio.run(scenario())
+    assert seconds < 2 and codes == {200}
+    database.close()
 
 
 def test_a_voter_without_a_key_gets_one_and_keeps_it(voted, tmp_path):

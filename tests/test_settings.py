@@ -169,6 +169,12 @@ def test_a_space_listens_on_all_addresses_unless_told_otherwise():
     assert Settings.from_env({"SPACE_ID": "a/b", "HOST": "127.0.0.1"}).host == "127.0.0.1"
 
 
+def test_on_a_space_its_proxy_is_believed_unless_told_otherwise():
+    assert Settings.from_env({"SPACE_ID": "a/b"}).trusted_hops == 1
+    for hops in (0, 2):
+        assert Settings.from_env({"SPACE_ID": "a/b", "TRUSTED_HOPS": str(hops)}).trusted_hops == hops
+
+
 def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert Settings.from_env({"DATA_DIR": "votes"}).data_dir == tmp_path / "votes"

@@ -1,11 +1,12 @@
 """Health: whether the server lives, and whether it can take votes. Asked by whoever keeps it running."""
 
+import asyncio
 import logging
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
@@ -15,12 +16,17 @@ from arena.database import Database, DatabaseError
 LEAST_FREE = 200_000_000
 """Bytes of the data folder's disk, below which it is time to act."""
 _FRESH_SECONDS = 1.0
+_PATIENCE_SECONDS = 2.0
+"""A look that takes longer is a problem by itself."""
 
 log = logging.getLogger(__name__)
 
 
 class Health:
-    """Look at the database and the disk, at most once a second: anyone may ask."""
+    """Look at the database and the disk, at most once a second: anyone may ask.
+
+    The look has a thread of its own: those of the requests may all be taken.
+    """
 
     def __init__(
         self,
@@ -33,24 +39,24 @@ class Health:
         self._data_dir = data_dir
         self._least_free = least_free
         self._clock = clock
-        self._turn = Lock()
-        self._seen_until = 0.0
-        self._problem: str | None = None
+        self._thread = ThreadPoolExecutor(1, "health")
+        self._begun = 0.0
+        self._look: Future[str | None] | None = None
 
-    def problem(self) -> str | None:
+    async def problem(self) -> str | None:
         """Return in one plain line why no vote can be taken, or None."""
-        with self._turn:
-            if self._clock() >= self._seen_until:
-                self._problem = self._looked()
-                self._seen_until = self._clock() + _FRESH_SECONDS
-            return self._problem
+        if self._look is None or (self._look.done() and self._clock() >= self._begun + _FRESH_SECONDS):
+            self._begun = self._clock()
+            self._look = self._thread.submit(self._looked)
+        seen = asyncio.wrap_future(self._look)
+        await asyncio.wait([seen], timeout=max(0.0, self._begun + _PATIENCE_SECONDS - self._clock()))
+        return seen.result() if seen.done() else "The database or the disk does not answer; it may be locked."
 
     def _looked(self) -> str | None:
         try:
-            with self._database.read() as connection:
-                connection.exec_driver_sql("SELECT 1")
+            self._database.try_write()
         except DatabaseError:
-            return "The database does not answer."
+            return "The database stores nothing: it is locked, read-only or gone."
         try:
             free = shutil.disk_usage(self._data_dir).free
         except OSError as error:
@@ -64,12 +70,12 @@ def routes(health: Health) -> APIRouter:
     router = APIRouter()
 
     @router.get("/healthz")
-    def lives() -> PlainTextResponse:
+    async def lives() -> PlainTextResponse:
         return PlainTextResponse("ok")
 
     @router.get("/readyz")
-    def ready() -> PlainTextResponse:
-        problem = health.problem()
+    async def ready() -> PlainTextResponse:
+        problem = await health.problem()
         return PlainTextResponse(problem or "ready", status_code=503 if problem else 200)
 
     return router

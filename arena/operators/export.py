@@ -4,15 +4,16 @@ Votes stand in it as they count on the boards of the bank and of live battles; v
 said about visitors' own images, the images, and whatever leads to a person is not in it.
 """
 
+import asyncio
 import json
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from string import Template
-from threading import Lock
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, case, func, literal, null, select
@@ -53,21 +54,23 @@ class PublicFiles:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, "export")  # who waits for it holds no thread
         self._forgotten = -1
         self._written = 0.0
 
-    def path(self, name: str) -> Path | None:
-        """Return where a file of `FILES` lies; None for any other name. Raises DatabaseError and OSError."""
+    async def path(self, name: str) -> Path | None:
+        """Return where a file of `FILES` lies; None for any other name. Raises DatabaseError, RowsError and OSError."""
         if name not in FILES:
             return None
-        with self._lock:
-            with self._database.read() as connection:
-                forgotten = counter(connection, FORGOTTEN)
-            if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
-                write_export(self._database, self._folder)
-                self._forgotten, self._written = forgotten, time.monotonic()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
         return self._folder / name
+
+    def _freshen(self) -> None:
+        with self._database.read() as connection:
+            forgotten = counter(connection, FORGOTTEN)
+        if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
+            write_export(self._database, self._folder)
+            self._forgotten, self._written = forgotten, time.monotonic()
 
 
 def write_export(database: Database, folder: Path) -> Written:
