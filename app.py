@@ -194,7 +194,9 @@ def create_app(rooms: Rooms) -> FastAPI:
         app.add_middleware(Homeward, homes=rooms.homes, hops=settings.trusted_hops)
     uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = Limits(settings.trusted_hops)
-    app.add_middleware(Guard, image_hosts=settings.image_hosts, https=settings.space, uploads=uploads, limits=limits)
+    events = frozenset(page.fns)
+    https, hosts = settings.space, settings.image_hosts
+    app.add_middleware(Guard, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
     return app
 
 
@@ -236,7 +238,7 @@ def build_page(rooms: Rooms) -> gr.Blocks:
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(rooms.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(rooms.scoring.desk)
+                scored = ScoringTab(rooms.scoring.desk, copied=rooms.mirror is not None)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(rooms.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:

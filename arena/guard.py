@@ -5,13 +5,16 @@ Gradio's routes but those that our page calls, and sets the security headers. Gr
 anyone can call any event.
 """
 
+import asyncio
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Container, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from types import MappingProxyType
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +23,11 @@ from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
 
 MOST_BODY = 1_000_000
 """Bytes that a request may send, where no route takes more."""
+SMALL_BODY = 16_000
+"""Bytes up to which a body is small; of larger ones, and of those that do not say, few may be on their way."""
+BODY_SECONDS = 20.0
+LEAST_PACE = 32_000
+"""A body may take so many seconds, and one more for so many bytes that have come; a poor mobile line is faster."""
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """Routes that are asked all day by whoever keeps the server running; they are not counted."""
@@ -27,6 +35,9 @@ PROBES = frozenset({"/healthz", "/readyz"})
 _GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
 _CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
 """What our page calls of Gradio: its events, none of which is queued, and after a broken line whether we are back."""
+_EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How JSON writes half a surrogate pair, which no text may hold alone; most bodies hold none."""
 _CLOSED = re.compile(
     r"/(openapi\.json|svelte|pwa_icon|manifest\.json|monitoring|file|proxy|queue|upload|runs|run-history)\b.*",
     re.IGNORECASE | re.DOTALL,
@@ -43,7 +54,8 @@ _BUILT = frozenset({"/", "/config", "/config/"})
 class Guard:
     """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
 
-    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often.
+    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often; `events` are the numbers
+    of the page's events, None if any may be called. A request's `state.network` is the code of its caller's network.
     """
 
     def __init__(
@@ -53,11 +65,13 @@ class Guard:
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: Limits | None = None,
+        events: Container[int] | None = None,
     ) -> None:
         self._app = app
         self._https = https
         self._uploads = uploads
         self._limits = limits or Limits()
+        self._events = events
         self._headers = _security_headers(image_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,50 +86,64 @@ class Guard:
         send = self._guarded(send, self._fresh_cookie(scope, headers))
         caller = self._caller(scope, headers)
         most = self._uploads.get(scope["path"], MOST_BODY)
-        refusal = self._flooded(scope, caller) or _refusal(scope, headers, most)
+        refusal = _refusal(scope, headers, most)
+        large = refusal is None and _is_large(headers)
+        refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        self._limits.enter(caller)
+        scope.setdefault("state", {})["network"] = caller.network
+        self._limits.enter(caller, large)
         try:
-            async with self._limits.turn(caller) if self._is_work(scope) else nullcontext():
-                await self._within(most, scope, receive, send)
+            body = _Body(receive, most)
+            if scope["path"] in self._uploads:
+                await self._streamed(body, scope, send)
+            else:
+                await self._worked_on(caller, body, scope, send)
         finally:
-            self._limits.leave(caller)
+            self._limits.leave(caller, large)
 
-    def _is_work(self, scope: Scope) -> bool:
-        """Tell whether a request keeps us busy, and neither waits for its sender nor is a stream of events."""
-        path = scope["path"]
-        return path in _BUILT or (scope["method"] not in _READS and path not in self._uploads)
+    async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
+        """Let the app answer a request whose body is here, so that nobody waits for a slow sender."""
+        whole = await body.whole()
+        if whole is None:
+            if body.refusal:
+                await body.refusal(scope, body, send)
+            return
+        busy = scope["path"] in _BUILT or scope["method"] not in _READS
+        async with self._limits.turn(caller) if busy else nullcontext():
+            is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
+            refusal = _misfit(whole, self._events) if is_call else None
+            await (refusal or self._app)(scope, body.again(whole), send)
 
-    async def _within(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app answer, unless the body turns out to be larger than is taken."""
-        counted = _Counted(receive, most)
+    async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
+        """Let the app answer while a body comes, unless this turns out to be too large or too slow."""
         begun = False
 
-        async def send_unless_too_large(message: Message) -> None:
+        async def send_unless_refused(message: Message) -> None:
             nonlocal begun
-            if begun or not counted.over:
+            if begun or not body.refusal:
                 begun = True
                 await send(message)
 
-        await self._app(scope, counted, send_unless_too_large)
-        if counted.over and not begun:
-            await _too_large(most)(scope, receive, send)
+        with suppress(ClientDisconnect):
+            await self._app(scope, body, send_unless_refused)
+        if body.refusal and not begun:
+            await body.refusal(scope, body, send)
 
     def _caller(self, scope: Scope, headers: Headers) -> Caller:
         peer = scope.get("client")
         return self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
 
-    def _flooded(self, scope: Scope, caller: Caller) -> PlainTextResponse | None:
+    def _flooded(self, scope: Scope, caller: Caller, large: bool) -> PlainTextResponse | None:
         """Return what a caller is told who asks for too much."""
         if scope["path"] in PROBES:
             return None
-        wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]))
+        wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]), large=large)
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        text = f"Too many requests from you or your network. Please come again in {seconds} s."
+        text = f"Too many requests at the moment. Please come again in {seconds} s."
         return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
@@ -142,23 +170,57 @@ class Guard:
         return cookie_header(new_cookie(), https)
 
 
-class _Counted:
-    """Receive a request's body and stop reading when it passes the most that is taken, announced or not."""
+class _Body:
+    """Receive a request's body; one that is too large or too slow ends as if its sender had gone."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
         self._most = most
         self._bytes = 0
+        self._more = True
+        self._begun = asyncio.get_running_loop().time()
+        self.refusal: PlainTextResponse | None = None
+        """What the sender of such a body is told."""
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        """Return what comes next."""
+        if not self._more:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
+                message = await self._receive()
+        except TimeoutError:
+            return self._refused(_too_slow())
         self._bytes += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if self.over else message
+        self._more = message.get("more_body", False)
+        return self._refused(_too_large(self._most)) if self._bytes > self._most else message
 
-    @property
-    def over(self) -> bool:
-        """Tell whether more came than is taken."""
-        return self._bytes > self._most
+    async def whole(self) -> bytes | None:
+        """Return the whole body; None if it is refused, or its sender has gone."""
+        whole = bytearray()
+        while self._more:
+            message = await self()
+            if message["type"] != "http.request":
+                return None
+            whole += message.get("body", b"")
+        return bytes(whole)
+
+    def again(self, whole: bytes) -> Receive:
+        """Return a receive that gives a body that was read, and then what comes after it."""
+        told = False
+
+        async def receive() -> Message:
+            nonlocal told
+            if told:
+                return await self._receive()
+            told = True
+            return {"type": "http.request", "body": whole, "more_body": False}
+
+        return receive
+
+    def _refused(self, refusal: PlainTextResponse) -> Message:
+        self.refusal, self._more = refusal, False
+        return {"type": "http.disconnect"}
 
 
 def sent_cookie(headers: Headers) -> str | None:
@@ -169,6 +231,30 @@ def sent_cookie(headers: Headers) -> str | None:
 
 def _too_large(most: int) -> PlainTextResponse:
     return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
+
+
+def _too_slow() -> PlainTextResponse:
+    text = "What you send comes too slowly. Please try again on a better line."
+    return PlainTextResponse(text, status_code=408, headers={"connection": "close"})
+
+
+def _is_large(headers: Headers) -> bool:
+    """Tell whether a body is large, or does not say how large it is; its length was looked at."""
+    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > SMALL_BODY
+
+
+def _misfit(whole: bytes, events: Container[int] | None) -> PlainTextResponse | None:
+    """Return what a caller is told whose body calls none of the page's events, or holds what is no text."""
+    try:
+        body = json.loads(whole.decode())
+        if _HALF_PAIR.search(whole):
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        body = None
+    number = body.get("fn_index") if isinstance(body, dict) else None
+    if type(number) is int and (events is None or number in events):
+        return None
+    return PlainTextResponse("Expected a call of one of the page's events: a JSON object in UTF-8.", status_code=422)
 
 
 def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:

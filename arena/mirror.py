@@ -1,6 +1,6 @@
 """The mirror: a durable copy of the database in a private Hub dataset, for machines whose disk is wiped at a restart.
 
-A thread takes the changes out of the outbox and commits them as a file that never changes, at most once a minute. They
+A thread takes the changes out of the outbox and commits them as files that never change, at most once a minute. They
 are struck out only after the commit: what a dead network or a restart leaves in between is committed again, and the
 same row twice is one row when the copy is taken back. No vote ever waits for the Hub.
 """
@@ -26,8 +26,10 @@ from arena.records import Secret
 
 EVERY = timedelta(seconds=60)
 """The shortest time between two commits, of all servers on one database together."""
-MOST_ROWS = 20_000
-"""Changes in one file."""
+MOST_ROWS = 10_000
+"""Changes in one file: while they are read, votes wait."""
+MOST_BYTES = 100_000_000
+"""About so much goes out in one commit, all its files together: a big import must not keep votes waiting behind it."""
 _AT_ONCE = 16
 """Files that a restore reads at one time: a year of votes has many."""
 _PATIENCE = 10
@@ -78,8 +80,7 @@ class HubDataset:
         """Return the paths of all files. Raises HubError."""
         try:
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
-            if not self._api.dataset_info(self._name).private:
-                raise HubError(f"the dataset {self._name} is public; make it private, votes and workers stand in it")
+            self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
         except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
             raise _told(error) from error
@@ -95,9 +96,15 @@ class HubDataset:
         """Add files, all or none. Raises HubError, which may come after they were added."""
         added = [CommitOperationAdd(path, content) for path, content in files.items()]
         try:
+            self._refuse_public()
             self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
         except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
             raise _told(error) from error
+
+    def _refuse_public(self) -> None:
+        """Look before each commit: somebody may have made the dataset public meanwhile. The page tells no name."""
+        if not self._api.dataset_info(self._name).private:
+            raise HubError("the dataset that MIRROR names is public; make it private, votes and uploads stand in it")
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class CopyState:
     """How the copy stands, for the page."""
 
     copied_at: datetime | None
+    """Whatever was stored until then is copied; None while that is not known."""
     waiting: int
     """Changes that are not copied yet."""
     problem: str
@@ -120,16 +128,18 @@ class Mirror:
         hub: Hub,
         every: timedelta = EVERY,
         clock: Callable[[], datetime] = now,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.outbox = Outbox(database)
         self.seen: CopyState | None = None
         """How the copy stood some seconds ago; reading it never waits. None before the start."""
         self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
+        self._most_bytes = most_bytes
         self._instance = secrets.token_hex(8)
         self._sent: frozenset[str] | None = None
         """Pictures that are on the Hub; None before it was asked."""
-        self._pending: list[Parcel] = []
-        """What is on its way, or may have arrived though the Hub failed."""
+        self._idle_at: datetime | None = None
+        """When nothing was seen to wait last."""
         self._failures = 0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
@@ -165,16 +175,22 @@ class Mirror:
         self._thread.start()
 
     def stop(self) -> None:
-        """Copy what is left, once, and end."""
+        """Copy what is left, in as many commits as it takes, and end."""
         self._ending.set()
         self._thread.join()
-        self._copy()
+        while self._copy():
+            pass
 
     def state(self) -> CopyState:
         """Return how the copy stands. Raises DatabaseError."""
+        present = self._clock()
+        waiting = self.outbox.waiting()
+        if not waiting:
+            self._idle_at = present
         with self._database.read() as connection:
             row = connection.execute(select(MIRROR)).one_or_none()
-        return CopyState(row.copied_at if row else None, self.outbox.waiting(), row.problem if row else "")
+        known = [moment for moment in (self._idle_at, row.copied_at if row else None) if moment]
+        return CopyState(max(known, default=None), waiting, row.problem if row else "")
 
     def step(self) -> None:
         """Copy if it is time to, and look how the copy stands; the thread does so every few seconds."""
@@ -202,24 +218,39 @@ class Mirror:
             connection.execute(self._database.insert(MIRROR).values(values).on_conflict_do_nothing())
             return connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
 
-    def _copy(self) -> None:
-        """Commit the oldest changes; what may have arrived is sent again as it was, what came since beside it."""
+    def _copy(self) -> bool:
+        """Commit what waits, the oldest first; tell whether some of it did not go into this commit."""
+        begun = self._clock()
         try:
-            last = self._pending[-1].ids[-1] if self._pending else 0
-            fresh = self.outbox.parcel(MOST_ROWS, last) if len(self._pending) < _PATIENCE else None
-            self._pending += [fresh] if fresh else []
-            if not self._pending:
-                return
-            self._commit(self._pending)
-            for parcel in self._pending:
+            parcels = self._parcels()
+            if not parcels:
+                return False
+            self._commit(parcels)
+            for parcel in parcels:
                 self.outbox.struck(parcel)
         except (OSError, DatabaseError) as error:
             self._failures += 1
             log.warning("the copy is late: %s", error)
             self._note(problem=str(error))
-        else:
-            self._pending, self._failures = [], 0
-            self._note(problem="", copied_at=self._clock())
+            return False
+        self._failures = 0
+        more = len(parcels[-1].ids) == MOST_ROWS
+        self._note(problem="", **({} if more else {"copied_at": begun}))
+        return more
+
+    def _parcels(self) -> Sequence[Parcel]:
+        """Return the oldest changes, as many as go into one commit; only the last parcel may not be full."""
+        parcels: list[Parcel] = []
+        size = 0
+        while size < self._most_bytes:
+            parcel = self.outbox.parcel(MOST_ROWS, parcels[-1].ids[-1] if parcels else 0)
+            if parcel is None:
+                break
+            parcels.append(parcel)
+            size += len(parcel.content)
+            if len(parcel.ids) < MOST_ROWS:
+                break
+        return parcels
 
     def _commit(self, parcels: Sequence[Parcel]) -> None:
         if self._sent is None:

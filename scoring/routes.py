@@ -25,7 +25,7 @@ def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
         try:
-            arrived = await inbox.receive(cookie_hash(cookie), name, request.stream())
+            arrived = await inbox.receive(cookie_hash(cookie), name, request.stream(), request.state.network)
         except InboxError as error:
             return PlainTextResponse(str(error), status_code=400)
         return PlainTextResponse(arrived.token)

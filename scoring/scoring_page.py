@@ -29,6 +29,12 @@ KEY_NOTE = (
     '<p class="note">Your key serves this job only. It stays in memory, is never stored or shown, and after a restart '
     "you are asked for it again.</p>"
 )
+COPY_NOTE = (
+    '<p class="note">What you have scored, outputs and report, is also copied to a private dataset of the people who '
+    "run this arena, so that it outlives this machine. What you delete here never comes back from there, though "
+    "earlier files of the copy keep it. On a new machine only its link leads to a report: keep the link.</p>"
+)
+"""Where the database is copied."""
 STATE_WORDS = {
     "quoted": "not started",
     "waiting": "waiting",

@@ -38,6 +38,7 @@ from scoring.scoring_forms import (
     Way,
 )
 from scoring.scoring_page import (
+    COPY_NOTE,
     DROP,
     KEY_NOTE,
     LEAD,
@@ -93,10 +94,11 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
 
 
 class ScoringTab:
-    """Components of the tab as attributes, its handlers as methods."""
+    """Components of the tab as attributes, its handlers as methods; `copied` says whether uploads leave the machine."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, copied: bool) -> None:
         self._desk = desk
+        self._copied = copied
         self._ways: Mapping[Way, Callable[[str, Form, Any, Wanted], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
@@ -111,7 +113,7 @@ class ScoringTab:
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
-                self.drop = gr.HTML(DROP, padding=False)
+                self.drop = gr.HTML(DROP + COPY_NOTE * self._copied, padding=False)
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
                 self.found = gr.HTML(elem_id="found", padding=False)
                 self._build_settings()

@@ -9,8 +9,9 @@ import json
 import secrets
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,10 @@ EVIL = "https://evil.example"
 CLOSED = (400, 403, 404, 405, 413, 429)
 BOMB_SIDE = 9_000
 """Pixels on a side of a picture of one bit a pixel: 10 kB that unpack to a quarter of a gigabyte."""
+
+PATIENCE = 20
+"""Seconds for which an app may wait for the rest of a small body."""
+HELD_BYTES = 15_000_000
 
 
 class Seen(NamedTuple):
@@ -420,6 +425,46 @@ def invented_sessions(target: Target) -> Seen:
             target.call(visitor, event, target.inputs(event, None), f"invented {number}")
         grown = target.memory() - before
     return Seen(grown > 6_000 * target.sessions, f"{target.sessions} sessions took {grown / 1e6:.1f} MB")
+
+
+@probe
+def unfinished_body(target: Target) -> Seen:
+    """A post whose body never ends is waited for without end."""
+    with _unfinished(target, "/gradio_api/run/predict", 100, b"{") as line:
+        line.settimeout(2 * PATIENCE)
+        try:
+            told = line.recv(100)
+        except TimeoutError:
+            return Seen(True, f"still waited for after {2 * PATIENCE} s")
+    return Seen(False, f"after a while: {told[:20]!r}")
+
+
+@probe
+def held_bodies(target: Target) -> Seen:
+    """Bodies that come and do not end fill the memory."""
+    if target.pid is None:
+        return Seen(False, "no process to look at")
+    part, held = b"\0" * HELD_BYTES, 40
+    before = target.memory()
+    with ExitStack() as lines:
+        for number in range(held):
+            path = ("/live/images", "/gradio_api/run/predict")[number % 2]
+            lines.enter_context(_unfinished(target, path, HELD_BYTES + 1, part))
+        time.sleep(1)
+        grown = target.memory() - before
+    return Seen(grown > 100_000_000, f"{held} bodies of {HELD_BYTES / 1e6:.0f} MB took {grown / 1e6:.0f} MB")
+
+
+@contextmanager
+def _unfinished(target: Target, path: str, length: int, part: bytes) -> Iterator[socket.socket]:
+    """A line on which a post was begun."""
+    url = httpx.URL(target.address)
+    with socket.create_connection((url.host, url.port or 80), timeout=10) as line:
+        cookie = f"stereoscope_voter={secrets.token_urlsafe(24)}"
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\nContent-Type: application/json\r\n"
+        with suppress(OSError):  # refused before all of it was sent
+            line.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode() + part)
+        yield line
 
 
 def run_all(target: Target) -> dict[str, Seen]:

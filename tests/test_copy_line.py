@@ -17,10 +17,13 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     ("state", "line"),
     [
         (None, ""),
-        (CopyState(NOW - timedelta(seconds=20), 3, ""), "Saved; copied 20 s ago."),
-        (CopyState(NOW + timedelta(seconds=5), 0, ""), "Saved; copied 0 s ago."),
-        (CopyState(NOW - timedelta(hours=3), 0, ""), "Saved; it is copied within a minute."),
-        (CopyState(None, 5, ""), "Saved; it is copied within a minute."),
+        (CopyState(NOW - timedelta(seconds=20), 3, ""), "Saved; votes until 20 s ago are copied."),
+        (CopyState(NOW + timedelta(seconds=5), 0, ""), "Saved; votes until 0 s ago are copied."),
+        (
+            CopyState(NOW - timedelta(minutes=5), 90_000, ""),
+            '<span class="late">Saved; the copy is late: only votes until 5 min ago are copied.</span>',
+        ),
+        (CopyState(None, 5, ""), "Saved; nothing is copied yet."),
         (
             CopyState(NOW, 5, "the Hub answered <503>"),
             '<span class="late">Saved; the copy is late: the Hub answered &lt;503&gt;.</span>',
@@ -53,7 +56,9 @@ def test_the_page_says_it_after_a_vote(start_server):
         with Voter(app.address) as voter:
             voter.load()
             saved = voter.choose("a")["saved"]
-            assert re.fullmatch(r"Saved; (copied .* ago|it is copied within a minute)\.", saved)
+            assert re.fullmatch(r"Saved; (votes until .* ago are copied|nothing is copied yet)\.", saved)
+            page = voter.client.get("/config").text
+            assert "also copied to a private dataset" in page, "who uploads outputs is told"
             voter.wait_out_undo()
             voter.next()
             assert voter.values["saved"] == "", "the line is about the vote before"
@@ -65,3 +70,4 @@ def test_without_a_mirror_nothing_is_said(server):
     with Voter(server.address) as voter:
         voter.load()
         assert voter.choose("a")["saved"] == ""
+        assert "also copied to a private dataset" not in voter.client.get("/config").text

@@ -18,17 +18,20 @@ from arena.ballots import SEAT, VOTE, VOTER
 from arena.bank.intake import Intake
 from arena.database import METADATA, Database, now
 from arena.hosting.outbox import voter_keys
+from arena.ledger import BUDGET
 from arena.live.ballots import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
 from arena.live.own_images import OwnImages
 from arena.live.store import Answered, LiveStore, Opening
 from arena.operators.acts import latest_acts
-from arena.operators.forgetting import DROPPED, HANDED_OVER, Forgetting, UnknownVoterError, code_of
+from arena.operators.forgetting import DROPPED, HANDED_OVER, OWNED, Forgetting, UnknownVoterError, code_of
 from arena.records import Names
 from arena.settings import CountSettings
 from arena.store import UnknownBattleError
 from arena.voters.counting import counting
 from arena.voters.roll import Account, Voters
+from scoring.visit.book import SUBMISSION
 from tests.conftest import ROOT, drafts
+from tests.judging_process import Bench
 from tests.test_store import Visitor
 
 COOKIE = hashlib.sha256(b"the cookie of the one who goes").hexdigest()
@@ -95,7 +98,7 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     for one in (visitor, stays):
         one.decide()
     with bank.write() as connection:
-        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "x"}
+        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "PAY-ME"}
         connection.execute(SEAT.insert().values(**seat, since=now()))
         keys = voter_keys(connection)
     battle = live_vote(bank, visitor.id)
@@ -108,6 +111,7 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     assert counted(bank) == before, "votes stay as they are"
     told = everything(bank)
     assert keys[visitor.id] not in told and "ann-worker" not in told and SECRET not in told
+    assert "PAY-ME" not in told, "who was paid for the code is known where the worker came from"
     assert keys[stays.id] in told, "others keep their key"
     assert list(images._folder.iterdir()) == [] and images.path(visitor.id, token) is None
     with bank.read() as connection:
@@ -142,7 +146,7 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     before = counted(bank)
     forgetting.forget(person, "ada")
     told = everything(bank)
-    assert "ann" not in told and hashlib.sha256(b"4711").hexdigest() not in told
+    assert "'ann'" not in told and hashlib.sha256(b"4711").hexdigest() not in told
     assert counted(bank) == before
     with bank.read() as connection:
         assert {guest.id, person}.isdisjoint(connection.scalars(select(VOTE.c.voter_id)))
@@ -158,6 +162,33 @@ def test_whether_a_vote_counts_does_not_change(bank, forgetting):
         with bank.read() as connection:
             assert connection.execute(counts).scalar_one() == 1
         forgetting.forget(person, "ada")
+
+
+def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
+    """With every cookie that was theirs; what others had scored stays theirs."""
+    login = hashlib.sha256(b"the cookie of the login").hexdigest()
+    Visitor(bank, COOKIE).decide()
+    person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, login)
+    bench = Bench(bank, "http://127.0.0.1:9/v1")
+    jobs = {owner: bench.quoted(owner=owner) for owner in (COOKIE, login, OTHER)}
+    for owner, job in jobs.items():
+        bench.ledger.purse(job.link, owner).hold(5)
+        with bank.write() as connection:
+            values = {name: owner for name in ("owner", "source", "title", "name", "digest", "file")}
+            connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
+    forgetting.forget(person, "ada")
+    assert [len(bench.jobs.of_owner(owner)) for owner in jobs] == [0, 0, 1]
+    assert all(bench.jobs.find(job.link) for job in jobs.values())
+    with bank.read() as connection:
+        owners = list(connection.scalars(select(SUBMISSION.c.owner).order_by(SUBMISSION.c.id)))
+        days = list(connection.scalars(select(BUDGET.c.name).where(BUDGET.c.name.startswith("day "))))
+    assert [owner.startswith("forgotten ") for owner in owners] == [True, True, False]
+    assert len(days) == 1 and days[0].endswith(OTHER)
+
+
+def test_every_table_that_has_an_owner_is_dealt_with():
+    owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
+    assert owned == {table.name for table in OWNED}
 
 
 def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
@@ -193,6 +224,8 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
     Intake(database).add_items("test", "folder", drafts())
     visitor = Visitor(database, COOKIE)
     visitor.decide()
+    bench = Bench(database, "http://127.0.0.1:9/v1")
+    bench.quoted(owner=COOKIE)
 
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, "DATA_DIR": str(tmp_path)}
@@ -202,6 +235,7 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
     unknown = command("--voter", code_of(OTHER))
     assert unknown.returncode == 2 and "no visitor" in unknown.stderr and "Traceback" not in unknown.stderr
     assert command("--voter", code_of(COOKIE)).returncode == 0
+    assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"
     with database.read() as connection:
         assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))
         assert [act.who for act in latest_acts(connection, 10)] == ["the command line"]

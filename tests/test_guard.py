@@ -18,7 +18,7 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from arena.guard import Guard
+from arena.guard import SMALL_BODY, Guard
 from arena.hosting.limits import Allowance, Limits, Rate
 from arena.identity import new_cookie
 from tests.conftest import ROOT, AppServer
@@ -359,7 +359,116 @@ def test_whoever_floods_is_told_to_come_again_and_others_are_not(voter, server):
         other.choose("a")
 
 
-FEW_OPEN = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=2)
+def begun(server: AppServer, head: str, body: bytes = b"{") -> socket.socket:
+    """Return a line on which a post was begun, as from a network of its own."""
+    line = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    common = f"Host: x\r\nCookie: stereoscope_voter={new_cookie()}\r\nX-Forwarded-For: 93.184.216.200\r\n"
+    line.sendall(f"POST {head}\r\n{common}\r\n".encode() + body)
+    return line
+
+
+SLOW = (
+    "/gradio_api/run/predict HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 100",
+    "/live/battles HTTP/1.1\r\nTransfer-Encoding: chunked",
+    "/live/images HTTP/1.1\r\nContent-Length: 1000",
+    "/uploads?name=x.json HTTP/1.1\r\nContent-Length: 1000",
+)
+
+
+def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
+    """Whoever shares their network opens the page and votes, and after a while they are told and their lines end."""
+    server = start_server(TRUSTED_HOPS="1")
+    lines = [begun(server, head, b"1\r\n{\r\n" if "chunked" in head else b"{") for head in SLOW for _ in range(4)]
+    with Voter(server.address, timeout=10) as neighbour:
+        neighbour.client.headers["x-forwarded-for"] = "93.184.216.7"
+        neighbour.load()
+        neighbour.choose("a")
+    told = set()
+    for line in lines:
+        with line, line.makefile("rb") as answer:
+            told.add(answer.read().partition(b"\r\n")[0])
+    assert told == {b"HTTP/1.1 408 Request Timeout"}, "read to the end: the line was closed"
+    assert "Traceback" not in server.log.read_text("utf-8")
+
+
+def test_a_sender_who_leaves_is_not_an_error(start_server):
+    server = start_server()
+    for head in SLOW:
+        begun(server, head).close()
+    httpx.post(f"{server.address}/uploads?name=x.json", content=iter([b"x"] * 3))
+    assert httpx.get(f"{server.address}/healthz").text == "ok"
+    assert "Traceback" not in server.log.read_text("utf-8")
+
+
+@pytest.mark.parametrize("counted", ["voter", "network"])
+def test_few_large_bodies_are_on_their_way(counted):
+    """One more is refused before it is read; small ones are not."""
+    few = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=2)
+
+    async def endless():
+        yield b"x"
+        await asyncio.Event().wait()
+
+    async def scenario() -> list[int]:
+        async with client(PlainTextResponse("here"), **{counted: few}) as visitor:
+            visitor.headers["cookie"] = f"stereoscope_voter={new_cookie()}"
+            held = [await waiting_body(visitor) for _ in range(2)]
+            large = {"content-length": str(SMALL_BODY + 1)}
+            codes = [(await visitor.post("/x", content=endless(), headers=large)).status_code]
+            codes += [(await visitor.post("/x", content=b"x" * 100)).status_code]
+            for task in held:
+                task.cancel()
+            await asyncio.wait(held)
+            return [*codes, (await visitor.post("/x", content=b"x" * (SMALL_BODY + 1))).status_code]
+
+    assert asyncio.run(scenario()) == [429, 200, 200]
+
+
+async def waiting_body(visitor: httpx.AsyncClient) -> "asyncio.Task[httpx.Response]":
+    """Begin a body that does not say how long it is."""
+    asked = asyncio.Event()
+
+    async def endless():
+        asked.set()
+        yield b"x"
+        await asyncio.Event().wait()
+
+    sending = asyncio.create_task(visitor.post("/x", content=endless()))
+    await asked.wait()
+    return sending
+
+
+CALL = b'{"data": ["%s"], "fn_index": 1}'
+MISFITS = (
+    b"", b"{", b"[]", b"null", b"1", b"\xff", CALL.decode().encode("utf-16"), CALL % b"\\ud800", CALL % b"x\\uDFFFx",
+    b'{"\\ud800": 1, "fn_index": 1}', b'{"data": []}', b'{"fn_index": -1}', b'{"fn_index": 99999}',
+    b'{"fn_index": [1]}', b'{"fn_index": true}', b'{"fn_index": %s}' % (b"9" * 5000),
+    b'{"fn_index": 1, "data": %s%s}' % (b"[" * 100_000, b"]" * 100_000),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("body", MISFITS, ids=range(len(MISFITS)))
+def test_what_calls_no_event_is_refused_in_one_line(body):
+    async def scenario() -> httpx.Response:
+        guard = Guard(PlainTextResponse("here"), events={1, 2})
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(guard), base_url="http://here") as visitor:
+            for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):
+                assert (await visitor.post("/gradio_api/run/predict", content=fit)).text == "here"
+            return await visitor.post("/gradio_api/run/predict", content=body)
+
+    answer = asyncio.run(scenario())
+    assert answer.status_code == 422 and answer.text.startswith("Expected a call") and "\n" not in answer.text
+
+
+def test_half_a_pair_is_refused_by_every_event(server, voter):
+    logged = server.log.stat().st_size
+    for event in voter.events.values():
+        body = json.dumps({"data": ["\ud800"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": "s"})
+        assert voter.client.post("/gradio_api/run/predict", content=body).status_code == 422
+    assert server.log.stat().st_size == logged
+
+
+FEW_OPEN = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=2, large=2)
 
 
 async def hang(scope, receive, send) -> None:
@@ -368,8 +477,8 @@ async def hang(scope, receive, send) -> None:
     await asyncio.Event().wait()
 
 
-SMALL = Allowance(files=Rate(5, 0.01), calls=Rate(2, 0.01), open=2)
-WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6)
+SMALL = Allowance(files=Rate(5, 0.01), calls=Rate(2, 0.01), open=2, large=2)
+WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)
 
 
 def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:

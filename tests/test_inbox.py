@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -37,7 +38,7 @@ def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(inbox, tmp_path)
     assert held(inbox, tmp_path) == 0, "what an earlier run left is gone"
     arrived = receive(inbox, "me", "../../My outputs.JSON", b'{"a"', b': "b"}')
     assert arrived.path.read_bytes() == b'{"a": "b"}'
-    assert arrived.path.parent == tmp_path / "uploads" and "My" not in arrived.path.name
+    assert arrived.path.parent == tmp_path / "uploads" and "outputs" not in arrived.path.name
     assert inbox.find("me", arrived.token) == arrived
     for owner, token in (("you", arrived.token), ("me", "forged"), ("me", ""), ("me", "../x"), ("me", "a\0b")):
         with pytest.raises(InboxError, match="no longer here"):
@@ -97,3 +98,28 @@ def test_a_slip_that_a_kill_tore_is_no_file(inbox, tmp_path):
     slip.write_bytes(slip.read_bytes()[:20])
     with pytest.raises(InboxError, match="no longer here"):
         inbox.find("me", arrived.token)
+
+
+def test_a_network_cannot_fill_the_inbox(tmp_path):
+    """Fresh cookies do not help it, nor do empty files; whoever comes from elsewhere has room."""
+    inbox = Inbox(tmp_path / "uploads", most=10, most_together=80)
+
+    def bring(owner: str, network: str | None) -> Arrived:
+        return asyncio.run(inbox.receive(owner, "out.json", parts(b"1"), network))
+
+    for number in range(2):
+        bring(f"invented {number}", "attacker")
+    with pytest.raises(InboxError, match="waiting"):
+        for number in range(2, 4):
+            bring(f"invented {number}", "attacker")
+    assert bring("me", "elsewhere").path.exists() and bring("you", None).path.exists()
+
+
+def test_many_waiting_files_keep_nobody_waiting(tmp_path):
+    """They are looked at seldom, and by their names."""
+    inbox = Inbox(tmp_path / "uploads", most_together=10**12)
+    for number in range(500):
+        (tmp_path / "uploads" / f"{number}.x.y.json").write_bytes(b"{}")
+    begun = time.monotonic()
+    receive(inbox, "me", "out.json", *[b"x" * 65536] * 300)
+    assert time.monotonic() - begun < 1.0

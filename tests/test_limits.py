@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.hosting.limits import (
+    MOST_LARGE,
     NETWORK,
     TURNS,
     VOTER,
@@ -20,8 +21,8 @@ from arena.hosting.limits import (
     network_of,
 )
 
-SMALL = Allowance(files=Rate(5, 1), calls=Rate(3, 0.5), open=2)
-WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6)
+SMALL = Allowance(files=Rate(5, 1), calls=Rate(3, 0.5), open=2, large=2)
+WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)
 
 
 class Clock:
@@ -165,6 +166,22 @@ def test_open_requests_are_bounded_until_they_end(mine):
     assert limits.wait(caller, call=False) > 0
     limits.leave(caller)
     assert limits.wait(caller, call=False) == 0
+
+
+def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
+    limits = Limits(voter=SMALL, network=WIDE)
+    ada, others = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.9.9", [])
+    limits.enter(ada, large=True)
+    limits.enter(ada, large=True)
+    assert limits.wait(ada, call=False, large=True) > 0 and limits.wait(others, call=False, large=True) == 0
+    limits.leave(ada, large=True)
+    assert limits.wait(ada, call=False, large=True) == 0
+    crowd = [limits.caller(f"{number}", f"9.9.{number}.9", []) for number in range(MOST_LARGE - 1)]
+    for one in crowd:
+        limits.enter(one, large=True)
+    assert limits.wait(others, call=False, large=True) > 0 and limits.wait(others, call=False) == 0
+    limits.leave(crowd[0], large=True)
+    assert limits.wait(others, call=False, large=True) == 0
 
 
 def test_a_network_works_in_turns_and_another_does_not_wait_for_it():

@@ -5,30 +5,36 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from arena.ballots import BATTLE, SEAT, VOTE, VOTER
 from arena.bank.intake import Intake
 from arena.database import METADATA, Database, now
+from arena.hosting.copy_line import copy_line
 from arena.hosting.outbox import COPIED, OUTBOX, VOTER_KEY, Outbox, OutboxError
-from arena.items import SOURCE, ItemBank
+from arena.items import ANSWER, SOURCE, ItemBank
+from arena.ledger import BUDGET, Ledger
 from arena.live.ballots import LIVE_TURN, LIVE_VOTE, LIVE_WINS
 from arena.live.own_images import OwnImages
-from arena.mirror import EVERY, MIRROR, HubDataset, HubError, Mirror
+from arena.mirror import EVERY, MIRROR, CopyState, HubDataset, HubError, Mirror
 from arena.operators.acts import latest_acts
 from arena.operators.desk import OperatorDesk
+from arena.operators.forgetting import Forgetting
 from arena.operators.pausing import paused_since
 from arena.records import Secret
 from arena.settings import CountSettings
 from arena.store import Store
+from arena.voters.campaigns import Campaigns
 from arena.voters.counting import counting
 from arena.voters.roll import Account, Voters
 from tests.conftest import drafts, new_postgresql_database
 from tests.hub_server import HubServer
+from tests.judging_process import WIDE, Bench
 from tests.test_forgetting import SECRET, live_vote
 from tests.test_store import Visitor
 from tests.voter import Voter
@@ -396,6 +402,118 @@ def test_what_is_left_is_copied_when_the_server_stops(database, tmp_path):
     assert mirror.outbox.waiting() == 0 and len(hub.commits) >= 1
 
 
+def many_changes(database: Database) -> None:
+    """Note so many changes of answers that they fill several files, as a big import does."""
+    with database.write() as connection:
+        while connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one() < 25_000:
+            connection.execute(update(ANSWER).values(text=ANSWER.c.text))
+
+
+def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_path):
+    hub = FolderHub()
+    mirror = mirror_of(bank(database), hub, tmp_path)
+    copy_all(mirror)
+    many_changes(database)
+    use(database, 1, 1, random.Random(15))
+    mirror._copy()
+    assert mirror.outbox.waiting() == 0 and len(hub.commits) == 2, "one commit, several files"
+    fresh = another()
+    mirror_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+
+
+def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path):
+    """Not while a part of an import is copied, nor by the commit's own time; with nothing waiting all is copied."""
+    hub, clock = FolderHub(), Clock()
+    mirror = Mirror(bank(database), tmp_path / "pictures", hub, EVERY, clock, most_bytes=1)
+    mirror.outbox.open()
+    assert mirror.state().copied_at is None
+    copy_all(mirror)
+    idle = clock()
+    assert mirror.state().copied_at == idle
+    clock.time += timedelta(hours=3)
+    many_changes(database)
+    use(database, 1, 1, random.Random(16))
+    for _ in range(2):
+        clock.time += timedelta(minutes=1)
+        mirror.step()
+        assert mirror.state().waiting and mirror.state().copied_at == idle
+    assert "only votes until 3 h ago" in copy_line(mirror.seen, clock())
+    clock.time += timedelta(minutes=1)
+    mirror.step()
+    assert mirror.seen == CopyState(clock(), 0, "")
+
+
+def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path):
+    """Also what does not go into one commit."""
+    hub = FolderHub()
+    mirror = Mirror(bank(database), tmp_path / "pictures", hub, timedelta(hours=1), most_bytes=1)
+    mirror.start()
+    many_changes(database)
+    use(database, 1, 1, random.Random(17))
+    mirror.stop()
+    assert mirror.outbox.waiting() == 0 and len(hub.commits) == 3
+
+
+def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
+    hub = FolderHub()
+    hub.down = True
+    mirror = Mirror(bank(database), tmp_path / "pictures", hub, timedelta(hours=1))
+    mirror.start()
+    mirror.stop()
+    assert mirror.outbox.waiting()
+
+
+def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database, another, tmp_path):
+    """Nor does what a visitor cost on a day, whose budget is named by the cookie."""
+    hub, cookie = FolderHub(), hashlib.sha256(b"c").hexdigest()
+    job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie)
+    Ledger(database, WIDE).purse(job.link, cookie).hold(5)
+    copy_all(mirror_of(database, hub, tmp_path))
+    assert cookie not in b"".join(hub.files.values()).decode()
+    fresh = another()
+    mirror_of(fresh, hub, tmp_path).restore()
+    back = Bench(fresh, "http://127.0.0.1:9/v1").jobs
+    assert back.find(job.link) == replace(job, owner="") and back.of_owner(cookie) == ()
+    with fresh.read() as connection:
+        assert set(connection.scalars(select(BUDGET.c.name))) == {f"job {job.link}", "total"}
+
+
+def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
+    hub, visitor = FolderHub(), Visitor(bank(database), "cookie")
+    seat = Campaigns(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
+    visitor.decide()
+    copy_all(mirror_of(database, hub, tmp_path))
+    with database.read() as connection:
+        key = connection.scalar(select(VOTER_KEY.c.key))
+    fresh = another()
+    mirror_of(fresh, hub, tmp_path).restore()
+    (report,) = Campaigns(fresh, 5).report("pilot")
+    assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
+    with fresh.read() as connection:
+        assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(select(VOTE.c.voter_id))
+    again = Campaigns(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
+    assert again.id != seat.id, "who comes back is not locked out, and begins anew"
+    Forgetting(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
+    copy_all(mirror_of(database, hub, tmp_path))
+    everything = b"".join(hub.files.values()).decode()
+    assert "PROLIFIC-5f3a9" not in everything
+    last = Outbox(database).unpacked(hub.files.values()).rows["seat"]
+    assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
+
+
+def test_a_deleted_job_does_not_come_back(database, another, tmp_path):
+    hub = FolderHub()
+    bench = Bench(bank(database), "http://127.0.0.1:9/v1")
+    job = bench.quoted(owner="ada")
+    copy_all(mirror_of(database, hub, tmp_path))
+    bench.jobs.delete("ada", job.link)
+    copy_all(mirror_of(database, hub, tmp_path))
+    fresh = another()
+    mirror_of(fresh, hub, tmp_path).restore()
+    assert Bench(fresh, "http://127.0.0.1:9/v1").jobs.find(job.link) is None
+
+
 def test_a_voter_stands_in_the_copy_under_a_key_that_is_held_here_only(database, tmp_path):
     hub = FolderHub()
     visitor = Visitor(bank(database), "the-hash-of-a-cookie")
@@ -555,6 +673,17 @@ def test_a_public_dataset_is_refused(tmp_path):
         HubDataset("ada/votes", Secret("hf_canary"), server.address).paths()
 
 
+def test_a_dataset_that_was_made_public_gets_no_more(tmp_path):
+    with HubServer() as server:
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address)
+        hub.paths()
+        hub.commit({"votes/1": b"1"})
+        server.private = False
+        with pytest.raises(HubError, match="is public; make it private") as refused:
+            hub.commit({"votes/2": b"2"})
+        assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), "visitors read it"
+
+
 def test_without_a_mirror_nothing_is_noted(database):
     use(bank(database), 1, 2, random.Random(11))
     with database.read() as connection:
@@ -586,6 +715,6 @@ def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
 def test_a_server_that_cannot_see_its_copy_does_not_start(start_server):
     with (
         HubServer(private=False) as hub,
-        pytest.raises(RuntimeError, match="did not start: the dataset ada/votes"),
+        pytest.raises(RuntimeError, match="did not start: the dataset that MIRROR names is public"),
     ):
         start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)

@@ -1,7 +1,6 @@
 """The operator's tab in a small app of its own: orders in a real browser, and every event called by a stranger."""
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -39,11 +38,10 @@ from arena.store import Store
 from arena.voters.flagging import Flagging
 from arena.voters.roll import Voters
 from tests.conftest import drafts
+from tests.screens import shoot
 from tests.test_forgetting import bring, live_vote
 from tests.test_store import Visitor
 
-SHOTS = os.environ.get("SHOTS")
-"""A folder for screenshots to look at; none are taken without it."""
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
 HOSTILE = ("", "pause", "resume", "hide", "forget", "take down", None, 0, [], {}, ["pause"], "x" * 100_000, "\u0000")
@@ -132,8 +130,7 @@ def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
     picture = view.get_by_role("img", name="Upload 1")
     picture.scroll_into_view_if_needed()
     screen.wait_for_function("document.querySelector('.uploads img').naturalWidth > 0")
-    if SHOTS:
-        screen.screenshot(path=f"{SHOTS}/operator-{screen.viewport_size}.png", full_page=True)
+    shoot(screen, "operator", whole=True)
     view.get_by_role("button", name="Take down").click()
     expect(picture).to_have_count(0, timeout=30_000)
     view.get_by_label("Code").fill(code_of(cookie_hash(VISITOR)))

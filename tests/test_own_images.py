@@ -7,15 +7,25 @@ import zlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
+import psutil
 import pytest
 from PIL import Image
 from sqlalchemy import select
 
 from arena.database import now
-from arena.live.own_images import KEPT_FOR, MOST_WAITING, OWN_IMAGE, OwnImageError, OwnImages
+from arena.live.own_images import (
+    KEPT_FOR,
+    MOST_OF_NETWORK,
+    MOST_TOGETHER,
+    MOST_WAITING,
+    OWN_IMAGE,
+    OwnImageError,
+    OwnImages,
+)
 from arena.live.store import LiveStore, Opening
 from arena.pictures import MAX_BYTES, PictureError
 from arena.store import Store
+from arena.voters.limits import LimitError, NetworkDays
 from tests.live_visitor import picture
 
 
@@ -156,3 +166,44 @@ def test_a_visitor_cannot_fill_the_disk(images, voter):
     with pytest.raises(OwnImageError, match="take some out"):
         receive(images, voter, small)
     assert len(files(images)) == MOST_WAITING
+
+
+def test_a_network_cannot_take_all_places(images, database):
+    """Fresh cookies do not help it, and whoever comes from elsewhere has room."""
+    small = picture(size=2)
+    days = NetworkDays(database)
+    with database.write() as connection:
+        while days.more(connection, "8.8.8.0/24", "images") < MOST_OF_NETWORK - 1:
+            pass
+    voters = [Store(database).voter(f"cookie {number}") for number in range(3)]
+    asyncio.run(images.receive(voters[0], chunks(small), "8.8.8.0/24"))
+    for voter in voters:
+        with pytest.raises(LimitError, match="network"):
+            asyncio.run(images.receive(voter, chunks(small), "8.8.8.0/24"))
+    for network in ("9.9.9.0/24", None):
+        asyncio.run(images.receive(voters[1], chunks(small), network))
+    assert len(files(images)) == 3, "what was refused left nothing"
+    assert MOST_OF_NETWORK * 2 < MOST_TOGETHER, "also over midnight"
+
+
+def test_what_comes_waits_on_the_disk(images, voter):
+    """Uploads that do not end hold no memory, and leave nothing when they break off."""
+    part = b"\0" * 1_000_000
+
+    async def scenario() -> int:
+        async def endless() -> AsyncIterator[bytes]:
+            for _ in range(20):
+                yield part
+            await asyncio.Event().wait()
+
+        held = [asyncio.create_task(images.receive(voter, endless())) for _ in range(5)]
+        before = psutil.Process().memory_info().rss
+        await asyncio.sleep(0.5)
+        grown = psutil.Process().memory_info().rss - before
+        for task in held:
+            task.cancel()
+        await asyncio.wait(held)
+        return grown
+
+    assert asyncio.run(scenario()) < 20_000_000
+    assert files(images) == []

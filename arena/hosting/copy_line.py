@@ -12,9 +12,12 @@ def copy_line(state: CopyState | None, moment: datetime) -> str:
         return ""
     if state.problem:
         return f'<span class="late">Saved; the copy is late: {escape(state.problem)}.</span>'
-    if state.copied_at is None or moment - state.copied_at > 2 * EVERY:
-        return "Saved; it is copied within a minute."
-    return f"Saved; copied {ago(moment - state.copied_at)} ago."
+    if state.copied_at is None:
+        return "Saved; nothing is copied yet."
+    said = f"votes until {ago(moment - state.copied_at)} ago are copied."
+    if moment - state.copied_at > 2 * EVERY:
+        return f'<span class="late">Saved; the copy is late: only {said}</span>'
+    return f"Saved; {said}"
 
 
 def ago(age: timedelta) -> str:

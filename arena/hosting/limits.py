@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -37,10 +37,14 @@ class Allowance:
     """All the rest."""
     open: int
     """Requests that are answered or wait at one time; each open stream of events is one."""
+    large: int
+    """Of these, how many may have a large body; a page sends the images of a battle, ten, together."""
 
 
-VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100)
-NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400)
+VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100, large=10)
+NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, large=40)
+MOST_LARGE = 160
+"""Requests with a large body that everybody together may have open: what they send lies in memory or on the disk."""
 TURNS = 4
 """Calls of one network that are worked on at one time; more wait, so that a flood stands in its own way."""
 
@@ -81,13 +85,14 @@ class _Side:
     """What is counted of all voters, or of all networks."""
 
     def __init__(self, allowance: Allowance) -> None:
-        self._most_open = allowance.open
+        self._allowance = allowance
         self._buckets = {False: Buckets(allowance.files), True: Buckets(allowance.calls)}
         self.open: Counter[str] = Counter()
+        self.large: Counter[str] = Counter()
 
-    def wait(self, key: str, call: bool) -> float:
+    def wait(self, key: str, call: bool, large: bool) -> float:
         """Return 0 if one more request may go on, else the seconds after which to come again."""
-        if self.open[key] >= self._most_open:
+        if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
             return 1.0
         return self._buckets[call].take(key)
 
@@ -110,28 +115,35 @@ class Limits:
             network=self._hash(str(network)) if network and network.network_address.is_global else None,
         )
 
-    def wait(self, caller: Caller, call: bool) -> float:
+    def wait(self, caller: Caller, call: bool, large: bool = False) -> float:
         """Return 0 if a caller's request may go on, else the seconds after which to come again."""
+        if large and self._voters.large.total() >= MOST_LARGE:
+            return 1.0
         if caller.network is not None:
-            wait = self._networks.wait(caller.network, call)
+            wait = self._networks.wait(caller.network, call, large)
             if wait:
                 return wait
-        return self._voters.wait(caller.voter, call)
+        return self._voters.wait(caller.voter, call, large)
 
-    def enter(self, caller: Caller) -> None:
+    def enter(self, caller: Caller, large: bool = False) -> None:
         """Count a request as open until `leave`."""
-        self._voters.open[caller.voter] += 1
-        if caller.network is not None:
-            self._networks.open[caller.network] += 1
+        for side, key in self._counted(caller):
+            side.open[key] += 1
+            side.large[key] += large
 
-    def leave(self, caller: Caller) -> None:
+    def leave(self, caller: Caller, large: bool = False) -> None:
         """Count a request as answered."""
-        for side, key in ((self._voters, caller.voter), (self._networks, caller.network)):
-            if key is not None:
-                side.open[key] -= 1
-                if not side.open[key]:
-                    del side.open[key]
-                    self._turns.pop(key, None)
+        for side, key in self._counted(caller):
+            side.open[key] -= 1
+            side.large[key] -= large
+            if not side.open[key]:
+                del side.open[key], side.large[key]
+                self._turns.pop(key, None)
+
+    def _counted(self, caller: Caller) -> Iterator[tuple[_Side, str]]:
+        yield self._voters, caller.voter
+        if caller.network is not None:
+            yield self._networks, caller.network
 
     @asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[None]:

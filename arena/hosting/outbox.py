@@ -1,11 +1,12 @@
 """The outbox: which rows changed since they were last copied, and rows on their way out and back in.
 
 Triggers of the database itself note each change in the change's own transaction, so that no room can forget to. Only
-tables that are named are copied: what people upload, keys and judges' replies never leave by this door. A voter stands
-in a copy under a random key, which is held here only: once it is dropped, nobody can tell whose votes they were.
+tables that are named are copied: own images, keys and judges' replies never leave by this door. A voter stands in a
+copy under a random key, which is held here only: once it is dropped, nobody can tell whose votes they were.
 """
 
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,10 +64,12 @@ COPIED = frozenset(
 )
 """The tables that are copied. Not own images, nor imported votes, whose files may hold network addresses, nor a
 judge's replies."""
-UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")})
-"""Columns that are copied empty: what visitors ask in live battles, and the answers, stay here."""
-UNNAMED = ("person", "subject")
-"""The column that stands in a copy as the voter's random key: that somebody logged in is copied, not who."""
+UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b"), ("job", "owner")})
+"""Columns that are copied empty: what visitors ask in live battles, the answers, and whose a job is, stay here."""
+UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
+"""Columns that stand in a copy as the voter's random key: that somebody logged in, or came as a worker, but not who."""
+_OF_A_PERSON = re.compile(r"(live )?day ")
+"""How budgets begin that are named by a day and a visitor; they stay here, and a new disk counts that day anew."""
 _COPIES = "copies"
 """Counter of the copies made; a restore goes on from the last one."""
 _CHUNK = 500
@@ -142,7 +145,8 @@ class Outbox:
             lines: list[dict[str, Any]] = [head]
             pictures: set[str] = set()
             for name, table in self._tables.items():
-                changed = dict.fromkeys(tuple(json.loads(row.key)) for row in rows if row.name == name)
+                noted = (tuple(json.loads(row.key)) for row in rows if row.name == name)
+                changed = dict.fromkeys(key for key in noted if not _stays(name, key))
                 found = _rows(connection, table, list(changed))
                 lines += [
                     {"table": name, "key": list(key), "row": _out(table, found.get(key), keys)} for key in changed
@@ -192,6 +196,11 @@ class Outbox:
             connection.execute(text(statement))
         bump_counter(connection, f"noted {table.name}")
         return True
+
+
+def _stays(name: str, key: tuple) -> bool:
+    """Tell whether a row of a copied table is not copied."""
+    return name == "budget" and _OF_A_PERSON.match(key[0]) is not None
 
 
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
@@ -288,7 +297,7 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
         value = row[column.name]
         if (table.name, column.name) in UNSAID:
             value = ""
-        elif (table.name, column.name) == UNNAMED:
+        elif (table.name, column.name) in UNNAMED:
             value = f"copy:{keys.get(row['voter_id'])}"
         elif column.name in of_voter and value is not None:
             value = keys.get(value)

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
 
 from sqlalchemy import (
     Boolean,
@@ -29,6 +31,7 @@ from sqlalchemy import (
 
 from arena.database import METADATA, Database, Moment, now
 from arena.pictures import MAX_BYTES, PictureError, read_picture
+from arena.voters.limits import LimitError, NetworkDays
 
 OWN_IMAGE = Table(
     "own_image",
@@ -52,6 +55,8 @@ MOST_WAITING = 30
 KEPT_FOR = timedelta(hours=24)
 MOST_TOGETHER = 5_000
 """Images that may be here and not for good."""
+MOST_OF_NETWORK = 1_000
+"""Images that one network may bring within a day (UTC), so that none takes all places."""
 AT_ONCE = 2
 """Files that are checked at one time: checking one may take 400 MB."""
 
@@ -76,18 +81,22 @@ class OwnImages:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
+        self._days = NetworkDays(database)
         self._turns = asyncio.Semaphore(AT_ONCE)
         folder.mkdir(parents=True, exist_ok=True)
 
-    async def receive(self, voter: int, chunks: AsyncIterator[bytes]) -> OwnImage:
-        """Check a file as it comes and keep it. Raises OwnImageError, PictureError or DatabaseError."""
-        data = bytearray()
-        async for chunk in chunks:
-            data += chunk
-            if len(data) > MAX_BYTES:
-                raise PictureError(f"The picture has over {MAX_BYTES // 1_000_000} MB. Make it smaller.")
-        async with self._turns:
-            return await asyncio.to_thread(self._keep, voter, bytes(data))
+    async def receive(self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None) -> OwnImage:
+        """Check a file as it comes and keep it; it waits on the disk, not in memory.
+
+        Raises OwnImageError, PictureError, LimitError or DatabaseError.
+        """
+        with TemporaryFile(dir=self._folder) as file:
+            async for chunk in chunks:
+                file.write(chunk)
+                if file.tell() > MAX_BYTES:
+                    raise PictureError(f"The picture has over {MAX_BYTES // 1_000_000} MB. Make it smaller.")
+            async with self._turns:
+                return await asyncio.to_thread(self._keep, voter, network, file)
 
     def path(self, voter: int, token: str) -> Path | None:
         """Return where an image of this visitor lies; None for everybody else's and for what is gone."""
@@ -143,7 +152,9 @@ class OwnImages:
         """Delete images, also those that may be kept; return how many these were."""
         return self._delete(*which, kept=True)
 
-    def _keep(self, voter: int, data: bytes) -> OwnImage:
+    def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
+        file.seek(0)
+        data = file.read()
         picture = read_picture(data)
         token = secrets.token_urlsafe(24)
         values = {"token": token, "voter_id": voter, "position": 0, "kept": False, "arrived_at": now()}
@@ -153,6 +164,10 @@ class OwnImages:
         try:
             with self._database.write() as connection:
                 _check_room(connection, voter)
+                if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
+                    raise LimitError(
+                        "Your network has brought its images for today. There is room from midnight (UTC)."
+                    )
                 connection.execute(insert(OWN_IMAGE).values(values))
         except BaseException:
             path.unlink(missing_ok=True)

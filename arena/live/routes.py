@@ -77,7 +77,8 @@ class _Live:
     @told
     async def upload(self, request: Request) -> Response:
         """Take an image."""
-        image = await self._rooms.images.receive(await self._visitor(request), request.stream())
+        voter, network = await self._visitor(request), self._rooms.networks.of(request)
+        image = await self._rooms.images.receive(voter, request.stream(), network)
         return JSONResponse({"image": image.token, "still": image.still})
 
     @told

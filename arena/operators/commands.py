@@ -32,7 +32,7 @@ def forget(settings: Settings, database: Database, arguments: argparse.Namespace
     forgetting = Forgetting(database, OwnImages(database, settings.own_dir))
     voter = forgetting.find(arguments.voter)
     forgetting.forget(voter, COMMAND_LINE)
-    yield "Forgotten: images, words and what told who it was are deleted; the votes stay without a person."
+    yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
     yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."
 
 

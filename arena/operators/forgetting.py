@@ -7,11 +7,12 @@ account leads to, so that every server that still knows the visitor finds somebo
 import re
 import secrets
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
 
 from arena.ballots import BATTLE, SEAT, VOTE, VOTER
 from arena.database import Database, bump_counter, now
 from arena.hosting.outbox import VOTER_KEY
+from arena.ledger import BUDGET
 from arena.live.ballots import LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
 from arena.live.own_images import OWN_IMAGE, OwnImages
 from arena.operators.acts import record
@@ -28,6 +29,8 @@ HANDED_OVER = (
     *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id),
 )
 """Where rows that stay name a voter: votes, what they hang on, and whether they count."""
+OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
+"""Tables of the scoring wing, which is not imported here, whose rows stay and name a cookie by its hash."""
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -85,17 +88,28 @@ def _forget(connection: Connection, voter: int) -> None:
     asked, answered = LIVE_QUESTION.c.battle_id.in_(battles), LIVE_TURN.c.battle_id.in_(battles)
     connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
     connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
-    connection.execute(update(SEAT).where(SEAT.c.voter_id == voter).values(worker=_nobody()))
+    connection.execute(update(SEAT).where(SEAT.c.voter_id == voter).values(worker=_nobody(), code=_nobody()))
     connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))
-    for column in DROPPED:
-        connection.execute(delete(column.table).where(column == voter))
+    _disown(connection, voter)
+    for field in DROPPED:
+        connection.execute(delete(field.table).where(field == voter))
     fresh = insert(VOTER).values(cookie_hash=_nobody(), since=now()).returning(VOTER.c.id)
     stranger = connection.execute(fresh).scalar_one()
-    for column in HANDED_OVER:
-        connection.execute(update(column.table).where(column == voter).values({column.name: stranger}))
+    for field in HANDED_OVER:
+        connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
     connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
     account = (VOTER.c.id == voter) & VOTER.c.cookie_hash.startswith("person:")
     connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+
+
+def _disown(connection: Connection, voter: int) -> None:
+    """Hand to nobody what was scored with a voter's cookies, and drop what that cost on a day."""
+    logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
+    cookies = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)).all()
+    for owned in OWNED:
+        if inspect(connection).has_table(owned.name):
+            connection.execute(update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody()))
+    connection.execute(delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {cookie}") for cookie in cookies))))
 
 
 def _nobody() -> str:

@@ -97,8 +97,8 @@ def _disk(overview: Overview) -> str:
     if copy is None:
         lines.append("There is no copy: MIRROR is not set.")
     else:
-        copied = f"{ago(overview.read_at - copy.copied_at)} ago" if copy.copied_at else "not yet"
-        lines.append(f"Copied {copied}; {copy.waiting:,} changes wait.")
+        copied = f"all until {ago(overview.read_at - copy.copied_at)} ago" if copy.copied_at else "nothing yet"
+        lines.append(f"Copied: {copied}; {copy.waiting:,} changes wait.")
         if copy.problem:
             lines.append(f'<b class="problem">The copy is late: {escape(copy.problem)}</b>')
     return "".join(f"<p>{line}</p>" for line in lines)

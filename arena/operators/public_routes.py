@@ -24,7 +24,10 @@ _CODE = """This browser is known here by a code:
 `{code}`
 
 To have your data deleted, send this code to the operators of this arena. They delete your images and words and whatever
-tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else."""
+tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
+
+Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
+shall not stay yourself, before, where you had them scored (*Score outputs*)."""
 _NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it."
 
 
@@ -33,9 +36,9 @@ def routes(files: PublicFiles) -> APIRouter:
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)
-    def export(name: str) -> Response:
+    async def export(name: str) -> Response:
         try:
-            path = files.path(name)
+            path = await files.path(name)
         except (DatabaseError, RowsError, OSError) as error:
             return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
         if path is None:

@@ -8,8 +8,7 @@ import hmac
 import secrets
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
@@ -29,7 +28,7 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""How many battles went to a network this day."""
+"""How many battles went to a network this day, and how many images came from it; each under a code of its own."""
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
@@ -48,12 +47,44 @@ class LimitError(ValueError):
     """Say which limit of votes is reached, and when there is more."""
 
 
+class NetworkDays:
+    """Count by network what is given to it within a day (UTC)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def more(self, connection: Connection, network: str, what: Literal["battles", "images"]) -> int:
+        """Count one more, and return how many this makes today."""
+        day = f"{now():%Y-%m-%d}"
+        code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()
+        fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
+        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
+        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
+
+    def forget(self) -> None:
+        """Delete the codes of networks and the key of days that are over."""
+        with self._database.write() as connection:
+            _forget_before(connection, f"{now():%Y-%m-%d}")
+
+    def _key(self, connection: Connection, day: str) -> bytes:
+        """Return the key of a day, the same on every server."""
+        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)
+        found = connection.scalar(key)
+        if found is None:
+            _forget_before(connection, day)
+            values = {"day": day, "key": secrets.token_hex(32)}
+            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
+            found = connection.execute(key).scalar_one()
+        return bytes.fromhex(found)
+
+
 class Dealer:
     """Count the battles that are dealt, in the transaction that deals them."""
 
     def __init__(self, database: Database, limits: VoteLimits) -> None:
         self._database = database
         self._limits = limits
+        self._days = NetworkDays(database)
 
     def deal(self, connection: Connection, voter: int, network: str | None) -> None:
         """Count one battle more for a voter and a network (None: not to be counted). Raises LimitError.
@@ -66,7 +97,7 @@ class Dealer:
                 f"That was the last battle for today: one voter has at most {self._limits.voter_day} a day. "
                 "Thank you! There are more from midnight (UTC)."
             )
-        if network is not None and self._of_network(connection, network, today) > self._limits.network_day:
+        if network is not None and self._days.more(connection, network, "battles") > self._limits.network_day:
             raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
 
     def deal_live(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
@@ -90,27 +121,7 @@ class Dealer:
 
     def forget_networks(self) -> None:
         """Delete the codes of networks and the key of days that are over."""
-        with self._database.write() as connection:
-            _forget_before(connection, f"{now():%Y-%m-%d}")
-
-    def _of_network(self, connection: Connection, network: str, today: datetime) -> int:
-        """Count one battle more, and return how many this makes today."""
-        day = f"{today:%Y-%m-%d}"
-        code = hmac.digest(self._key(connection, day), network.encode(), "sha256").hex()
-        fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
-        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
-        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
-
-    def _key(self, connection: Connection, day: str) -> bytes:
-        """Return the key of a day, the same on every server."""
-        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)
-        found = connection.scalar(key)
-        if found is None:
-            _forget_before(connection, day)
-            values = {"day": day, "key": secrets.token_hex(32)}
-            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
-            found = connection.execute(key).scalar_one()
-        return bytes.fromhex(found)
+        self._days.forget()
 
 
 @dataclass(frozen=True)
