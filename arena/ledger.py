@@ -181,6 +181,12 @@ class Ledger:
             )
 
 
+def spend_held(database: Database) -> None:
+    """Count all that is held as spent, at its upper bound, where a copy came back: who held it is gone."""
+    with database.write() as connection:
+        connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
+
+
 @dataclass(frozen=True)
 class LedgerPurse:
     """Pay for the calls of one job out of the ledger."""

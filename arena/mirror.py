@@ -22,6 +22,7 @@ from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
 from arena.hosting.outbox import Outbox, Parcel
+from arena.ledger import spend_held
 from arena.records import Secret
 
 EVERY = timedelta(seconds=60)
@@ -157,6 +158,7 @@ class Mirror:
             copy = self.outbox.unpacked(files)
             list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
         self.outbox.take_back(copy)
+        spend_held(self._database)
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:

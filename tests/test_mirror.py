@@ -477,6 +477,8 @@ def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database
     assert back.find(job.link) == replace(job, owner="") and back.of_owner(cookie) == ()
     with fresh.read() as connection:
         assert set(connection.scalars(select(BUDGET.c.name))) == {f"job {job.link}", "total"}
+        held = connection.execute(select(BUDGET.c.spent, BUDGET.c.held)).all()
+        assert held == [(5, 0), (5, 0)], "money on its way to a server that is gone is spent, and not held for ever"
 
 
 def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
