@@ -120,8 +120,8 @@ class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score, models x models."""
     clusters: int
-    leverage: Floats
-    """By model code: by which share, on the average, its clusters' scores were raised beyond what they are."""
+    raised: Floats
+    """By model code: the weight of its votes, each times the share by which its score was raised."""
 
 
 def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
@@ -139,9 +139,7 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
     half = summed(pair, surprise, m * m).reshape(m, m)
     scores = -half - half.T
     scores[np.diag_indices(m)] = -scores.sum(1)
-    weight, model = clusters.count * clusters.votes, np.concatenate([low, high])
-    held, raised = (summed(model, np.tile(column, 2), m) for column in (weight, weight * leverage))
-    return _Spread(scores, round(clusters.total), np.divide(raised, held, out=np.zeros(m), where=held > 0))
+    return _Spread(scores, round(clusters.total), clusters.by_model(clusters.count * clusters.votes * leverage))
 
 
 def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
@@ -195,7 +193,8 @@ def _intervals(fit: Strengths, spread: _Spread, held: Support, cluster: Cluster,
         return (centred @ fit.information @ centred.T).diagonal()
 
     covariance = centred @ spread.scores @ centred.T
-    return interval_of(fit, fit.ratings, covariance, curvature, held, cluster, spread.clusters, level, spread.leverage)
+    leverage = spread.raised / np.maximum(held.votes, np.finfo(np.float64).tiny)
+    return interval_of(fit, fit.ratings, covariance, curvature, held, cluster, spread.clusters, level, leverage)
 
 
 def interval_of(
@@ -218,8 +217,7 @@ def interval_of(
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     sandwich = np.maximum(covariance.diagonal(), 0)
-    reach = _quantile(held.clusters, level, z) * np.sqrt(1 - leverage)
-    reach = np.maximum(reach, z) * np.sqrt(sandwich)
+    reach = np.maximum(_quantile(held.clusters, level, z) * np.sqrt(1 - leverage), z) * np.sqrt(sandwich)
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
     few = blind | (np.minimum(held.clusters, held.decided) < FEW)
     if few.any():

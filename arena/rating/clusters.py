@@ -53,12 +53,15 @@ class PairClusters:
         high_won = summed(self.high * m + self.low, (self.votes - self.won) * self.count, m * m).reshape(m, m)
         return low_won + high_won
 
+    def by_model(self, column: Floats) -> Floats:
+        """Return the sums of a column over each model's clusters."""
+        return summed(self.low, column, self.models) + summed(self.high, column, self.models)
+
     def support(self) -> Support:
         """Return what the clusters amount to."""
-        model, m = np.concatenate([self.low, self.high]), self.models
-        columns = (self.count * self.votes, self.count * self.votes**2, self.count * (2 * self.won != self.votes))
-        votes, squares, decided = (summed(model, np.tile(column, 2), m) for column in columns)
-        return _support(votes, squares, decided)
+        weight = self.count * self.votes
+        decided = self.count * (2 * self.won != self.votes)
+        return _support(self.by_model(weight), self.by_model(weight * self.votes), self.by_model(decided))
 
 
 def support(votes: Votes, cluster: Cluster) -> Support:
