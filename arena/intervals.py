@@ -67,13 +67,14 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster, level: float = LEV
         return spreads[-1].scores
 
     of_all = two_way(cluster, scores)
-    return _intervals(fit, spreads[0]._replace(scores=of_all), support(votes, cluster), cluster, level)
+    held = Support(*map(np.minimum, spreads[0].held, spreads[1].held)) if len(spreads) > 1 else spreads[0].held
+    return _intervals(fit, spreads[0]._replace(scores=of_all, held=held), cluster, level)
 
 
 def cluster_intervals(fit: Strengths, clusters: PairClusters, level: float = LEVEL) -> Intervals:
     """Return sandwich intervals of a fit from clusters that were summed up before."""
     spread = _of_pairs(fit, clusters)
-    return _intervals(fit, spread, clusters.support(), clusters.cluster, level)
+    return _intervals(fit, spread, clusters.cluster, level)
 
 
 def vote_intervals(fit: Strengths, level: float = LEVEL) -> Intervals:
@@ -120,6 +121,7 @@ class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score, models x models."""
     clusters: int
+    held: Support
     raised: Floats
     """By model code: the weight of its votes, each times the share by which its score was raised."""
 
@@ -139,7 +141,8 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
     half = summed(pair, surprise, m * m).reshape(m, m)
     scores = -half - half.T
     scores[np.diag_indices(m)] = -scores.sum(1)
-    return _Spread(scores, round(clusters.total), clusters.by_model(clusters.count * clusters.votes * leverage))
+    raised = clusters.by_model(clusters.count * clusters.votes * leverage)
+    return _Spread(scores, round(clusters.total), clusters.support(), raised)
 
 
 def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
@@ -148,7 +151,8 @@ def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
     surprise *= fit.comparable[votes.a, votes.b]
     if votes.weights is not None:
         surprise *= votes.weights
-    return _Spread(score_spread(voter, votes, surprise), int(voter.max(initial=-1)) + 1, np.zeros(votes.models))
+    held, clusters = support(votes, "voter"), int(voter.max(initial=-1)) + 1
+    return _Spread(score_spread(voter, votes, surprise), clusters, held, np.zeros(votes.models))
 
 
 def two_way(cluster: Cluster, scores: Callable[[Cluster], Floats]) -> Floats:
@@ -186,15 +190,15 @@ def score_spread(clusters: Codes, votes: Votes, surprise: Floats, covariates: Fl
     return scores * (total / max(1, total - 1))
 
 
-def _intervals(fit: Strengths, spread: _Spread, held: Support, cluster: Cluster, level: float) -> Intervals:
+def _intervals(fit: Strengths, spread: _Spread, cluster: Cluster, level: float) -> Intervals:
     centred = fit.centring() @ fit.inverse * fit.settings.points
 
     def curvature() -> Floats:
         return (centred @ fit.information @ centred.T).diagonal()
 
     covariance = centred @ spread.scores @ centred.T
-    leverage = spread.raised / np.maximum(held.votes, np.finfo(np.float64).tiny)
-    return interval_of(fit, fit.ratings, covariance, curvature, held, cluster, spread.clusters, level, leverage)
+    leverage = spread.raised / np.maximum(spread.held.votes, np.finfo(np.float64).tiny)
+    return interval_of(fit, fit.ratings, covariance, curvature, spread.held, cluster, spread.clusters, level, leverage)
 
 
 def interval_of(
