@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.boards.board import NOTHING, Counts
-from arena.ratings import Codes
+from arena.ratings import Codes, Floats
 
 
 class Tally:
@@ -89,9 +89,12 @@ class Tally:
 def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero(wins.any(0) | wins.any(1))
-    grid = np.ix_(played, played)
-    tied = ties[grid].astype(np.float64) if ties is not None and ties.any() else None
-    return Counts(tuple(codes[played].tolist()), wins[grid].astype(np.float64), left[grid].astype(np.float64), tied)
+
+    def of_played(matrix: np.ndarray) -> Floats:
+        return matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False)
+
+    tied = of_played(ties) if ties is not None and ties.any() else None
+    return Counts(tuple(codes[played].tolist()), of_played(wins), of_played(left), tied)
 
 
 def summed_counts(rows: Codes) -> Counts:

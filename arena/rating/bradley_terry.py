@@ -27,7 +27,7 @@ HALVINGS = 100
 LONGEST_STEP = 2.0
 """How far a step may move a strength, in log odds: beyond, the curve is flat, and where it led says nothing."""
 SETTLED = 1e-10
-"""The Newton step, in log odds, under which the fit has converged."""
+"""The Newton step to come, in log odds, under which the fit has converged."""
 ROUNDED = 1e-9
 """The gain in log likelihood which rounding may eat: a step that promises less and does not help ends the fit."""
 
@@ -79,6 +79,8 @@ class Strengths:
     """Newton steps taken."""
     residual: float
     """The largest difference between a model's wins and its expected wins (prior included) at the fit."""
+    chances: Floats
+    """Of each model against each other, also where nothing compares them: models x models."""
 
     @cached_property
     def information(self) -> Floats:
@@ -162,7 +164,8 @@ def bradley_terry(
         anchor=anchor,
         settings=settings or EloSettings(),
         steps=fitted.steps,
-        residual=fitted.residual,
+        residual=fitted.point.residual,
+        chances=fitted.point.chance,
     )
     placed.ratings[:] = placed.rated(fitted.strengths)
     return placed
@@ -170,18 +173,14 @@ def bradley_terry(
 
 def win_chances(fit: Strengths) -> Floats:
     """Return each model's predicted share of wins against each other: models x models, NaN where not comparable."""
-    return np.where(_rivals(fit), _chances(fit), np.nan)
+    return np.where(_rivals(fit), fit.chances, np.nan)
 
 
 def mean_win_chances(fit: Strengths) -> Floats:
     """Return each model's predicted share of wins against a comparable model drawn evenly; NaN without one."""
     rivals = _rivals(fit)
     number = rivals.sum(1)
-    return np.where(number, _chances(fit).sum(1, where=rivals) / np.maximum(number, 1), np.nan)
-
-
-def _chances(fit: Strengths) -> Floats:
-    return 1 / (1 + np.exp((fit.ratings[None, :] - fit.ratings[:, None]) / fit.settings.points))
+    return np.where(number, (fit.chances * rivals).sum(1) / np.maximum(number, 1), np.nan)
 
 
 def _rivals(fit: Strengths) -> np.ndarray:
@@ -251,12 +250,6 @@ def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple
     return tuple(known[place] for place in places.tolist())
 
 
-class _Fitted(NamedTuple):
-    strengths: Floats
-    steps: int
-    residual: float
-
-
 class _Point(NamedTuple):
     chance: Floats
     """Of each model against each other."""
@@ -264,6 +257,17 @@ class _Point(NamedTuple):
     """Chance against the prior's phantom."""
     slope: Floats
     """Wins less expected wins."""
+
+    @property
+    def residual(self) -> float:
+        """Return the largest difference between wins and expected wins."""
+        return float(np.abs(self.slope).max(initial=0.0))
+
+
+class _Fitted(NamedTuple):
+    strengths: Floats
+    point: _Point
+    steps: int
 
 
 class _Likelihood:
@@ -295,33 +299,30 @@ class _Likelihood:
 def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
     """Climb to the maximum; a step that overshoots it by more than it fell short before is halved.
 
-    It ends where the next step would be nothing, or where wins and expected wins differ by what rounding makes of them.
+    It ends where wins and expected wins differ by what rounding makes of them, or where the next step would be nothing:
+    near the maximum the square of a step tells how long the next will be.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
-    strengths = start
-    point = likelihood.at(strengths)
+    strengths, point = start, likelihood.at(start)
     for steps in range(STEPS):
-        residual = float(np.abs(point.slope).max(initial=0.0))
-        if residual <= rounding:
-            return _Fitted(strengths, steps, residual)
+        if point.residual <= rounding:
+            return _Fitted(strengths, point, steps)
         try:
             move = np.linalg.solve(likelihood.information(point), point.slope)
         except np.linalg.LinAlgError:
             break
         length = float(np.abs(move).max(initial=0.0))
-        if length < SETTLED:
-            return _Fitted(strengths, steps, residual)
-        move *= min(1.0, LONGEST_STEP / length)
+        move *= LONGEST_STEP / max(length, LONGEST_STEP)
         climb = promised = point.slope @ move
         for _ in range(HALVINGS):
-            point = likelihood.at(strengths + move)
-            if abs(point.slope @ move) < climb:
+            further = likelihood.at(strengths + move)
+            if abs(further.slope @ move) < climb:
                 break
             if promised < ROUNDED:
-                return _Fitted(strengths, steps, residual)
+                return _Fitted(strengths, point, steps)
             move = move / 2
             climb = climb / 2
-        strengths = strengths + move
-    raise ConvergenceError(
-        f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {np.abs(point.slope).max():.3g} wins"
-    )
+        strengths, point = strengths + move, further
+        if length**2 < SETTLED:
+            return _Fitted(strengths, point, steps + 1)
+    raise ConvergenceError(f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {point.residual:.3g} wins")
