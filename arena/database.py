@@ -254,6 +254,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
     reader = create_engine(
         url, pool_size=8, max_overflow=32, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
     )
+
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
