@@ -19,6 +19,8 @@ from arena.ratings import SCORES, Codes, Floats, Votes, summed
 LEVEL = 0.95
 MOST_LEVERAGE = 0.9
 """A cluster that alone decides a strength has no surprise left to be raised; beyond this leverage it is not tried."""
+ALONE = 0.5
+"""Leverage beyond which a cluster tells more of how its two models stand than all others together."""
 FEW = 5
 """Clusters of a model below which their spread is not believed where the curvature says more."""
 LONE = 2
@@ -117,6 +119,15 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes, level: float = LEVEL) ->
     return Bounds(np.maximum((middle - reach) / (votes + z * z), 0), np.minimum((middle + reach) / (votes + z * z), 1))
 
 
+class _Alone(NamedTuple):
+    """Clusters beyond ALONE, each taken for one vote: their own surprise tells nothing."""
+
+    low: Codes
+    high: Codes
+    square: Floats
+    """Of the score such a cluster is expected to have."""
+
+
 class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score, models x models."""
@@ -124,6 +135,7 @@ class _Spread(NamedTuple):
     held: Support
     raised: Floats
     """By model code: the weight of its votes, each times the share by which its score was raised."""
+    alone: _Alone
 
 
 def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
@@ -135,14 +147,17 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
     pair, own = low * m + high, fit.inverse.diagonal()
     chance = 1 / (1 + np.exp(fit.strengths[high] - fit.strengths[low]))
     apart = own[low] + own[high] - 2 * fit.inverse.ravel()[pair]
-    leverage = np.minimum(clusters.votes * chance * (1 - chance) * apart, MOST_LEVERAGE)
+    told = clusters.votes * chance * (1 - chance)
+    leverage = np.minimum(told * apart, MOST_LEVERAGE)
     surprise = ((clusters.won - clusters.votes * chance) / (1 - leverage)) ** 2
-    surprise *= clusters.count * fit.comparable.ravel()[pair]
-    half = summed(pair, surprise, m * m).reshape(m, m)
+    counted = clusters.count * fit.comparable.ravel()[pair]
+    half = summed(pair, surprise * counted, m * m).reshape(m, m)
     scores = -half - half.T
     scores[np.diag_indices(m)] = -scores.sum(1)
     raised = clusters.by_model(clusters.count * clusters.votes * leverage)
-    return _Spread(scores, round(clusters.total), clusters.support(), raised)
+    those = leverage > ALONE
+    alone = _Alone(low[those], high[those], (counted * clusters.votes * told)[those])
+    return _Spread(scores, round(clusters.total), clusters.support(), raised, alone)
 
 
 def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
@@ -152,7 +167,8 @@ def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
     if votes.weights is not None:
         surprise *= votes.weights
     held, clusters = support(votes, "voter"), int(voter.max(initial=-1)) + 1
-    return _Spread(score_spread(voter, votes, surprise), clusters, held, np.zeros(votes.models))
+    none = _Alone(voter[:0], voter[:0], surprise[:0])
+    return _Spread(score_spread(voter, votes, surprise), clusters, held, np.zeros(votes.models), none)
 
 
 def two_way(cluster: Cluster, scores: Callable[[Cluster], Floats]) -> Floats:
@@ -197,8 +213,9 @@ def _intervals(fit: Strengths, spread: _Spread, cluster: Cluster, level: float) 
         return (centred @ fit.information @ centred.T).diagonal()
 
     covariance = centred @ spread.scores @ centred.T
-    leverage = spread.raised / np.maximum(spread.held.votes, np.finfo(np.float64).tiny)
-    return interval_of(fit, fit.ratings, covariance, curvature, spread.held, cluster, spread.clusters, level, leverage)
+    alone = (centred[:, spread.alone.low] - centred[:, spread.alone.high]) ** 2 @ spread.alone.square
+    held, leverage = spread.held, spread.raised / np.maximum(spread.held.votes, np.finfo(np.float64).tiny)
+    return interval_of(fit, fit.ratings, covariance, curvature, held, cluster, spread.clusters, level, leverage, alone)
 
 
 def interval_of(
@@ -211,22 +228,24 @@ def interval_of(
     clusters: int,
     level: float = LEVEL,
     leverage: Floats | float = 0.0,
+    alone: Floats | float = 0.0,
 ) -> Intervals:
     """Return intervals around ratings from their covariance, for the models that a fit gives numbers.
 
     Student's quantile with clusters - 1 degrees of freedom stands for the normal's, less what the covariance was raised
     by leverage. Where hardly a cluster tells of a model, its interval is not narrower than what `curvature` says, the
     variances if votes were independent: who only wins, or only ties, surprises nobody, and there the sandwich is blind.
-    A lone cluster has no spread at all, and is taken for one vote.
+    A lone cluster has no spread at all, and is taken for one vote; so is one that alone tells how two models stand, or
+    two groups of them: `alone` are the variances by such clusters.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     sandwich = np.maximum(covariance.diagonal(), 0)
     reach = np.maximum(_quantile(held.clusters, level, z) * np.sqrt(1 - leverage), z) * np.sqrt(sandwich)
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
-    few = blind | (np.minimum(held.clusters, held.decided) < FEW)
+    few = blind | (np.minimum(held.clusters, held.decided) < FEW) | (alone > sandwich)
     if few.any():
         one_vote = np.where(held.clusters < LONE, held.votes / np.maximum(held.clusters, 1), 1)
-        flat = np.where(few, curvature() * one_vote, 0)
+        flat = np.where(few, np.maximum(curvature() * one_vote, alone), 0)
         covariance = covariance + np.diag(np.maximum(flat - sandwich, 0))
         reach = np.maximum(reach, z * np.sqrt(flat))
     reach = np.where(np.isnan(fit.ratings), np.nan, reach)

@@ -90,6 +90,34 @@ def test_one_item_tells_no_more_than_one_vote():
     assert ranks(bradley_terry(win_matrix(many)), found).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("links", [[(0, 1), (1, 2)], [(0, 1), (0, 2)], [(0, 1), (1, 2), (2, 3)]])
+def test_models_each_linked_by_one_item_are_no_surer_than_by_one_vote_each(links):
+    """The fit meets every item, so that none surprises; who stood in the middle had 46 points to either side."""
+    models, links = len(links) + 1, np.array(links)
+    a, b = np.repeat(links, 50, axis=0).T
+    votes = Votes(a, b, np.tile([0] * 30 + [1] * 20, len(links)), models, np.repeat(np.arange(len(links)), 50))
+    found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+    one_vote = np.zeros((models, models))
+    np.add.at(one_vote, (links[:, [0, 1, 0, 1]], links[:, [0, 1, 1, 0]]), [0.24, 0.24, -0.24, -0.24])
+    errors = np.sqrt(np.linalg.pinv(one_vote).diagonal()) * POINTS
+    assert (found.high - found.low > 2 * 1.8 * errors).all() and found.few.all()
+
+
+def test_one_item_between_two_groups_tells_no_more_than_one_vote():
+    """Within each group votes are plenty; how it stands to the other, half of it for each, is one item's word."""
+    for seed in range(20):
+        one, other = tuple_arena(seed, 5, 2000).votes, tuple_arena(seed + 100, 5, 2000).votes
+        a, b, outcome, item = (
+            np.concatenate([one.a, other.a + 5, np.zeros(40, int)]),
+            np.concatenate([one.b, other.b + 5, np.full(40, 5)]),
+            np.concatenate([one.outcome, other.outcome, np.tile([0, 0, 0, 1, 1], 8)]),
+            np.concatenate([np.arange(len(one)) // 5, np.arange(len(other)) // 5 + 400, np.full(40, 800)]),
+        )
+        votes = Votes(a, b, outcome, 10, item)
+        found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+        assert (found.high - found.low > 1.6 * np.sqrt(1 / 0.24) * POINTS).all() and found.few.all(), seed
+
+
 def test_ties_alone_leave_room_and_order_nobody():
     """Sixty ties among three models: nobody is above anybody, and that is not certain to the point."""
     a, b = np.array([0, 1, 2] * 20), np.array([1, 2, 0] * 20)
