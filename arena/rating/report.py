@@ -267,7 +267,8 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
     rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
     those = np.flatnonzero(bounds.few & rated).tolist()
     what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")
-    return [f"fewer than {FEW} {what} each, so that intervals are wide: {_listed(names, those)}"] if those else []
+    told = f"fewer than {FEW} {what} tell how they stand, so that intervals are wide: {_listed(names, those)}"
+    return [told] if those else []
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:
