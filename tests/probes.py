@@ -26,8 +26,8 @@ CLOSED = (400, 403, 404, 405, 413, 429)
 BOMB_SIDE = 9_000
 """Pixels on a side of a picture of one bit a pixel: 10 kB that unpack to a quarter of a gigabyte."""
 
-PATIENCE = 20
-"""Seconds for which an app may wait for the rest of a small body."""
+PATIENCE = 25
+"""Seconds after which an app no longer waits for the rest of a small body."""
 HELD_BYTES = 15_000_000
 
 
@@ -431,11 +431,11 @@ def invented_sessions(target: Target) -> Seen:
 def unfinished_body(target: Target) -> Seen:
     """A post whose body never ends is waited for without end."""
     with _unfinished(target, "/gradio_api/run/predict", 100, b"{") as line:
-        line.settimeout(2 * PATIENCE)
+        line.settimeout(PATIENCE)
         try:
             told = line.recv(100)
         except TimeoutError:
-            return Seen(True, f"still waited for after {2 * PATIENCE} s")
+            return Seen(True, f"still waited for after {PATIENCE} s")
     return Seen(False, f"after a while: {told[:20]!r}")
 
 
