@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -193,6 +193,7 @@ class Killer:
         self.told = told or Told()
         self.told.folders.append(folder)
         self._folder = folder
+        self._child: int | None = None
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.voting_process", str(folder), str(VOTERS), kind, url],
             cwd=ROOT,
@@ -214,7 +215,9 @@ class Killer:
 
     def kill(self) -> None:
         """Kill the voting process."""
+        assert self._child is not None
         os.kill(self._child, signal.SIGKILL)
+        self._child = None
         assert self._says() == str(-signal.SIGKILL), "the voting process ended by itself"
 
     def kill_one(self, seed: str) -> Tally:
@@ -249,9 +252,25 @@ class Killer:
         return sum(journal.stat().st_size for journal in self._folder.glob("*.journal"))
 
     def close(self) -> None:
+        """End both, also where a test failed while they ran."""
+        if self._child is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGKILL)
         self._server.stdin.close()
         self._server.wait(timeout=20)
         self._server.stdout.close()
+
+
+@contextmanager
+def two_killers(folder: Path, url: str, told: Told) -> Iterator[list[Killer]]:
+    """Two voting processes on one database, whose voters are the same people."""
+    with ExitStack() as stack:
+        both = []
+        for name in ("one", "two"):
+            (folder / name).mkdir()
+            both.append(stack.enter_context(closing(Killer(folder / name, url, told=told))))
+            both[-1].start(name)
+        yield both
 
 
 def _worked(process: psutil.Process) -> float:
@@ -354,23 +373,17 @@ def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_pa
     """The same people vote at both; while one is killed and comes back, the other goes on."""
     url, told, luck = new_postgresql_database(postgresql), Told(), random.Random()
     fill(url)
-    both = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        both.append(Killer(tmp_path / name, url, told=told))
-    for number, one in enumerate(both):
-        one.start(f"first-{number}")
-    for number in range(kills):
-        killed = luck.choice(both)
-        killed.wait(luck)
-        killed.kill()
-        tally = told.check(url)
-        assert tally.flaws == 0, tally
-        killed.start(f"again-{number}")
-    told.wait_for_more()
-    for one in both:
-        one.kill()
-        one.close()
+    with two_killers(tmp_path, url, told) as both:
+        for number in range(kills):
+            killed = luck.choice(both)
+            killed.wait(luck)
+            killed.kill()
+            tally = told.check(url)
+            assert tally.flaws == 0, tally
+            killed.start(f"again-{number}")
+        told.wait_for_more()
+        for one in both:
+            one.kill()
     tally = told.check(url)
     tally.kills = kills
     print(f"\n{tally}")
@@ -386,27 +399,23 @@ def test_kills_of_the_database_server_lose_no_vote(kills, tmp_path):
     server = pgserver.get_server(folder, cleanup_mode="delete")
     url, told = new_postgresql_database(server.get_uri()), Told(excused=frozenset(["DatabaseError"]))
     fill(url)
-    both = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        both.append(Killer(tmp_path / name, url, told=told))
-        both[-1].start(name)
-    for one in both:
-        one.wait_until_begun()
-    for _ in range(kills):
+    with two_killers(tmp_path, url, told) as both:
+        for one in both:
+            one.wait_until_begun()
+        for _ in range(kills):
+            told.wait_for_more(votes=50)
+            main = psutil.Process(server.get_pid())
+            everyone = [main, *main.children(recursive=True)]
+            for process in everyone:
+                with suppress(psutil.NoSuchProcess):  # who sees the first one die may end by itself
+                    process.kill()
+            psutil.wait_procs(everyone, timeout=30)
+            server.ensure_postgres_running()
+            tally = told.check(url)
+            assert tally.flaws == 0, tally
         told.wait_for_more(votes=50)
-        main = psutil.Process(server.get_pid())
-        everyone = [main, *main.children(recursive=True)]
-        for process in everyone:
-            process.kill()
-        psutil.wait_procs(everyone, timeout=30)
-        server.ensure_postgres_running()
-        tally = told.check(url)
-        assert tally.flaws == 0, tally
-    told.wait_for_more(votes=50)
-    for one in both:
-        one.kill()
-        one.close()
+        for one in both:
+            one.kill()
     tally = told.check(url)
     tally.kills = kills
     print(f"\n{tally} {told.excuses} calls without an answer")
