@@ -118,14 +118,14 @@ def win_matrix(votes: Votes) -> Floats:
     m, cells = votes.models, votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
     for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
-        cell = np.multiply(votes.a[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
+        cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
+        cell += votes.a[block]
+        cell *= m
         cell += votes.b[block]
-        cell *= len(Outcome)
-        cell += votes.outcome[block]
         np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
-    counts = counts.reshape(m, m, len(Outcome))
-    tied = (counts[..., Outcome.TIE] + counts[..., Outcome.BOTH_BAD]) / 2
-    return counts[..., Outcome.A] + counts[..., Outcome.B].T + tied + tied.T
+    counts = counts.reshape(len(Outcome), m, m)
+    tied = (counts[Outcome.TIE] + counts[Outcome.BOTH_BAD]) / 2
+    return counts[Outcome.A] + counts[Outcome.B].T + tied + tied.T
 
 
 def bradley_terry(
