@@ -277,8 +277,8 @@ class ScoringTab:
 
     @told
     def on_look(self, link: object, request: gr.Request) -> Updates:
-        """Show how far the job is, and the person's reports."""
-        return self._shown(str(link or ""), request)
+        """Show how far the job is, and the person's reports; what the page tells of a file stays."""
+        return {self.problem: gr.skip(), **self._shown(str(link or ""), request)}
 
     def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
         """Join the file to the questions and quote their judging."""

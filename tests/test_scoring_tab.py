@@ -157,7 +157,13 @@ def test_what_is_wrong_with_a_file_is_told_whole(visitor, tmp_path):
 def test_a_broken_file_is_refused_in_words(visitor, tmp_path):
     (tmp_path / "broken.json").write_text('{"a": NaN}')
     upload(visitor, tmp_path / "broken.json")
-    expect(visitor.locator("#scoring-problem")).to_contain_text("broken.json, row 1")
+    told = visitor.locator("#scoring-problem")
+    expect(told).to_contain_text("broken.json, row 1")
+    visitor.get_by_role("tab", name="Battle").click()
+    with visitor.expect_response("**/run/predict*"):  # the page looks how jobs stand, as it also does by its clock
+        visitor.get_by_role("tab", name="Score outputs").click()
+    visitor.wait_for_timeout(500)
+    expect(told).to_contain_text("broken.json, row 1")
     (tmp_path / "model.pkl").write_bytes(b"\x80\x04.")
     visitor.set_input_files("#drop-file", tmp_path / "model.pkl")
     expect(visitor.locator("#drop-state")).to_contain_text(".json")
