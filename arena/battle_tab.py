@@ -24,6 +24,7 @@ from arena.battle_page import (
     title_html,
 )
 from arena.database import DatabaseError, now
+from arena.events import BINDING, LATEST, RAW
 from arena.guard import sent_cookie
 from arena.hosting.copy_line import copy_line
 from arena.identity import cookie_hash
@@ -131,7 +132,7 @@ class BattleTab:
                     self.titles[side] = gr.HTML(title_html(side), elem_classes="title", padding=False)
                     self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
         with gr.Column(elem_id="dock"):
-            self.status = gr.HTML(status_html(None), elem_id="status", padding=False)
+            self.status = gr.HTML(elem_id="status", padding=False)
             self.saved = gr.HTML(elem_id="saved", padding=False)
             self.problem = gr.HTML(elem_id="problem", padding=False)
             with gr.Row(elem_id="controls"):
@@ -155,36 +156,38 @@ class BattleTab:
         names = [*self.titles.values(), self.counter]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
-        settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         # A choice takes and gives plain text: Gradio's work on components would cost more than the vote.
-        choice = {**settings, "preprocess": False, "postprocess": False}
-        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **settings)
+        choice: dict[str, Any] = {**RAW, "postprocess": False}
+        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **BINDING)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **choice)
             chosen.then(None, js="() => stereoscope.focus('status')")
         self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **choice)
         self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **choice)
-        following = self.next.click(self.on_next, [self.query, self.family], screen, **settings)
+        following = self.next.click(self.on_next, [self.query, self.family], screen, **BINDING)
         following.then(None, js="() => stereoscope.focusNew()")
-        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **settings)
+        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **BINDING)
         shown.then(None, js="() => stereoscope.focus('skip-judge')")
-        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **settings)
+        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **BINDING)
         kept.then(None, js="() => stereoscope.focus('skip')")
         skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
         for button, handler in skips:
-            skipped = button.click(handler, [self.query, self.family, self.token], screen, **settings)
+            skipped = button.click(handler, [self.query, self.family, self.token], screen, **BINDING)
             skipped.then(None, js="() => stereoscope.focusNew()")
         gr.on(
             [self.pick.expand, self.search.submit, self.family.change, self.search.change],
             self.on_search,
             [self.family, self.search],
             [self.results, self.family, self.problem],
-            **settings,
+            **LATEST,
         )
 
-    @told
     def on_load(self, query: object, request: gr.Request) -> Updates:
-        """Show the voter's unfinished battle, the linked item's, or a new one."""
+        """Show the voter's unfinished battle, the linked item's, or a new one; before that there is no "Next"."""
+        return {self.status: status_html(None), **self._loaded(query, request)}
+
+    @told
+    def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
             return {self.query: query, **self._message("One step more", str(NoCookieError()), NEW_TAB)}
@@ -270,6 +273,7 @@ class BattleTab:
         found = [item for item in items if wish.family in (None, item.family)]
         found = [item for item in found if all(word in item.instruction.casefold() for word in wanted)]
         return {
+            self.problem: gr.skip(),  # it may tell of a vote
             self.results: results_html(found[:RESULTS], len(found)),
             self.family: gr.update(choices=[ANY_FAMILY, *families]),
         }

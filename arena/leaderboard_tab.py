@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -12,6 +13,7 @@ from arena.boards.choice import BoardChoice, BoardChoiceError
 from arena.boards.page import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
 from arena.boards.plots import PLOTS
 from arena.database import DatabaseError
+from arena.events import LATEST, RAW, offered
 from arena.leaderboard import Leaderboard
 from arena.plots import Figure
 
@@ -48,18 +50,18 @@ class LeaderboardTab:
         self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when it is opened, and every few seconds while it is looked at."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        # Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
-        settings["preprocess"] = False
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is looked at.
+
+        Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
+        """
         chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
         table = [self.source, self.family, self.board, self.seen]
         plots = [self.plot, self.note]
         narrowed = [self.source.input, self.images.input, self.family.input, self.since.change, self.until.change]
         narrowed.append(self.without.input)
-        gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **settings)
-        self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **settings)
-        self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **settings)
+        gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **LATEST)
+        self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **LATEST)
+        self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **RAW)
 
     def on_open(self, *sent: object) -> Updates:
         """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
@@ -69,7 +71,7 @@ class LeaderboardTab:
             if choice is None:
                 return {self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
-            return {**self._shown(board, choice), **self._plotted(board, plot)}
+            return {**self._shown(board, choice, chosen), **self._plotted(board, plot)}
         except (BoardChoiceError, DatabaseError) as error:
             return {self.board: problem_html(str(error))}
 
@@ -88,7 +90,7 @@ class LeaderboardTab:
         *chosen, seen = sent
         try:
             choice = self._choice(*chosen)
-            shown = self._shown(self._leaderboard.board(choice.key), choice) if choice else {}
+            shown = self._shown(self._leaderboard.board(choice.key), choice, chosen) if choice else {}
         except (BoardChoiceError, DatabaseError):
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
@@ -100,13 +102,13 @@ class LeaderboardTab:
         voters = "all" if without is False else "unflagged"
         return self._leaderboard.choose(source, images, family, since, until, voters)
 
-    def _shown(self, board: Board, choice: BoardChoice) -> Updates:
+    def _shown(self, board: Board, choice: BoardChoice, sent: Sequence[object]) -> Updates:
         html = board_html(board, choice)
         families = [ALL_FAMILIES, *choice.families]
         told = "\n".join([html, *choice.sources, *families])
         return {
-            self.source: gr.update(choices=list(choice.sources), value=choice.source),
-            self.family: gr.update(choices=families, value=choice.family or ALL_FAMILIES),
+            self.source: gr.update(**offered(choice.sources, choice.source, sent[0])),
+            self.family: gr.update(**offered(families, choice.family or ALL_FAMILIES, sent[2])),
             self.board: html,
             self.seen: hashlib.sha256(told.encode()).hexdigest()[:16],
         }

@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.events import EACH, RAW
 from arena.operators.access import Operators
 from arena.operators.desk import OperatorDesk, OrderError
 from arena.operators.forgetting import UnknownVoterError
@@ -35,13 +36,12 @@ class OperatorTab:
 
     def listen(self, page: gr.Blocks, tab: gr.Tab) -> None:
         """Bind the handlers; the tab appears when the server has seen that an operator opened the page."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        settings["preprocess"] = False
         self._tab = tab
-        page.load(self.on_arrive, None, [tab], **settings)
-        tab.select(self.on_look, None, [self.view], **settings)
+        page.load(self.on_arrive, None, [tab], **RAW)
+        tab.select(self.on_look, None, [self.view], **RAW)
         order = [self.order, self.about]
-        self.do.click(self.on_order, order, [self.said, self.view], js="() => operatorOrder()", **settings)
+        done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
+        done.then(self.on_look, None, [self.view], **RAW)  # anew after each order, whichever is answered last
 
     def on_arrive(self, request: gr.Request) -> Updates:
         """Show the tab to an operator."""
@@ -52,7 +52,7 @@ class OperatorTab:
         return {self.view: self._seen() if self._who(request) else NOT_YOURS}
 
     def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
-        """Carry an order out, and show how things stand then."""
+        """Carry an order out, and tell what came of it."""
         who = self._who(request)
         if who is None:
             return {self.said: NOT_YOURS}
@@ -60,7 +60,7 @@ class OperatorTab:
             said = "" if order == LOOK else said_html(self._desk.do(who, order, about))
         except _TOLD as error:
             said = problem_html(str(error))
-        return {self.said: said, self.view: self._seen()}
+        return {self.said: said}
 
     def _seen(self) -> str:
         try:

@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.events import LATEST, offered
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.plots import plotly_figure
@@ -53,14 +54,14 @@ class AgreementTab:
         self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # pressed by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: the votes are read when the tab is opened, other items are chosen or scores have come."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        # Whatever the browser sends is looked up among the sources that there are, and in its visitor's inbox.
-        settings["preprocess"] = False
+        """Bind the handlers: the votes are read when the tab is opened, other items are chosen or scores have come.
+
+        Whatever the browser sends is looked up among the sources that there are, and in its visitor's inbox.
+        """
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
         shown += [self.plot, self.note, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]
-        gr.on(opened, self.on_open, [self.source, self.token], shown, **settings)
+        gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
 
     def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
         """Show the chosen source, at first the newest, with the visitor's own metrics."""
@@ -69,7 +70,8 @@ class AgreementTab:
             if not sources:
                 return {self.tells: NO_SOURCE, self.body: gr.update(visible=False)}
             chosen = source if isinstance(source, str) and source in sources else sources[-1]
-            return {self.source: gr.update(choices=list(sources), value=chosen), **self._found(chosen, token, request)}
+            listed = gr.update(**offered(sources, chosen, source))
+            return {self.source: listed, **self._found(chosen, token, request)}
         except DatabaseError as error:
             return {self.tells: problem_html(str(error)), self.body: gr.update(visible=False)}
 

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 
+from arena.events import LATEST
 from arena.plots import plotly_figure
 from scoring.choice.accuracies import differences
 from scoring.choice.audit import PROTOCOL_WORDS, SHOWS, Filter, audit_html
@@ -95,21 +96,17 @@ class ChoiceView:
 
     def listen(self, link: gr.Textbox) -> None:
         """Bind the handlers; what the browser sends is looked up in the report."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        settings["preprocess"] = False
         tables = [self.levels, self.worst, self.more, self.plot]
-        self.split.input(self.on_split, [link, self.split, self.beside], tables, **settings)
-        self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **settings)
-        gr.on(
-            [self.compare.click, self.second.submit], self.on_compare, [link, self.second], self.comparison, **settings
-        )
+        self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
+        self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
+        gr.on([self.compare.click, self.second.submit], self.on_compare, [link, self.second], self.comparison, **LATEST)
         chosen = [link, self.other, self.show, self.category, self.page]
         audit = [self.page, self.audit]
         self.other.input(
-            self.on_what_if, [link, self.other, self.category], [self.what_if, self.show, *audit], **settings
+            self.on_what_if, [link, self.other, self.category], [self.what_if, self.show, *audit], **LATEST
         )
-        gr.on([self.show.input, self.category.input], self.on_filter, chosen, audit, **settings)
-        self.page.input(self.on_page, chosen, self.audit, **settings)
+        gr.on([self.show.input, self.category.input], self.on_filter, chosen, audit, **LATEST)
+        self.page.input(self.on_page, chosen, self.audit, **LATEST)
 
     def head(self, link: str, report: ChoiceReport) -> str:
         """Return what the report opens with: the totals of all splits together."""

@@ -188,6 +188,13 @@ class Desk:
             raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
         return self.jobs.add_done(owner, found.report(wish.protocol, wish.title))
 
+    def left(self, job: Job) -> int:
+        """Return how many answers rules left to a judge whom nobody has asked."""
+        if job.model or job.state != "done":
+            return 0
+        report = self.jobs.report(job.link)
+        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
+
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
         """Quote what rules left open in a report of its owner's, as a job of its own.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from arena.events import LATEST
 from scoring.choice.head import marks_head_html
 from scoring.choice.marks_page import SHOWS, MarksFilter, mark_counts_html, marks_audit_html, table_3_html
 from scoring.choice.reports import MarksReport, tabulated
@@ -38,10 +39,8 @@ class MarksView:
 
     def listen(self, link: gr.Textbox) -> None:
         """Bind the handlers."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        settings["preprocess"] = False
-        self.show.input(self.on_filter, [link, self.show], [self.page, self.audit], **settings)
-        self.page.input(self.on_page, [link, self.show, self.page], self.audit, **settings)
+        self.show.input(self.on_filter, [link, self.show], [self.page, self.audit], **LATEST)
+        self.page.input(self.on_page, [link, self.show, self.page], self.audit, **LATEST)
 
     def head(self, link: str, report: MarksReport) -> str:
         """Return what the report opens with."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from arena.events import LATEST
 from arena.plots import plotly_figure
 from scoring.jobs import Jobs
 from scoring.visit.match_page import SHOWS, Filter, boards_html, head_html, matches_html, opponents
@@ -39,12 +40,10 @@ class MatchesView:
 
     def listen(self, link: gr.Textbox) -> None:
         """Bind the handlers."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        settings["preprocess"] = False
         chosen = [link, self.show, self.opponent, self.page]
         filters = [self.show.input, self.opponent.input]
-        gr.on(filters, self.on_filter, chosen, [self.page, self.matches], **settings)
-        self.page.input(self.on_page, chosen, self.matches, **settings)
+        gr.on(filters, self.on_filter, chosen, [self.page, self.matches], **LATEST)
+        self.page.input(self.on_page, chosen, self.matches, **LATEST)
 
     def head(self, link: str, report: MatchReport) -> str:
         """Return what the report opens with."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from arena.events import LATEST
 from arena.plots import plotly_figure
 from scoring.jobs import Jobs
 from scoring.mm_vet import published, tabulate
@@ -45,11 +46,10 @@ class MMVetView:
 
     def listen(self, link: gr.Textbox) -> None:
         """Bind the handlers."""
-        settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         chosen = [link, self.show, self.group, self.page]
-        gr.on([self.show.input, self.group.input], self.on_filter, chosen, [self.page, self.audit], **settings)
-        self.page.input(self.on_page, chosen, self.audit, **settings)
-        self.beside.input(self.on_beside, [link, self.beside], self.plot, **settings)
+        gr.on([self.show.input, self.group.input], self.on_filter, chosen, [self.page, self.audit], **LATEST)
+        self.page.input(self.on_page, chosen, self.audit, **LATEST)
+        self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
 
     def head(self, link: str, report: Report) -> str:
         """Return what the report opens with."""

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.events import BINDING
 from scoring.benchmarks import BENCHMARKS
 from scoring.choice_tab import ChoiceView
 from scoring.jobs import Jobs
@@ -69,14 +70,13 @@ class ReportTab:
 
     def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
         """Bind the handlers; a page that was opened by a report's link shows it at once."""
-        settings = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
         shown = [self.head, self.files]
         for view in self._each:
             shown += [view.body, *view.shown]
             view.listen(self.link)
         query = "() => [window.location.search]"
-        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **settings)
-        loaded.then(self.on_open, self.link, shown, **settings)
+        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **BINDING)
+        loaded.then(self.on_open, self.link, shown, **BINDING)
 
     def on_load(self, search: object) -> tuple[Any, Any, Any]:
         """Show this tab, and turn to it, when the page's address names a report."""

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.events import LATEST, RAW
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.records import Secret
 from arena.rows import RowsError
 from scoring.choice.page import file_problems_html
-from scoring.choice.reports import ChoiceReport, MarksReport
 from scoring.choice.uploads import ChoicesError
 from scoring.desk import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
 from scoring.inbox import InboxError
@@ -171,24 +171,22 @@ class ScoringTab:
 
     def listen(self, tab: gr.Tab) -> None:
         """Bind the handlers; none waits in Gradio's queue, and what they are sent is looked up in the forms."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        settings["preprocess"] = False
         job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
         judge = [self.judge, self.url, self.model, self.key, self.try_out]
         parts = [self.questions, self.missing, self.runs, self.stored, self.opponents, self.reference, self.context]
         wish = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
         found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
-        self.judge.input(self.on_judge, self.judge, self.own, **settings)
-        self.arrived.click(self.on_arrived, [self.token, self.questions], found, **settings)
-        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **settings)
-        self.check.click(self.on_check, wish, job, **settings)
-        self.rest.click(self.on_rest, [self.link, *judge], job, **settings)
+        self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
+        self.arrived.click(self.on_arrived, [self.token, self.questions], found, **LATEST)
+        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **RAW)
+        self.check.click(self.on_check, wish, job, **RAW)
+        self.rest.click(self.on_rest, [self.link, *judge], job, **RAW)
         begun = [self.link, self.url, self.key]
-        gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **settings)
-        self.cancel.click(self.on_cancel, self.link, job, **settings)
-        self.delete.click(self.on_delete, self.link, job, **settings)
-        gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **settings)
+        gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
+        self.cancel.click(self.on_cancel, self.link, job, **RAW)
+        self.delete.click(self.on_delete, self.link, job, **RAW)
+        gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
 
     def on_judge(self, judge: object) -> Updates:
         """Ask for address, model and key where the judge is the person's own."""
@@ -277,8 +275,17 @@ class ScoringTab:
 
     @told
     def on_look(self, link: object, request: gr.Request) -> Updates:
-        """Show how far the job is, and the person's reports; what the page tells of a file stays."""
-        return {self.problem: gr.skip(), **self._shown(str(link or ""), request)}
+        """Show how far the job is, and the person's reports; what a page tells of a file or a newer job stays.
+
+        A look may be answered after what the person did since: then the link stays, and the next look mends the rest.
+        """
+        sent = str(link or "")
+        looked = self._shown(sent, request)
+        if not sent and not looked[self.link]:
+            looked = {self.mine: looked[self.mine]}
+        elif looked[self.link] == sent:
+            looked[self.link] = gr.skip()
+        return {self.problem: gr.skip(), **looked}
 
     def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
         """Join the file to the questions and quote their judging."""
@@ -355,7 +362,7 @@ class ScoringTab:
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._desk.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left = self._left(job) if job else 0
+        left = self._desk.left(job) if job else 0
         return {
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._desk.ceiling) if job and state == "quoted" else "",
@@ -368,13 +375,6 @@ class ScoringTab:
             self.mine: mine_html(jobs),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
-
-    def _left(self, job: Job) -> int:
-        """Return how many answers rules left to a judge whom nobody has asked."""
-        if job.model or job.state != "done":
-            return 0
-        report = self._desk.jobs.report(job.link)
-        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
 
     def _own_judge(
         self, owner: str, judge: object, url: object, model: object, key: object, try_out: object

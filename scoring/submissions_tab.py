@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.events import LATEST, RAW, offered
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.plots import plotly_figure
@@ -44,18 +45,18 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when the tab is opened or another is chosen."""
-        settings: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-        # Whatever the browser sends is looked up among the boards, or among the submissions of who sent it.
-        settings["preprocess"] = False
+        """Bind the handlers: a board is read when the tab is opened or another is chosen.
+
+        Whatever the browser sends is looked up among the boards, or among the submissions of who sent it.
+        """
         shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
-        gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **settings)
-        self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **settings)
+        gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
+        self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
         """Show the chosen board, at first the one with the most matches."""
         try:
-            return {**self._shown(choice), **self._own(request), self.said: ""}
+            return {**self._shown(choice), **self._own(request)}
         except DatabaseError as error:
             return {self.board: problem_html(str(error))}
 
@@ -85,7 +86,7 @@ class SubmissionsTab:
         figure = family_figure(found.board)
         variants = {one.name: one.number for one in self._book.submissions(shelf.source)}
         return {
-            self.choice: gr.update(choices=list(boards), value=name),
+            self.choice: gr.update(**offered(list(boards), name, choice)),
             self.board: board_html(shelf, found, self._beside(shelf, found.board.ratings), variants),
             self.plot: gr.update(value=plotly_figure(figure), visible=True) if figure else gr.update(visible=False),
             self.note: note_html(figure.note) if figure else "",

@@ -13,7 +13,8 @@
     setTimeout(() => document.getElementById(zone.dataset.press).click());
   };
   const send = (zone, file) => {
-    const request = new XMLHttpRequest();
+    zone.sending?.abort();  // the file that was chosen last is the one that is meant
+    const request = zone.sending = new XMLHttpRequest();
     request.open("POST", `uploads?name=${encodeURIComponent(file.name)}`);
     request.upload.addEventListener("progress", (event) => {
       if (event.lengthComputable) say(zone, `${file.name}: ${Math.floor((100 * event.loaded) / event.total)}% sent`);

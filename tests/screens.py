@@ -1,9 +1,10 @@
 """Screens: what the browser tests of every tab do with a page."""
 
+import json
 import os
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
@@ -12,7 +13,7 @@ SHOTS = os.environ.get("SHOTS")
 
 def turn(page: Page, name: str) -> None:
     """Turn to a tab, which a narrow screen may keep behind the end of its row."""
-    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("tab").first).to_be_visible()
     here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
     behind = page.locator(".overflow-dropdown").get_by_text(name, exact=True)
     for _ in range(10):
@@ -40,3 +41,38 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
     if SHOTS:
         page.wait_for_load_state("networkidle")
         page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=whole)
+
+
+class Late:
+    """The first answer to a request that fits is kept back until it is let come."""
+
+    def __init__(self, page: Page, path: str, fn: int | None = None) -> None:
+        self._page = page
+        self._fn = fn
+        self._meant = False
+        self._kept: tuple[Route, APIResponse] | None = None
+        page.route(path, self._keep)
+
+    def _keep(self, route: Route) -> None:
+        if self._meant or (
+            self._fn is not None and json.loads(route.request.post_data or "{}")["fn_index"] != self._fn
+        ):
+            route.fallback()
+            return
+        self._meant = True
+        self._kept = (route, route.fetch())
+
+    def wait(self) -> None:
+        """Return when the server has answered."""
+        for _ in range(600):
+            if self._kept:
+                return
+            self._page.wait_for_timeout(50)
+        raise AssertionError("nothing fits")
+
+    def come(self) -> None:
+        """Let the answer come, and give the page the time to take it wrongly."""
+        assert self._kept
+        route, answer = self._kept
+        route.fulfill(response=answer)
+        self._page.wait_for_timeout(700)

@@ -220,6 +220,7 @@ BAD = {
     "text": ("", f"{_HEAD}i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
     "twice": ("", f"{_HEAD}i,m1,x,1\ni,m1,x,1\n", "row 3: expected one score of 'x' for 'm1' on item 'i'"),
     "taken": ("", f"{_HEAD}i,m1,length,1\n", "column 'metric': expected a name of its own, found 'length'"),
+    "nothing": ("", _HEAD, "scores.csv: holds no scores"),
     "empty name": ("", f"{_HEAD}i,,x,1\n", "row 2, column 'model': expected a text, found ''"),
 }
 

@@ -16,7 +16,7 @@ ROOMS = [path for path in FILES if "demo" not in path.parts]
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
     {
-        "arena": "records ratings settings identity strict_json card_limits",
+        "arena": "records ratings settings identity strict_json card_limits events",
         "arena.hosting": "limits",
         "arena.live": "control_tokens self_reference",
         "scoring": "stored results",
@@ -142,7 +142,7 @@ FLOOR = {
 
 # What scoring may use of the arena.
 SHARED = frozenset(
-    "records ratings intervals rows strict_json render pictures plots settings database ledger models agreement "
+    "records events ratings intervals rows strict_json render pictures plots settings database ledger models agreement "
     "identity guard exchange bank.fetching bank.asking elsewhere.polled rating.report".split()
 )
 # Submissions answer from the item bank, and stand beside the people's boards.

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
 import app
@@ -38,7 +38,7 @@ from arena.store import Store
 from arena.voters.flagging import Flagging
 from arena.voters.roll import Voters
 from tests.conftest import drafts
-from tests.screens import shoot
+from tests.screens import Late, shoot
 from tests.test_forgetting import bring, live_vote
 from tests.test_store import Visitor
 
@@ -107,40 +107,60 @@ def stored(database: Database) -> str:
         return repr([connection.execute(select(table)).all() for table in METADATA.sorted_tables])
 
 
-def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
-    voter = Store(arena.database).voter(cookie_hash(VISITOR))
-    bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
-    item = next(iter(ItemBank(arena.database).bank().items.values()))
+def signed_in(arena: Arena, screen: Page) -> Locator:
+    """Open the operator's link and return what the tab shows."""
     link = arena.operators.link(arena.address)
     assert link
     screen.goto(link)
     screen.get_by_role("tab", name="Operators").click(timeout=60_000)
-    view, said = screen.locator("#operator"), screen.locator("#operator-said")
+    view = screen.locator("#operator")
     expect(view).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    return view
+
+
+def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
+    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
+    item = next(iter(ItemBank(arena.database).bank().items.values()))
+    view, said = signed_in(arena, screen), screen.locator("#operator-said")
 
     view.get_by_role("button", name="Pause them").click()
-    expect(said).to_contain_text("Done: paused live answers", timeout=30_000)
-    expect(view).to_contain_text("Paused since", timeout=30_000)
+    expect(said).to_contain_text("Done: paused live answers")
+    expect(view).to_contain_text("Paused since")
     view.get_by_label("Item (the key").fill(item.key)
     view.get_by_role("button", name="Hide it").click()
-    expect(view.get_by_role("button", name="Show again")).to_be_visible(timeout=30_000)
+    expect(view.get_by_role("button", name="Show again")).to_be_visible()
     view.get_by_label("Item (the key").fill("no such key")
     view.get_by_label("Item (the key").press("Enter")
-    expect(said).to_contain_text("There is no item 'no such key'", timeout=30_000)
+    expect(said).to_contain_text("There is no item 'no such key'")
     picture = view.get_by_role("img", name="Upload 1")
     picture.scroll_into_view_if_needed()
     screen.wait_for_function("document.querySelector('.uploads img').naturalWidth > 0")
     shoot(screen, "operator", whole=True)
     view.get_by_role("button", name="Take down").click()
-    expect(picture).to_have_count(0, timeout=30_000)
+    expect(picture).to_have_count(0)
     view.get_by_label("Code").fill(code_of(cookie_hash(VISITOR)))
     view.get_by_role("button", name="Forget", exact=True).click()
-    expect(view.locator("table", has_text="forgot a voter")).to_be_visible(timeout=30_000)
+    expect(view.locator("table", has_text="forgot a voter")).to_be_visible()
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     with arena.database.read() as connection:
         done = connection.scalars(select(ACT.c.deed).order_by(ACT.c.id)).all()
         assert set(connection.scalars(select(ACT.c.who))) == {"link"}
     assert done == ["paused live answers", "hid an item", "took an upload down", "forgot a voter"]
+
+
+def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
+    item = next(iter(ItemBank(arena.database).bank().items.values()))
+    view = signed_in(arena, screen)
+    view.get_by_label("Item (the key").fill(item.key)
+    late = Late(screen, "**/run/predict*")
+    view.get_by_role("button", name="Pause them").click()
+    late.wait()
+    view.get_by_role("button", name="Hide it").click()
+    expect(view.get_by_role("button", name="Show again")).to_be_visible()
+    late.come()
+    expect(view).to_contain_text("Paused since")
+    expect(view.get_by_role("button", name="Show again")).to_be_visible()
 
 
 def test_a_stranger_sees_no_tab(arena, screen):

@@ -56,7 +56,7 @@ const stereoscopeLive = (() => {
 
     add(files) {
       this.say("");
-      this.item = null;
+      this.item = this.drawing = null;
       const room = MOST_IMAGES - this.images.length;
       if (files.length > room) {
         this.say(`At most ${MOST_IMAGES} images; ${files.length - Math.max(room, 0)} left out.`);
@@ -77,6 +77,7 @@ const stereoscopeLive = (() => {
       try {
         const kept = await ask("live/images", image.file);
         image.token = kept.image;
+        if (!this.images.includes(image)) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
         image.note = kept.still ? "An animation: its first picture is used." : "";
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
@@ -93,8 +94,10 @@ const stereoscopeLive = (() => {
     }
     async draw() {
       this.say("");
+      const drawing = this.drawing = {};
       try {
         const drawn = await ask("live/item");
+        if (this.drawing !== drawing) return;
         this.images.splice(0).forEach((image) => image.token && ask(`live/images/${image.token}/discard`, {}).catch(() => {}));
         this.item = drawn;
       } catch (error) { this.say(error.message); }
@@ -130,7 +133,7 @@ const stereoscopeLive = (() => {
     clear() {
       this.images.forEach((image) => URL.revokeObjectURL(image.url));
       this.images = [];
-      this.item = null;
+      this.item = this.drawing = null;
       this.part("text").value = "";
       this.say("");
       this.show();
@@ -153,6 +156,7 @@ const stereoscopeLive = (() => {
       this.token = null;
       this.stream = null;
       this.timer = null;
+      this.asked = this.told = 0;
       this.form = new Form(name, () => this.try(() => this.begin(), this.form));
       this.part("more").addEventListener("submit", (event) => { event.preventDefault(); this.try(() => this.follow()); });
       submits(this.part("follow"));
@@ -193,13 +197,16 @@ const stereoscopeLive = (() => {
       this.open(asked[this.noun]);
     }
     async act(what, body = {}) {
-      const token = this.token;
+      const token = this.token, turn = ++this.asked;
       const scene = await ask(this.path(what), body);
-      if (this.token === token) this.show(scene);
+      if (this.token !== token || turn < this.told) return;  // a later answer is on the page already
+      this.told = turn;
+      this.show(scene);
     }
 
     open(token) {
       this.close();
+      this.told = ++this.asked;
       this.token = token;
       this.stream = new EventSource(this.path());
       this.stream.onmessage = (event) => this.show(JSON.parse(event.data));

@@ -26,6 +26,8 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
             problem = f"expected one answer of {model!r} to item {item!r}, found a second; delete one"
             raise RowsError(problem, path.name, record.row)
         answers[key] = answer
+    if not answers:
+        raise RowsError("holds no answers; expected a row `item, model, answer` for each", path.name)
     return answers
 
 
@@ -48,6 +50,8 @@ def read_scores(
             problem = f"expected one score of {metric!r} for {model!r} on item {item!r}, found a second; delete one"
             raise RowsError(problem, label, record.row)
         known[key] = value
+    if not scores:
+        raise RowsError("holds no scores; expected a row `item, model, metric, score` for each", label)
     return scores
 
 
