@@ -251,6 +251,22 @@ def test_a_late_answer_to_stop_leaves_the_choice(page):
     expect(page.locator("#live-status")).to_contain_text("You chose A")
 
 
+def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(page):
+    begin(page)
+    phase(page, "open")
+    late = Late(page, "**/live/unfinished")
+    page.reload()
+    turn(page, "Your images")
+    late.wait()
+    page.fill("#live-text", "Another question")
+    late.come()
+    expect(page.locator("#live-form")).to_be_visible()
+    expect(page.locator("#live-text")).to_have_value("Another question")
+    page.reload()
+    turn(page, "Your images")
+    phase(page, "open")
+
+
 def test_a_picture_stays_when_an_item_comes_late(page):
     turn(page, "Your images")
     late = Late(page, "**/live/item")

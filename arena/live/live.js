@@ -130,6 +130,7 @@ const stereoscopeLive = (() => {
     wish() {
       return { instruction: this.part("text").value, images: this.images.map((image) => image.token), item: this.item?.item ?? "" };
     }
+    empty() { return !this.images.length && !this.item && !this.drawing && !this.part("text").value; }
     clear() {
       this.images.forEach((image) => URL.revokeObjectURL(image.url));
       this.images = [];
@@ -318,7 +319,7 @@ const stereoscopeLive = (() => {
     }
     async resume() {
       const { battle } = await ask("live/unfinished").catch(() => ({ battle: null }));
-      if (battle && !this.token) this.open(battle);
+      if (battle && !this.token && this.form.empty()) this.open(battle);
     }
     scene(scene) {
       this.token = scene.battle;
