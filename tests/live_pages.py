@@ -66,7 +66,7 @@ def photo(name: str = "red.png", colour: str = "red") -> dict:
 
 def phase(page: Page, name: str, tab: str = "live") -> None:
     """Wait until a tab stands there."""
-    expect(page.locator(f"#{tab}")).to_have_attribute("data-phase", name)
+    expect(page.locator(f"#{tab}")).to_have_attribute("data-phase", name, timeout=30_000)
 
 
 def words(page: Page, side: str) -> list[str]:

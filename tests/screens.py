@@ -13,7 +13,7 @@ SHOTS = os.environ.get("SHOTS")
 
 def turn(page: Page, name: str) -> None:
     """Turn to a tab, which a narrow screen may keep behind the end of its row."""
-    expect(page.get_by_role("tab").first).to_be_visible()
+    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
     here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
     behind = page.locator(".overflow-dropdown").get_by_text(name, exact=True)
     for _ in range(10):

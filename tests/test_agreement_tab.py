@@ -332,7 +332,7 @@ def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(voted.address)
     turn(opened, "Judges and people")
-    expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes")
+    expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
     yield opened
     context.close()
     assert errors == []
@@ -352,7 +352,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
     expect(page.locator("#agreement-people")).to_contain_text(re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d"))
-    expect(page.locator("#agreement-plot .js-plotly-plot .trace").first).to_be_visible()
+    expect(page.locator("#agreement-plot .js-plotly-plot .trace").first).to_be_visible(timeout=15_000)
     page.get_by_text("How this is counted").click()
     expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
     body = page.locator("#agreement-body").inner_text()
@@ -373,7 +373,7 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, 
     path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
     page.get_by_text("Compare a metric of your own").click()
     page.locator("#scores-file").set_input_files(path)
-    expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)")
+    expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)", timeout=15_000)
     expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
     shoot(page, "own-metric", whole=True)
     address = f"{voted.address}/{links.first.get_attribute('href')}"

@@ -12,7 +12,7 @@ from tests.screens import assert_fits, shoot
 
 def open_battle(page: Page, address: str, query: str = "") -> None:
     page.goto(address + "/" + query)
-    expect(page.locator("#choose-a")).to_be_visible()
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
 
 
 def names(page: Page) -> list[str]:
@@ -127,7 +127,7 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
     page.fill("#search textarea, #search input", words)
     page.locator(".results a").first.click()
     page.wait_for_url("**/?item=*")
-    expect(page.locator("#item figure").nth(1)).to_be_visible()
+    expect(page.locator("#item figure").nth(1)).to_be_visible(timeout=15_000)
     count = page.locator("#item figure").count()
     for number in range(1, count + 1):
         expect(page.locator("#item figcaption").nth(number - 1)).to_contain_text(f"Image {number}")
@@ -191,9 +191,9 @@ def test_keys_rest_in_fields_and_when_switched_off(page, server):
     page.wait_for_timeout(400)
     expect(page.locator("#choose-a")).to_be_visible()
     page.reload()
-    expect(page.locator("#keys-switch")).not_to_be_checked()
+    expect(page.locator("#keys-switch")).not_to_be_checked(timeout=15_000)
     page.locator("#keys-switch").check()
-    expect(page.locator("#choose-a")).to_be_visible()
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     page.keyboard.press("a")
     expect(page.locator("#status")).to_contain_text("You chose A")
 
@@ -227,7 +227,7 @@ def test_an_open_battle_comes_back_after_reload(page, server):
     open_battle(page, server.address)
     before = (token(page), *(page.locator(f"#answer-{side} .formatted").inner_text() for side in "ab"))
     page.reload()
-    expect(page.locator("#choose-a")).to_be_visible()
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     assert (token(page), *(page.locator(f"#answer-{side} .formatted").inner_text() for side in "ab")) == before
 
 
@@ -265,7 +265,7 @@ def test_a_browser_without_cookies_is_offered_a_tab_of_its_own(page, server):
 
     page.route(server.address + "/", drop_cookie)
     page.goto(server.address)
-    expect(page.get_by_role("link", name="Open in a new tab")).to_be_visible()
+    expect(page.get_by_role("link", name="Open in a new tab")).to_be_visible(timeout=15_000)
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)

@@ -65,27 +65,27 @@ def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
 
 def test_flagged_voters_are_left_out_until_asked_for(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-    expect(caption).to_contain_text("test, single image: 240 votes")
-    expect(tells).to_contain_text("Without 1 flagged voter (30 votes)")
+    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
+    expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
     shoot(page, "without flagged voters", whole=True)
     page.get_by_label("Without flagged voters").uncheck()
-    expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes")
+    expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
     expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board that counts leaves out.")
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "boards/board.csv?source=test&images=single&voters=all"
     )
     assert_fits(page)
     page.get_by_label("Without flagged voters").check()
-    expect(caption).to_contain_text("test, single image: 240 votes")
+    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
 
 
 def test_own_images_have_a_board_of_their_own(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-    expect(caption).to_be_visible()
+    expect(caption).to_be_visible(timeout=30_000)
     choose(page, "Items", "Own images, answered live")
-    expect(caption).to_contain_text("Own images, answered live, single image: 14 votes")
-    expect(tells).to_contain_text("3 votes were kept outside the ranking")
-    expect(tells).to_contain_text("14 votes by 14 people on 14 items")
+    expect(caption).to_contain_text("Own images, answered live, single image: 14 votes", timeout=30_000)
+    expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
+    expect(tells).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
     shoot(page, "own images", whole=True)
 
 

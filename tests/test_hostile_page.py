@@ -79,7 +79,7 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_pane(page, ho
 def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_server):
     server = start_server()
     page.goto(server.address)
-    expect(page.locator("#choose-a")).to_be_visible()
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     before = page.locator("#answer-a .formatted").inner_text()
     page.evaluate("window.before = true")
     server.kill()
@@ -88,8 +88,8 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_
     assert page.locator(".answer .model").count() == 0, "nothing is acknowledged while the server is away"
     server.start()
     page.wait_for_function("!window.before", timeout=60_000)  # it finds the server again and loads anew
-    expect(page.locator("#choose-b")).to_be_visible()
-    expect(page.locator("#answer-a .formatted")).to_have_text(before)
+    expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
+    assert page.locator("#answer-a .formatted").inner_text() == before
     page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
-    expect(page.locator(".answer .model")).to_have_count(2)
+    expect(page.locator(".answer .model")).to_have_count(2, timeout=8_000)

@@ -1,6 +1,5 @@
 """What a person does while an answer is on its way holds: answers are kept back in a real browser and come too late."""
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.live_visitor import card, catalogue
 from tests.openai_server import OpenAIServer
 from tests.planting import Planted, plant
 from tests.screens import Late, turn
-from tests.test_agreement_tab import MODELS, plant_source
+from tests.test_agreement_tab import MODELS, plant_source, scores_file
 from tests.test_scoring_tab import mmbench_rows, reply, write_csv
 from tests.test_scoring_tab import upload as chosen
 
@@ -194,15 +193,13 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(desk, page, tmp_path)
     database = desk.database()
     items = list(ItemBank(database).bank().items.values())[:20]
     database.close()
-    with (tmp_path / "scores.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("item", "model", "metric", "score"))
-        writer.writerows((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
+    rows = ((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
+    scores = scores_file(tmp_path, *rows)
     turn(page, "Battle")
     late = desk.late(page, "on_open", "agreement-own")
     turn(page, "Judges and people")
     late.wait()
-    page.set_input_files("#agreement-body input[type=file]", tmp_path / "scores.csv")
+    page.set_input_files("#agreement-body input[type=file]", scores)
     expect(page.locator("#agreement-body .upload [role=status]")).to_have_text("scores.csv")
     page.wait_for_timeout(300)
     late.come()

@@ -106,7 +106,7 @@ def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.goto(boards.address)
     turn(opened, "Leaderboard")
-    expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes")
+    expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
     yield opened
     assert opened.title() == "Stereoscope", "no name became markup"
     context.close()
@@ -225,7 +225,7 @@ def test_every_plot_is_drawn(page, images):
         expect(page.locator("#board caption")).to_contain_text("multiple images")
     for name in PLOTS:
         page.get_by_label(name, exact=True).check()
-        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible()
+        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
         heat = name in ("Predicted win rates", "Battles", "Families")
         drawn = page.locator("#board-plot .heatmaplayer image" if heat else "#board-plot .scatterlayer .trace").first
         expect(drawn).to_be_attached()
@@ -237,10 +237,10 @@ def test_every_plot_is_drawn(page, images):
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.goto(f"{page.url}?__theme=dark")
     turn(page, "Leaderboard")
-    expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes")
+    expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
     for name in ("Intervals", "Families"):
         page.get_by_label(name, exact=True).check()
-        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible()
+        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
         label = page.locator("#board-plot .xaxislayer-above text").first
         expect(label).to_be_attached()
         paper = page.locator("#board-plot .main-svg").first
@@ -270,7 +270,7 @@ def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
     expect(page.locator("#board-note .note")).to_have_text("These votes do not say of which family their items are.")
     expect(page.locator("#board-plot .js-plotly-plot")).to_have_count(0)
     page.get_by_label("Over time", exact=True).check()
-    expect(page.locator("#board-plot .scatterlayer .trace").first).to_be_attached()
+    expect(page.locator("#board-plot .scatterlayer .trace").first).to_be_attached(timeout=20_000)
     shoot(page, "imported", whole=True)
 
 
@@ -304,7 +304,7 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     expect(page.locator("#board caption")).to_contain_text("64 votes")
     page.get_by_role("button", name="Model", exact=True).focus()
     plant(database, [Planted(item, "left one", "left two")])
-    expect(page.locator("#board caption")).to_contain_text("65 votes")
+    expect(page.locator("#board caption")).to_contain_text("65 votes", timeout=5_000)
     expect(page.locator("#board th.model[aria-sort]").first).to_have_attribute("aria-sort", "ascending")
     assert page.evaluate("document.activeElement.dataset.column") == "model", "the focus stays"
     assert models(page) == []

@@ -94,14 +94,14 @@ def judged(page: Page) -> str:
     expect(page.locator("#quote")).to_contain_text("calls to test-judge")
     shoot(page, "scoring-quote", whole=True)
     page.locator("#confirm").click()
-    expect(page.locator(".progress[data-state=done]")).to_be_visible()
+    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     shoot(page, "scoring-done", whole=True)
     return page.locator(".mine a").first.get_attribute("href")
 
 
 def test_a_file_is_scored_and_its_report_read(visitor, scoring):
     visitor.goto(f"{scoring.address}/{judged(visitor)}")
-    expect(visitor.locator(".report-head .total")).to_be_visible()
+    expect(visitor.locator(".report-head .total")).to_be_visible(timeout=15_000)
     for name in ("rec", "ocr", "know", "gen", "spat", "math", "total"):
         assert visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
@@ -202,7 +202,7 @@ def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
     visitor.get_by_label("Leave them unscored").check()
     visitor.locator("#check").click()
     visitor.locator("#confirm").click()
-    expect(visitor.locator(".progress[data-state=done]")).to_be_visible()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.mine a').first.get_attribute('href')}")
     expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16")
 
@@ -348,7 +348,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
 
 def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tmp_path):
     visitor.goto(f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}")
-    expect(visitor.locator("#what-if")).to_be_visible()
+    expect(visitor.locator("#what-if")).to_be_visible(timeout=15_000)
     visitor.locator("#what-if").get_by_label("MMT-Bench's paper").check()
     expect(visitor.locator("#what-if-answer")).to_contain_text("1 of 48 answers are read differently")
     rows = visitor.locator("#choice-audit .audit > li")
@@ -375,7 +375,7 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shoot(visitor, "scoring-incomplete", whole=True)
     visitor.locator("#check").click()
-    expect(visitor.locator(".progress[data-state=done]")).to_be_visible()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
     expect(visitor.locator(".warning").first).to_contain_text("vanilla only")
     expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
@@ -416,12 +416,12 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
         for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
     ]
     upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
-    expect(visitor.get_by_label("OK-VQA: marks 1 to 5")).to_be_checked()
+    expect(visitor.get_by_label("OK-VQA: marks 1 to 5")).to_be_checked(timeout=15_000)
     visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check()
     expect(visitor.locator("#found")).to_contain_text("TextVQA: 3 answers")
     visitor.locator("#check").click()
     visitor.get_by_role("button", name="Have a judge give 3 marks").click()
-    expect(visitor.locator("#confirm")).to_be_visible()
+    expect(visitor.locator("#confirm")).to_be_visible(timeout=15_000)
     visitor.locator("#confirm").click()
     expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks")
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
@@ -435,7 +435,7 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
 @pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
 def test_real_files_go_through(wide, scoring, data, name):
     wide.goto(f"{scoring.address}/{read_letters(wide, data / 'vlmevalkit' / name)}")
-    expect(wide.locator(".totals")).to_be_visible()
+    expect(wide.locator(".totals")).to_be_visible(timeout=15_000)
     expect(wide.locator(".audit:visible > li")).to_have_count(25)
     shoot(wide, f"scoring-{name.split('.')[0]}", whole=True)
 
