@@ -607,11 +607,12 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
 
 def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_path):
     hub, voters = FolderHub(), Voters(bank(database))
+    account = "the-account-of-ann"
     Visitor(database, "guest-hash").decide()
-    voters.log_in(Account("4711", "ann-of-the-hub"), "guest-hash", "login-hash")
+    voters.log_in(Account(account, "ann-of-the-hub"), "guest-hash", "login-hash")
     copy_all(mirror_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
-    for told in ("ann-of-the-hub", hashlib.sha256(b"4711").hexdigest(), "4711", "guest-hash", "login-hash"):
+    for told in (account, hashlib.sha256(account.encode()).hexdigest(), "ann-of-the-hub", "guest-hash", "login-hash"):
         assert told not in everything
     fresh = another()
     mirror_of(fresh, hub, tmp_path).restore()
