@@ -1,5 +1,6 @@
 """The operator's desk: what each order does and undoes, that it is recorded, and what the overview tells."""
 
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -65,8 +66,9 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, desk):
     assert desk.do("ada", "pause", "") == "That is so already."
     with pytest.raises(LiveError, match="operators have paused"):
         check()
-    with pytest.raises(LiveError, match="operators have paused"):
-        Pause(Database(str(bank.url.render_as_string(hide_password=False)))).check()
+    other = Database(bank.url.render_as_string(hide_password=False))
+    with closing(other), pytest.raises(LiveError, match="operators have paused"):
+        Pause(other).check()
     desk.do("bob", "resume", "")
     check()
     assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
