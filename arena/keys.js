@@ -82,18 +82,14 @@ const stereoscope = (() => {
   });
 
   // The names appear when the choice can no longer be taken back; if the server is away, ask again.
-  let waiting = null;
+  // Gradio writes a status into the element of the one before it, so only the phase tells that a choice is over.
+  let asking = null;
   const ask = () => {
     const voted = document.querySelector('#status [data-phase="voted"]');
-    if (voted === waiting) return;
-    waiting = voted;
-    if (!voted) return;
-    const reveal = () => {
-      if (!voted.isConnected) return;
-      byId("reveal").click();
-      setTimeout(reveal, 3000);
-    };
-    setTimeout(reveal, 1000 * voted.dataset.seconds);
+    if (!voted === !asking) return;
+    clearTimeout(asking);
+    const reveal = () => { byId("reveal").click(); asking = setTimeout(reveal, 3000); };
+    asking = voted && setTimeout(reveal, 1000 * voted.dataset.seconds);
   };
 
   // Switches, kept in the browser
@@ -126,7 +122,7 @@ const stereoscope = (() => {
     }
     apply();
   };
-  new MutationObserver(ask).observe(document, { childList: true, subtree: true });
+  new MutationObserver(ask).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase"] });
   new MutationObserver(label).observe(document, { childList: true, subtree: true });
   return { focus, focusNew };
 })();

@@ -74,10 +74,36 @@ def test_undo_gives_the_choice_back_once(page, server):
     expect(page.locator("#choose-b")).to_be_visible()
     page.wait_for_timeout(3_500)
     assert names(page) == [], "the undo stopped the reveal"
+    assert page.locator("#problem").inner_text().strip() == ""
     page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
     expect(page.locator(".answer .model")).to_have_count(2)
     expect(page.locator("#undo")).to_be_hidden()
+
+
+def test_every_choice_can_be_undone_as_long_as_the_first(page, server):
+    """The page asks for names where a choice waits for them, and never sooner after it than `UNDO_SECONDS`."""
+    open_battle(page, server.address)
+    page.evaluate(
+        """() => {
+            window.asked = [];
+            let chosen = 0;
+            document.addEventListener("click", ({ target, timeStamp }) => {
+                if (target.closest("#choose-a")) chosen = timeStamp;
+                const phase = document.querySelector("#status [data-phase]").dataset.phase;
+                if (target.closest("#reveal")) asked.push([phase, (timeStamp - chosen) / 1000]);
+            }, true);
+        }"""
+    )
+    for _ in range(3):
+        page.click("#choose-a")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        page.click("#next")
+        expect(page.locator("#choose-a")).to_be_visible()
+    page.wait_for_timeout(1_000 * UNDO_SECONDS + 500)
+    asked = page.evaluate("asked")
+    assert len(asked) >= 3 and all(phase == "voted" and seconds >= UNDO_SECONDS for phase, seconds in asked), asked
+    assert page.locator("#problem").inner_text().strip() == ""
 
 
 def test_the_names_can_be_had_at_once(page, server):
