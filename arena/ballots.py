@@ -2,11 +2,14 @@
 
 A battle row says who was served which two answers on which sides. What happens to it is only ever added, never changed:
 a vote (attempt 1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The
-counted vote of a battle is the last one not undone. The win counts of the boards, and how many of these wins were won
-on the left (side A), are kept in each vote's own transaction; each row says when it changed, so that boards read news.
+counted vote of a battle is the last one not undone. It is final when its names were revealed or it cannot be taken
+back any more, and only then anything public may depend on it. The win counts of the boards, and how many of these wins
+were won on the left (side A), are kept in each vote's own transaction, final or not; each row has the number of its
+last change, so that boards read news.
 """
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -18,11 +21,22 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     case,
+    func,
     select,
 )
 
+from arena.clock import NOW, SECOND, ChangeNumber
 from arena.database import METADATA, Moment
 from arena.items import ANSWER, ITEM
+
+UNDO_SECONDS = 3
+"""How long a choice can be taken back."""
+UNDO_GRACE_SECONDS = 2
+"""What the network may take on top of it."""
+FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
+"""After so long a choice is final: the last undo has reached the disk by then."""
+LAST_OPEN = NOW - FINAL_SECONDS * SECOND
+"""In SQL, the tick after which a choice may still be taken back."""
 
 VOTER = Table(
     "voter",
@@ -79,6 +93,7 @@ VOTE = Table(
     Column("winner", ForeignKey("model.id"), nullable=False),
     Column("loser", ForeignKey("model.id"), nullable=False),
     Column("voted_at", Moment, nullable=False),
+    Column("tick", BigInteger, nullable=False, server_default="0"),
     Column("terms", Text, nullable=False),
     UniqueConstraint("battle_id", "attempt"),
     CheckConstraint("choice IN ('a', 'b')"),
@@ -86,7 +101,10 @@ VOTE = Table(
         "(attempt = 1 AND undo_id IS NULL) OR (attempt = 2 AND undo_id IS NOT NULL AND undo_id = battle_id)"
     ),
 )
+"""`tick`: when it was cast, by the database's clock."""
 Index("vote_of_voter", VOTE.c.voter_id)
+Index("vote_tick", VOTE.c.tick)
+LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
 REVEAL = Table(
     "reveal",
     METADATA,
@@ -110,15 +128,30 @@ WINS = Table(
     Column("loser", ForeignKey("model.id"), primary_key=True),
     Column("n", Integer, nullable=False),
     Column("left_n", Integer, nullable=False, server_default="0"),
-    Column("changed_at", Moment, nullable=False, server_default="0"),
+    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"),
 )
-Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.changed_at)
+Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
 
 
 def counted_votes(*columns) -> Select:
     """Return a SELECT of columns over the counted votes: the last one of each battle that is not undone."""
     joined = VOTE.outerjoin(UNDO, UNDO.c.battle_id == VOTE.c.battle_id)
     return select(*columns).select_from(joined).where((VOTE.c.attempt == 2) | UNDO.c.battle_id.is_(None))
+
+
+def final_votes(*columns) -> Select:
+    """Return a SELECT of columns over the counted votes that cannot be taken back any more."""
+    return counted_votes(*columns).where(VOTE.c.id.not_in(_OPEN))
+
+
+def open_votes(*columns) -> Select:
+    """Return a SELECT of columns over the counted votes that may still be taken back."""
+    return counted_votes(*columns).where(VOTE.c.id.in_(_OPEN))
+
+
+_YOUNG = VOTE.alias("young")
+_REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _YOUNG.c.battle_id).exists()
+_OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
 
 
 def standings() -> Select:
@@ -141,6 +174,7 @@ def standings() -> Select:
         SKIP.c.battle_id.is_not(None).label("skipped"),
         VOTE.c.choice,
         VOTE.c.voted_at,
+        VOTE.c.tick,
     ).select_from(joined)
 
 

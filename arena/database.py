@@ -1,7 +1,8 @@
 """The database: engine, transactions and schema version; the one door to SQLAlchemy's engines.
 
 SQLite runs in WAL mode with synchronous=FULL and one writing connection behind a lock: with a connection a thread,
-writers starve for seconds. PostgreSQL runs with a pool; its rows are locked where a transaction decides.
+writers starve for seconds. PostgreSQL runs with a pool; its rows are locked where a transaction decides. What a
+transaction only reads is of one moment on both.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -45,7 +47,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.hosting.storage import MOUNTS, StorageError, refuse_network
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -80,6 +82,23 @@ UPGRADES: dict[int, tuple[Upgrade, ...]] = {
                 "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
                 "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
                 "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
+            ),
+        ),
+    ),
+    2: (
+        Upgrade("wins", ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0")),
+        Upgrade(
+            "live_wins", ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0")
+        ),
+        Upgrade(
+            "vote",
+            ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
+        ),
+        Upgrade(
+            "live_vote",
+            (
+                "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
+                "CREATE INDEX live_vote_tick ON live_vote (tick)",
             ),
         ),
     ),
@@ -174,7 +193,7 @@ class Database:
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
-            raise DatabaseError(f"Not stored: {_reason(error)}. Please try again in a moment.") from error
+            raise DatabaseError("Not stored: the database refused it. Please try again in a moment.") from error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -184,7 +203,7 @@ class Database:
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("read refused: %s", _reason(error))
-            raise DatabaseError(f"The database cannot be read: {_reason(error)}") from error
+            raise DatabaseError("The database cannot be read at the moment. Please try again.") from error
 
     def try_write(self) -> None:
         """Ask to write, as a vote does, and change nothing; raise DatabaseError where that is refused."""
@@ -242,8 +261,10 @@ def take_turn(connection: Connection, table: Table) -> None:
 
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
-    def on_connect(connection, _record) -> None:
+    def on_connect(connection, record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.create_function("machine_time", 0, _microseconds)
+        connection.create_function("transaction_time", 0, lambda: record.info["begun"])
         for pragma in ("synchronous=FULL", f"busy_timeout={BUSY_SECONDS}000", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         _turn_wal_on(connection)
@@ -259,11 +280,19 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
 
+    def on_begin(connection: Connection, begin: str) -> None:
+        connection.exec_driver_sql(begin)
+        connection.info["begun"] = _microseconds()
+
     event.listen(writer, "connect", on_writer)
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
         event.listen(engine, "connect", on_connect)
-        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
+        event.listen(engine, "begin", partial(on_begin, begin=begin))
     return writer, reader
+
+
+def _microseconds() -> int:
+    return time.time_ns() // 1000
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:
@@ -281,8 +310,8 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
 
 def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
     # Two pools: who reads inside a writing transaction never waits for a connection that another writer holds.
-    writer, reader = (create_engine(url, pool_size=8, max_overflow=8, pool_pre_ping=True) for _ in range(2))
-    return writer, reader
+    pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
+    return create_engine(url, **pool), create_engine(url, **pool, isolation_level="REPEATABLE READ")
 
 
 def _prepare_schema(connection: Connection, file: Path | None) -> None:

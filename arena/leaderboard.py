@@ -1,7 +1,8 @@
 """Leaderboards: from the database to boards, each computed once for the votes it counts and not once for each visitor.
 
-A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps: only
-rows that changed are read, so that one more vote costs the same at any number. Boards of some days are counted from the
+A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps, less
+the votes that may still be taken back: only rows that changed are read, so that one more vote costs the same at any
+number. Boards of some days are counted from the
 votes themselves. Votes from elsewhere are counted when a board of theirs is opened first after an import. Intervals and
 what else takes long are found out by one thread beside the requests.
 """
@@ -9,7 +10,7 @@ what else takes long are found out by one thread beside the requests.
 import logging
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,9 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce
+from sqlalchemy import Connection, bindparam, func, select
 
-from arena.ballots import WINS
+from arena.ballots import LAST_VOTE, WINS
 from arena.boards.board import (
     NONE_LEFT_OUT,
     NOTHING,
@@ -36,7 +37,7 @@ from arena.boards.breakdowns import FamilyRatings, History, family_ratings
 from arena.boards.choice import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
 from arena.boards.findings import Findings, find_out
 from arena.boards.shelf import Shelf
-from arena.boards.tally import Tally, added_counts, summed_counts
+from arena.boards.tally import Tally, added_counts, less_counts, same_counts, summed_counts
 from arena.boards.votes import (
     Table,
     counts_of,
@@ -46,11 +47,14 @@ from arena.boards.votes import (
     history_of,
     imported_counts,
     left_out_of,
+    open_rows,
     tuples_of,
 )
+from arena.clock import ChangesSeen, is_set_back, tick
 from arena.database import META, Database
 from arena.elsewhere.imported_votes import imported_sources
 from arena.items import BANK_VERSION, FAMILY, MODEL
+from arena.live.ballots import LAST_LIVE_VOTE
 from arena.live.board import LIVE_CHANGED, LIVE_TOTAL
 from arena.records import REFERENCE
 from arena.settings import CountSettings
@@ -58,18 +62,16 @@ from arena.voters.flagging import FLAGS_VERSION, Flagging
 
 EVERY_SECONDS = 60.0
 """How often at most a board's intervals, its history, and the counts of some days are made anew."""
-LATE_SECONDS = 10
-"""How much later than its time of change a row may be committed, where several transactions write (PostgreSQL)."""
 KEPT_BOARDS = 64
 EVERYONE = CountSettings()
 WAITING = 8
 """Boards whose findings may wait for their turn; others ask again."""
 
-_CHANGED_AT = type_coerce(WINS.c.changed_at, BigInteger)
 _MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
-_CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n, _CHANGED_AT).where(
-    _MINE, bindparam("since") <= _CHANGED_AT
+_CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
+    _MINE, WINS.c.change >= bindparam("since")
 )
+_SEEN, _LIVE_SEEN = select(ChangesSeen(LAST_VOTE)), select(ChangesSeen(LAST_LIVE_VOTE))
 _TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
 _VERSIONS = select(META.c.name, META.c.value).where((META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION))
 
@@ -139,7 +141,7 @@ class Leaderboard:
         return BoardChoice(key, chosen.label, named, tuple(known.label for known in sources), names)
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
-        """Return a board with every vote committed before the call (one of some days: within EVERY_SECONDS).
+        """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
 
         Where nothing was found out about it yet, wait for that so many seconds at most.
         """
@@ -192,25 +194,32 @@ class Leaderboard:
     def _count(self, key: BoardKey, kept: "_Kept") -> None:
         """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
         with self._database.read() as connection:
-            with self._lock:  # taken before the first statement, so that nobody reads an older state after a newer one
-                tally = self._tally(connection, key)
+            # Taken before the first statement, so that nobody reads an older state after a newer one.
+            with self._lock:
+                tally, still_open = self._tally(connection, key)
                 self._know_bank(connection)
-                version = _Version(self._bank, self._flags, tally.version)
-            if version == kept.counted:
-                return
+                version = _Version(self._bank, self._flags, tally.version, still_open.tobytes())
+                if version == kept.counted:
+                    return
+                counts = less_counts(tally.counts(key.family), _of_family(still_open, key))
+                set_back = len(still_open) > 0 and is_set_back(connection)
             one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
             late = time.monotonic() - kept.asked_at >= self._every
-            if one_by_one and not late:
-                return
-            if version.bank != kept.counted.bank:
-                kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
-            if late or version.flags != kept.counted.flags:
-                self._ask(connection, key, kept, one_by_one)
-            if one_by_one:
-                kept.counts = counts_of(connection, key, self._who)
-            else:
-                kept.counts = self._counts(connection, key, tally, kept.flagged)
-            kept.counted = version
+            if not one_by_one or late:
+                if version.bank != kept.counted.bank:
+                    kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
+                if late or version.flags != kept.counted.flags:
+                    self._ask(connection, key, kept, one_by_one)
+                if one_by_one:
+                    counts = counts_of(connection, key, self._who)
+                else:
+                    counts = self._with_elsewhere(connection, key, less_counts(counts, kept.flagged))
+                if not same_counts(counts, kept.counts):
+                    kept.counts = counts
+                kept.counted = version
+        if set_back:
+            with self._database.write() as connection:
+                tick(connection)
 
     def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
         """Ask the database who is left out of a board, which the tally does not tell."""
@@ -219,13 +228,11 @@ class Leaderboard:
         kept.left_out = left_out_of(connection, key, self._who)
         kept.asked_at = time.monotonic()
 
-    def _counts(self, connection: Connection, key: BoardKey, tally: Tally, flagged: Counts) -> Counts:
-        """Return the counts of this arena's votes, less flagged ones, and of those from elsewhere that count."""
+    def _with_elsewhere(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
+        """Return counts with those votes from elsewhere that count too."""
         with self._lock:
-            rows, counts = self._rows_from_elsewhere(connection, key), tally.counts(key.family, flagged)
-        if key.family is not None:
-            rows = rows[rows[:, 0] == key.family]
-        return added_counts(counts, summed_counts(rows[:, 1:])) if len(rows) else counts
+            rows = self._rows_from_elsewhere(connection, key)
+        return added_counts(counts, _of_family(rows, key)) if len(rows) else counts
 
     def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
         """Return the rows of `imported_counts` of all families, counted once after each import."""
@@ -237,18 +244,26 @@ class Leaderboard:
         return self._imported[whole]
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
+        """Return the codes of the families with final votes."""
         elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist())
-        return elsewhere.union(self._tally(connection, key).voted_families()) - {0}
+        tally, still_open = self._tally(connection, key)
+        votes = Counter(tally.voted_families())
+        for family, *_, n, _left in still_open.tolist():
+            votes[family] -= n
+        return elsewhere.union(family for family, n in votes.items() if n > 0) - {0}
 
-    def _tally(self, connection: Connection, key: BoardKey) -> Tally:
-        """Return the win counts of a board's source and kind of images, with what changed since the last look."""
+    def _tally(self, connection: Connection, key: BoardKey) -> tuple[Tally, Table]:
+        """Return the win counts of a board's source and kind of images, with what changed since the last look.
+
+        And the rows of `open_rows` of the same moment, which nobody may learn of yet.
+        """
         if key.kind == "imported":
-            return Tally()
+            return Tally(), _NO_ROWS
         tally = self._tallies.setdefault((key.kind, key.source, key.multi), Tally())
-        late = 0 if self._database.is_sqlite else LATE_SECONDS * 1_000_000
-        changed = LIVE_CHANGED if key.kind == "live" else _CHANGED
-        tally.take(connection.execute(changed, {**_wanted(key), "since": tally.seen - late}).all())
-        return tally
+        changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
+        news = connection.execute(changed, {**_wanted(key), "since": tally.seen}).all()
+        tally.take(news, connection.scalar(seen) or 0)
+        return tally, open_rows(connection, key)
 
     def _know_bank(self, connection: Connection) -> None:
         versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
@@ -265,18 +280,22 @@ class Leaderboard:
 
     # Beside the requests.
     def _see_to_findings(self, key: BoardKey, kept: "_Kept") -> None:
-        """Have findings made where there are none for these counts, if the last ones are old enough."""
+        """Have findings made where there are none for these counts, and the counts checked, each so often at most."""
         with self._lock:
             waiting = sum(1 for other in self._kept.values() if other.is_waiting)
-            if kept.counts is kept.found_for or not kept.counts.votes or kept.is_waiting or waiting >= WAITING:
+            if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
                 return
-            if time.monotonic() - kept.found_at < self._every:
-                return
-            kept.found_at, kept.found_for = time.monotonic(), kept.counts
-            kept.finding = self._finder.submit(self._find_out, key, kept)
+            kept.found_at = time.monotonic()
+            kept.finding = self._finder.submit(self._find_out, key, kept, kept.counts is not kept.found_for)
             kept.finding.add_done_callback(_tell)
+            kept.found_for = kept.counts
 
-    def _find_out(self, key: BoardKey, kept: "_Kept") -> None:
+    def _find_out(self, key: BoardKey, kept: "_Kept", is_new: bool) -> None:
+        if is_new and kept.counts.votes:
+            self._find_out_about(key, kept)
+        self._check(key)
+
+    def _find_out_about(self, key: BoardKey, kept: "_Kept") -> None:
         self._flagging.look()
         with self._database.read() as connection:
             tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
@@ -285,15 +304,14 @@ class Leaderboard:
             kept.findings = self._shelf.found(name, lambda: find_out(tuples, crowd, kept.findings))
             if kept.findings.votes != tuples.n.sum():
                 kept.found_for = None  # another server's, of other votes: ours are still to be found out about
-        self._check(key)
 
     def _check(self, key: BoardKey) -> None:
-        """Read all win counts anew where some changed unseen, as they do when the clock is set back."""
+        """Read all win counts anew where some changed unseen, as where somebody else wrote to the database."""
         if key.kind == "imported":
             return
         total = LIVE_TOTAL if key.kind == "live" else _TOTAL
         with self._database.read() as connection, self._lock:
-            tally = self._tally(connection, key)
+            tally, _ = self._tally(connection, key)
             if (connection.scalar(total, _wanted(key)) or 0) != tally.votes:
                 tally.forget()
                 self._tally(connection, key)
@@ -315,6 +333,8 @@ class _Version(NamedTuple):
     bank: int
     flags: int
     tally: int
+    still_open: bytes
+    """The votes that may still be taken back."""
 
 
 class _Dated(NamedTuple):
@@ -330,6 +350,11 @@ class _ByFamily(NamedTuple):
 _NO_ROWS = np.zeros((0, 6), np.int64)
 
 
+def _of_family(rows: Table, key: BoardKey) -> Counts:
+    """Return the counts of rows (family, winner, loser, 1 if they tied, n, n on the left) of a board's family."""
+    return summed_counts(rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:])
+
+
 @dataclass(eq=False)
 class _Kept:
     """What is kept of one board."""
@@ -341,7 +366,7 @@ class _Kept:
     flagged: Counts = NOTHING
     """Those of the tally that a board without flagged voters does not have."""
     left_out: LeftOut = NONE_LEFT_OUT
-    counted: _Version = _Version(-1, -1, -1)
+    counted: _Version = _Version(-1, -1, -1, b"")
     asked_at: float = -math.inf
     board: Board | None = None
     basis: _Basis = _Basis(NOTHING, {}, None, None, NONE_LEFT_OUT)

@@ -8,12 +8,27 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, insert, select
 
-from arena.ballots import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS, counted_votes, standings, unfinished
+from arena.ballots import (
+    BATTLE,
+    REVEAL,
+    SEAT,
+    SKIP,
+    UNDO,
+    UNDO_GRACE_SECONDS,
+    UNDO_SECONDS,
+    VOTE,
+    WINS,
+    counted_votes,
+    open_votes,
+    standings,
+    unfinished,
+)
+from arena.clock import SECOND, tick
 from arena.database import Database, now
 from arena.items import ANSWER, MODEL
 from arena.records import Battle, Names, Phase, Side, SkipReason
@@ -22,10 +37,6 @@ from arena.voters.limits import LIMITS, Dealer
 from arena.voters.roll import Voters, lock, selves
 
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
-UNDO_SECONDS = 3
-"""How long a choice can be taken back."""
-UNDO_GRACE_SECONDS = 2
-"""What the network may take on top of it."""
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
 """A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST."""
@@ -69,6 +80,10 @@ _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
 )
 _MINE = standings().where(_IS_MINE)
 _LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
+_PAIR_VOTES = select(WINS.c.winner, WINS.c.loser, func.sum(WINS.c.n).label("n")).group_by(WINS.c.winner, WINS.c.loser)
+_OPEN_PAIR_VOTES = open_votes(VOTE.c.winner, VOTE.c.loser, func.count().label("n")).group_by(
+    VOTE.c.winner, VOTE.c.loser
+)
 _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
 
 
@@ -101,7 +116,7 @@ class Store:
         self._insert_once = database.insert(VOTE).on_conflict_do_nothing().returning(VOTE.c.id)
         tally = database.insert(WINS)
         counted = {"n": WINS.c.n + tally.excluded.n, "left_n": WINS.c.left_n + tally.excluded.left_n}
-        counted["changed_at"] = tally.excluded.changed_at
+        counted["change"] = tally.excluded.change
         self._add_to_tally = tally.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
 
     def voter(self, cookie_hash: str) -> int:
@@ -173,9 +188,10 @@ class Store:
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
-                _check_undo(row)
+                check_undo(connection, row)
                 connection.execute(insert(UNDO).values(battle_id=row.id, undone_at=now()))
                 self._count(connection, row, row.choice, -1)
+                check_undo(connection, row)  # once more, after what it may have waited for
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _battle(connection.execute(_of_id(row.id)).one())
@@ -224,15 +240,13 @@ class Store:
             return connection.execute(_VOTES_OF_VOTER, {"voter": voter}).scalar_one()
 
     def pair_votes(self) -> dict[tuple[int, int], int]:
-        """Return the counted votes of each pair of models, lower code first."""
+        """Return the final votes of each pair of models, lower code first."""
         pairs: dict[tuple[int, int], int] = {}
         with self._database.read() as connection:
-            rows = connection.execute(
-                select(WINS.c.winner, WINS.c.loser, func.sum(WINS.c.n).label("n")).group_by(WINS.c.winner, WINS.c.loser)
-            )
-            for row in rows:
-                pair = (min(row.winner, row.loser), max(row.winner, row.loser))
-                pairs[pair] = pairs.get(pair, 0) + int(row.n)
+            for query, sign in ((_PAIR_VOTES, 1), (_OPEN_PAIR_VOTES, -1)):
+                for row in connection.execute(query):
+                    pair = (min(row.winner, row.loser), max(row.winner, row.loser))
+                    pairs[pair] = pairs.get(pair, 0) + sign * int(row.n)
         return pairs
 
     def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
@@ -283,6 +297,7 @@ class Store:
             "winner": winner,
             "loser": loser,
             "voted_at": voted_at,
+            "tick": tick(connection),
             "terms": terms,
         }
         if connection.scalar(self._insert_once, values) is None:
@@ -294,7 +309,7 @@ class Store:
         """Keep the win counts of the boards in the vote's own transaction."""
         winner, loser = _winner_and_loser(row, choice)
         board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}
-        counts = {"n": by, "left_n": by if choice == "a" else 0, "changed_at": now()}
+        counts = {"n": by, "left_n": by if choice == "a" else 0}
         connection.execute(self._add_to_tally, {**board, "winner": winner, "loser": loser, **counts})
 
 
@@ -359,12 +374,13 @@ def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
         raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
 
 
-def _check_undo(row: Row) -> None:
+def check_undo(connection: Connection, row: Row) -> None:
+    """Raise ChoiceError where a choice, as a SELECT of standings has it, cannot be taken back any more."""
     if row.undone:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed:
         raise ChoiceError("The names have been shown; the choice is final.")
-    if now() - row.voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS):
+    if tick(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
         raise ChoiceError(f"A choice can be taken back for {UNDO_SECONDS} seconds; this one is final.")
 
 

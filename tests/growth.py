@@ -13,7 +13,7 @@ BOUND = 6
 UNITS = tuple("aA1 \t\n.,:;!?'\"`“”‘’()[]{}<>|*_#~=+-/\\$&%@^是的。、\u200b\u00a0\u202e\ufeff😀") + (
     "A. ", "(A) ", "A) ", "**A** ", "A, ", "A or ", "'A' ", "it is ", "the answer is ", "option A ", "not A ", "\\n",
     "a a\n", "- ", "> ", "1. ", "| a ", "![", "](", "[a](", "<b>", "</b>", "<!--", "&amp;", "&#", "```\n", "`a", "**a",
-    "_a_", "$a$", "\\(", "\r\n", " \n", "\n\n", "http://a.b/", "a@b.", "a.", "a'", "' ", "\" ", "0.5 ", "1e", "- -", "\\u",
+    "_a_", "$a$", "\\(", "\r\n", " \n", "\n\n", "http://a.b/", "a@b.", "a.", "a'", "' ", "\" ", "0.5 ", "1e", "- -",
 )  # fmt: skip
 """What texts are made of, over and over: what degenerate models and attackers write."""
 

@@ -1,15 +1,17 @@
-"""Votes put straight into the tables, as many as a test needs: each with its battle, counted as the store counts."""
+"""Votes put straight into the tables, each with its battle and counted as the store counts; and time that passes."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, insert, select, text, update
 
 from arena.ballots import BATTLE, VOTE, VOTER, WINS
+from arena.clock import CLOCK, SECOND
 from arena.database import Database, now
 from arena.items import ITEM, ItemBank
+from arena.live.ballots import LIVE_VOTE
 
 
 class Planted(NamedTuple):
@@ -67,8 +69,26 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                 connection.execute(text(f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))"))
         add = database.insert(WINS)
         counted = {"n": WINS.c.n + add.excluded.n, "left_n": WINS.c.left_n + add.excluded.left_n}
-        counted["changed_at"] = add.excluded.changed_at
+        counted["change"] = add.excluded.change
         add = add.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
         for (source, multi, family, won, lost, left), n in wins.items():
             board = {"source_id": source, "multi": multi, "family_id": family, "winner": won, "loser": lost}
-            connection.execute(add, {**board, "n": n, "left_n": n * left, "changed_at": now()})
+            connection.execute(add, {**board, "n": n, "left_n": n * left})
+
+
+def let_pass(database: Database, seconds: float) -> None:
+    """Make all votes older by so many seconds of the database's clock."""
+    with database.write() as connection:
+        for table in (VOTE, LIVE_VOTE):
+            connection.execute(update(table).values(tick=table.c.tick - round(seconds * SECOND)))
+
+
+def set_clock_back(database: Database, seconds: float) -> None:
+    """Leave a database as if the machine's clock had been ahead until now, and was set back."""
+    let_pass(database, -seconds)
+    later = timedelta(seconds=seconds)
+    with database.write() as connection:
+        for table in (VOTE, LIVE_VOTE):
+            for row in connection.execute(select(table.c.id, table.c.voted_at)).all():
+                connection.execute(update(table).where(table.c.id == row.id).values(voted_at=row.voted_at + later))
+        connection.execute(update(CLOCK).values(seen=CLOCK.c.seen + round(seconds * SECOND)))

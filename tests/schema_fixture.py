@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Boolean, Engine, create_engine, text
+from sqlalchemy import Boolean, Engine, LargeBinary, create_engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -26,9 +26,9 @@ DIALECTS = {"sqlite": sqlite.dialect(), "postgresql": postgresql.dialect()}
 
 def import_tables() -> None:
     """Import every room that has a table."""
-    for path in sorted(ROOT.glob("arena/*.py")) + sorted(ROOT.glob("scoring/*.py")):
+    for path in sorted(ROOT.glob("arena/**/*.py")) + sorted(ROOT.glob("scoring/**/*.py")):
         if "METADATA" in path.read_text("utf-8"):
-            importlib.import_module(f"{path.parent.name}.{path.stem}")
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def use(url: str) -> None:
@@ -50,7 +50,8 @@ def use(url: str) -> None:
         row = {column.name: _some(column.type) for column in table.c}
         with database.read() as connection:
             empty = connection.execute(text(f'SELECT 1 FROM "{table.name}"')).first() is None
-        if empty and not table.foreign_keys:
+        bytes_too = any(isinstance(column.type, LargeBinary) for column in table.c)  # JSON has none
+        if empty and not table.foreign_keys and not bytes_too:
             with suppress(DatabaseError), database.write() as connection:  # some take chosen words only
                 places = ", ".join(f":{name}" for name in names)
                 connection.execute(text(f'INSERT INTO "{table.name}" VALUES ({places})'), row)

@@ -23,7 +23,7 @@ FLOORS = (
         "scoring.choice": "records phrases plain_answers",
     },
     {
-        "arena": "database pictures rows spreadsheet render plots api_vlm local_vlm worker",
+        "arena": "database clock pictures rows spreadsheet render plots api_vlm local_vlm worker",
         "arena.bank": "fetching",
         "arena.hosting": "logs serving stateless storage",
         "arena.rating": "bradley_terry clusters",
@@ -33,7 +33,7 @@ FLOORS = (
     {
         "arena": "items ledger intervals exchange models",
         "arena.hosting": "health zero_gpu",
-        "arena.live": "streams ballots board",
+        "arena.live": "streams",
         "arena.rating": "compiled style",
         "arena.voters": "flags",
         "scoring": "questions",
@@ -45,7 +45,7 @@ FLOORS = (
         "arena": "ballots agreement",
         "arena.bank": "intake asking",
         "arena.elsewhere": "imported_votes",
-        "arena.live": "own_images stage",
+        "arena.live": "own_images stage ballots board",
         "arena.operators": "acts hiding pausing moderation",
         "arena.rating": "elo_draws resampling fragility",
         "arena.voters": "roll counting limits",
@@ -151,7 +151,7 @@ SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards.board".split
 DOORS = {
     "gradio": r"app\.py|arena/hosting/(stateless|zero_gpu)\.py|arena/\w+_tab\.py|scoring/\w+_tab\.py",
     "sqlalchemy": (
-        r"arena/(database|items|ballots|store|leaderboard|ledger|mirror|bank/intake|hosting/(homes|outbox))\.py"
+        r"arena/(database|clock|items|ballots|store|leaderboard|ledger|mirror|bank/intake|hosting/(homes|outbox))\.py"
         r"|arena/boards/(choice|shelf|votes)\.py"
         r"|arena/elsewhere/(imported_votes|imports|polls|stored_votes)\.py"
         r"|arena/live/(ballots|board|own_images|store)\.py"

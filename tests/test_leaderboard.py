@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
-from arena.ballots import VOTE, WINS
+from arena.ballots import FINAL_SECONDS, VOTE, WINS
 from arena.bank.intake import Intake
 from arena.boards.board import SETTLED, Board, BoardKey, Standing
 from arena.boards.choice import BoardChoiceError
@@ -29,7 +29,7 @@ from arena.ratings import Votes, coded, decided
 from arena.records import REFERENCE, Battle
 from arena.store import Draw, Store
 from tests.conftest import drafts, new_postgresql_database
-from tests.planting import Planted, plant
+from tests.planting import Planted, let_pass, plant
 
 SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
 PATIENCE = 60.0
@@ -69,6 +69,12 @@ class Poll:
         return voter, battle
 
     def vote(self, winner: str, loser: str, item: int = 1) -> tuple[int, Battle]:
+        """Choose and see the names: the vote is final."""
+        voter, battle = self.choose(winner, loser, item)
+        return voter, self.store.reveal(voter, battle.token)
+
+    def choose(self, winner: str, loser: str, item: int = 1) -> tuple[int, Battle]:
+        """Choose, so that it can still be taken back."""
         voter, battle = self.serve(winner, loser, item)
         return voter, self.store.vote(voter, battle.token, "a", "1")
 
@@ -248,6 +254,7 @@ def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):
         voter, battle = poll.serve("m1", "m2")
         poll.store.vote(voter, battle.token, "b" if number % 3 == 0 else "a", "1")
     again = poll.store.undo(voter, battle.token)
+    let_pass(poll.database, FINAL_SECONDS)
     assert poll.board().left[:2] == (7, 11)
     poll.store.vote(voter, again.token, "b", "1")
     assert poll.board().left[:2] == (7, 12)
@@ -299,7 +306,7 @@ def test_open_skipped_and_undone_battles_are_not_counted(poll):
     poll.serve("m1", "m2")
     voter, battle = poll.serve("m1", "m2")
     poll.store.skip(voter, battle.token, "offensive")
-    voter, battle = poll.vote("m1", "m2")
+    voter, battle = poll.choose("m1", "m2")
     again = poll.store.undo(voter, battle.token)
     assert plain(poll.board()) == (0, [])
     poll.store.vote(voter, again.token, "b", "1")
@@ -307,12 +314,21 @@ def test_open_skipped_and_undone_battles_are_not_counted(poll):
     assert poll.board().counts.wins.tolist() == [[0, 0], [1, 0]]
 
 
-def test_a_vote_counts_before_its_reveal_and_once_after_it(poll):
-    voter, battle = poll.vote("m1", "m2")
-    before = poll.board()
+def test_a_vote_counts_once_it_is_final_and_once_only(poll):
+    """Final is what was revealed, what is old enough, and a second choice."""
+    voter, battle = poll.choose("m1", "m2")
+    assert plain(poll.board()) == (0, [])
     poll.store.reveal(voter, battle.token)
-    assert before.votes == 1
-    assert plain(poll.board()) == plain(before)
+    assert poll.board().votes == 1
+    poll.choose("m2", "m1")
+    assert poll.board().votes == 1
+    let_pass(poll.database, FINAL_SECONDS)
+    assert poll.board().votes == 2
+    voter, battle = poll.choose("m2", "m3")
+    battle = poll.store.undo(voter, battle.token)
+    assert poll.board().votes == 2
+    poll.store.vote(voter, battle.token, "a", "1")
+    assert poll.board().votes == 3
 
 
 @pytest.fixture
@@ -333,10 +349,11 @@ def test_a_kept_board_shows_each_change_at_the_next_call(poll, kept):
     assert look().votes == 0
     poll.vote("m1", "m2")
     assert look().votes == 1
-    voter, battle = poll.vote("m2", "m1")
-    assert look().votes == 2
+    voter, battle = poll.choose("m2", "m1")
+    before = look()
+    assert before.votes == 1
     again = poll.store.undo(voter, battle.token)
-    assert look().votes == 1
+    assert look() is before, "nothing on the page may tell that somebody chose"
     poll.store.vote(voter, again.token, "a", "1")
     assert look().votes == 2
     Intake(poll.database).rename("m1", "New name")
@@ -438,16 +455,14 @@ def test_who_voted_and_what_carries_the_first_place(poll):
 
 
 def test_win_counts_that_changed_unseen_are_found(poll):
-    """A clock that was set back stamps a change as older than those that were seen."""
+    """As where somebody else wrote to the database; nobody has to vote for that."""
     board = Leaderboard(poll.database, every=0.0)
     plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
     assert board.board(SINGLE, PATIENCE).votes == 5
     with poll.database.write() as connection:
-        connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, changed_at=now() - timedelta(days=1)))
-    assert board.board(SINGLE).votes == 5
-    poll.vote("m1", "m3")
+        connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, change=0))
     deadline = time.monotonic() + 20
-    while board.board(SINGLE).votes != 7:
+    while board.board(SINGLE).votes != 6:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     board.close()
@@ -573,10 +588,12 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
     win = {"source_id": 1, "multi": False, "family_id": 1, "winner": 1, "loser": 2, "n": 1, "left_n": 1}
     with database.write() as slow:
         slow.execute(insert(VOTE).values(**vote, voted_at=now(), terms="1"))
-        slow.execute(insert(WINS).values(**win, changed_at=now()))
+        slow.execute(insert(WINS).values(**win))
         poll.vote("m2", "m1")
         assert kept.board(SINGLE).votes == 1
-    assert kept.board(SINGLE).votes == 2
+        poll.vote("m2", "m1")
+        assert kept.board(SINGLE).votes == 2
+    assert kept.board(SINGLE).votes == 3
     kept.close()
     database.close()
 
@@ -610,13 +627,15 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
     """The columns that version 2 brought are added, and filled from the votes."""
     votes = [Planted(1, "m1", "m2")] * 3 + [Planted(1, "m1", "m2", left=False)] * 2 + [Planted(2, "m2", "m1")]
     plant(poll.database, votes)
-    voter, battle = poll.vote("m1", "m2")
+    voter, battle = poll.choose("m1", "m2")
     poll.store.undo(voter, battle.token)
     before = [(plain(poll.board(key)), poll.board(key).left) for key in (SINGLE, MULTI)]
     with poll.database.write() as connection:
-        connection.execute(text("DROP INDEX wins_changed"))
-        for column in ("left_n", "changed_at"):
-            connection.execute(text(f"ALTER TABLE wins DROP COLUMN {column}"))
+        for index in ("wins_changed", "vote_tick", "live_vote_tick"):
+            connection.execute(text(f"DROP INDEX {index}"))
+        for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick"):
+            connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
+        connection.execute(text("ALTER TABLE live_wins RENAME COLUMN change TO changed_at"))
         connection.execute(update(META).where(META.c.name == "schema").values(value=1))
     opened = Database(poll.database.url.render_as_string(hide_password=False))
     later = Poll(opened)
@@ -635,8 +654,10 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
     poll.vote("m1", "m2")
     voter, battle = poll.serve("m3", REFERENCE, item=2)
     poll.store.vote(voter, battle.token, "b", "1")
-    voter, battle = poll.vote("m2", "m1")
+    let_pass(poll.database, FINAL_SECONDS)
+    voter, battle = poll.choose("m2", "m1")
     poll.store.undo(voter, battle.token)
+    poll.choose("m2", "m3")
     files = [tmp_path / "votes.jsonl", tmp_path / "votes.parquet"]
     for file in files:
         assert main(["votes", "export", "--out", str(file)]) == 0

@@ -6,15 +6,17 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, select
 
+from arena.ballots import FINAL_SECONDS
 from arena.bank.intake import Intake
 from arena.boards.tally import Tally
 from arena.live.ballots import LIVE_VOTE, LIVE_WINS
-from arena.live.board import LIVE_CHANGED, LIVE_TOTAL, live_ballots, live_sources
+from arena.live.board import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_ballots, live_sources
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
 from arena.live.streams import Failure
 from arena.records import Names, Phase
 from arena.store import ChoiceError, Store, UnknownBattleError
 from tests.conftest import drafts
+from tests.planting import let_pass
 
 MODELS = ("one", "two", "three")
 
@@ -219,12 +221,18 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
         store.vote(voter, opened(store, voter, images, item), side, "terms")
     store.vote(voter, opened(store, voter, stopped=True), "a", "terms")
     with database.read() as connection:
+        assert live_sources(connection) == []
+        assert connection.execute(live_ballots(1, False)).all() == []
+        assert len(connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all()) == 2
+    let_pass(database, FINAL_SECONDS)
+    with database.read() as connection:
         found = {}
+        assert connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all() == []
         for own in (True, False):
             for multi in (True, False):
                 tally = Tally()
                 wanted = {"source": own, "multi": multi, "since": 0}
-                tally.take(connection.execute(LIVE_CHANGED, wanted).all())
+                tally.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
                 ballots = connection.execute(live_ballots(int(own), multi)).all()
                 assert len(ballots) == tally.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
                 assert sum(ballot.left for ballot in ballots) == tally.counts(None).left.sum()
@@ -233,7 +241,9 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
         assert [source.code for source in live_sources(connection)] == [1, 0]
 
 
-def test_pairs_with_fewer_votes_can_be_told(store, voter):
+def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     store.vote(voter, opened(store, voter), "a", "terms")
     store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")
+    assert store.pair_votes() == {frozenset(("one", "two")): 0}, "they may still be taken back"
+    let_pass(database, FINAL_SECONDS)
     assert store.pair_votes() == {frozenset(("one", "two")): 2}

@@ -22,6 +22,8 @@ from tests.schema_fixture import import_tables, load
 
 GOLDEN = ROOT / "tests" / "golden"
 PAST = range(1, SCHEMA_VERSION)
+GONE = {("wins", "changed_at"), ("live_wins", "changed_at")}
+"""Columns that an upgrade took away; what every other one holds stays."""
 
 
 def fixture(version: int) -> Path:
@@ -57,7 +59,10 @@ def address(engine: Engine) -> str:
 def columns(engine: Engine) -> dict[str, tuple[str, ...]]:
     """Return the columns of each table."""
     seen = inspect(engine)
-    return {table: tuple(column["name"] for column in seen.get_columns(table)) for table in seen.get_table_names()}
+    return {
+        table: tuple(name for column in seen.get_columns(table) if (table, name := column["name"]) not in GONE)
+        for table in seen.get_table_names()
+    }
 
 
 def digest(engine: Engine, kept: dict[str, tuple[str, ...]]) -> str:
@@ -110,7 +115,7 @@ def test_an_upgrade_killed_before_any_step_leaves_every_row(version, every, engi
         assert version_of(engine) == version and columns(engine) == kept, f"half an upgrade after step {step}"
         engine.dispose()
     print(f"\nversion {version} on {engine.dialect.name}: {step // every} kills")
-    assert step > len(kept), "the steps of an upgrade are seen"
+    assert step + every > len(kept), "the steps of an upgrade are seen"
     assert version_of(engine) == SCHEMA_VERSION
 
 

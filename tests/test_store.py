@@ -15,6 +15,7 @@ from arena.items import ItemBank
 from arena.records import Battle, Phase
 from arena.store import ChoiceError, Choose, Draw, Seen, Store, UnknownBattleError
 from tests.conftest import drafts
+from tests.planting import let_pass
 
 TERMS = "1"
 
@@ -301,7 +302,7 @@ def test_an_undo_after_the_reveal_is_refused(visitor):
 @pytest.mark.parametrize(("seconds", "allowed"), [(0, True), (2.9, True), (6, False), (3600, False)])
 def test_an_undo_has_three_seconds_and_the_network_two(visitor, seconds, allowed):
     battle = visitor.vote(visitor.serve())
-    age(visitor.database, VOTE.c.voted_at, battle.id, timedelta(seconds=seconds))
+    let_pass(visitor.database, seconds)
     if allowed:
         assert visitor.undo(battle).phase is Phase.OPEN
         return

@@ -1,8 +1,8 @@
 """The store against a model of it: whatever two voters do in whatever order, with every token ever seen."""
 
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import func, select
 
-from arena.ballots import BATTLE, UNDO, VOTE, WINS, counted_votes
+from arena.ballots import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
 from arena.bank.intake import Intake
 from arena.database import Database
 from arena.items import ITEM
@@ -222,11 +222,14 @@ class StoreMachine(RuleBasedStateMachine):
             votes = {tuple(row[:5]): row[5] for row in connection.execute(recount)}
             tally = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
             assert tally == votes
-        pairs = {pair: 0 for pair in combinations((1, 2, 3), 2)}
-        for row, number in votes.items():
-            pairs[min(row[3:]), max(row[3:])] += number
+            final = connection.execute(final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)).all()
+        chosen = [battle for battle in self.battles if battle.choice is not None]
+        assert {row.battle_id for row in final} == {
+            battle.served.id for battle in chosen if battle.revealed or battle.attempt == 2
+        }
+        pairs = Counter((min(row.winner, row.loser), max(row.winner, row.loser)) for row in final)
         assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {
-            pair: number for pair, number in pairs.items() if number
+            **pairs
         }
 
 

@@ -16,7 +16,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.seen = 0
-        """When the newest known row changed, in microseconds."""
+        """The number from which on changes may be unknown."""
         self.version = 0
         self._families: dict[int, int] = {}
         self._cells: npt.NDArray[np.int32] = np.zeros((2, 0, 0, 0), np.int32)
@@ -34,43 +34,33 @@ class Tally:
         self.__init__()
         self.version = version + 1
 
-    def take(self, rows: Sequence[Any]) -> None:
-        """Take rows (family, winner, loser, n, n on the left, time of change) that may have changed."""
+    def take(self, rows: Sequence[Any], seen: int) -> None:
+        """Take rows (family, winner, loser, n, n on the left) that may have changed: all changes before `seen`."""
+        self.seen = seen
         if not rows:
             return
         table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(len(rows), -1)
         family, winner, loser = self._places(table[:, 0]), table[:, 1], table[:, 2]
         self._grow(int(table[:, 1:3].max()) + 1)
         news = table[:, 3:5].T - self._cells[:, family, winner, loser]
-        self.seen = max(self.seen, int(table[:, 5].max()))
         if news.any():
             self._cells[:, family, winner, loser] += news.astype(np.int32)
             for total, part in zip(self._total, news, strict=True):
                 np.add.at(total, (winner, loser), part)
             self.version += 1
 
-    def voted_families(self) -> list[int]:
-        """Return the codes of the families with votes."""
-        return [code for code, place in self._families.items() if self._cells[0, place].any()]
+    def voted_families(self) -> dict[int, int]:
+        """Return the number of votes of each family that ever had any, by its code."""
+        return {code: int(self._cells[0, place].sum()) for code, place in self._families.items()}
 
-    def counts(self, family: int | None, less: Counts = NOTHING) -> Counts:
-        """Return the counts of all families or of one, of the models that played.
-
-        `less` are those of some of these votes, to be left out; they may be older or newer by a few, so that none goes
-        below 0.
-        """
+    def counts(self, family: int | None) -> Counts:
+        """Return the counts of all families or of one, of the models that played."""
         if family is None:
             wins, left = self._total
         elif family in self._families:
             wins, left = self._cells[:, self._families[family]]
         else:
             wins, left = NOTHING.wins, NOTHING.left
-        if less.codes:
-            known = np.searchsorted(less.codes, len(wins))
-            grid, part = np.ix_(less.codes[:known], less.codes[:known]), np.s_[:known, :known]
-            wins, left = wins.astype(np.float64), left.astype(np.float64)
-            wins[grid] = np.maximum(wins[grid] - less.wins[part], 0)
-            left[grid] = np.clip(left[grid] - less.left[part], 0, wins[grid])
         return played_counts(np.arange(len(wins)), wins, left)
 
     def _places(self, families: np.ndarray) -> np.ndarray:
@@ -108,6 +98,24 @@ def summed_counts(rows: Codes) -> Counts:
     np.add.at(left, (winner[~tied], loser[~tied]), rows[~tied, 4])
     ties += ties.T
     return played_counts(codes, wins + ties / 2, left, ties)
+
+
+def less_counts(counts: Counts, less: Counts) -> Counts:
+    """Return counts without those of some of their votes, which may be older or newer by a few: none goes below 0."""
+    if not less.codes or not counts.codes:
+        return counts
+    codes, (wins, left) = np.array(counts.codes), (counts.wins.copy(), counts.left.copy())
+    _, here, there = np.intersect1d(codes, less.codes, return_indices=True)
+    grid, part = np.ix_(here, here), np.ix_(there, there)
+    wins[grid] = np.maximum(wins[grid] - less.wins[part], 0)
+    left[grid] = np.clip(left[grid] - less.left[part], 0, wins[grid])
+    return played_counts(codes, wins, left)
+
+
+def same_counts(one: Counts, other: Counts) -> bool:
+    """Tell whether two counts are the same."""
+    pairs = ((one.wins, other.wins), (one.left, other.left), (one.decided, other.decided))
+    return one.codes == other.codes and all(np.array_equal(this, that) for this, that in pairs)
 
 
 def added_counts(one: Counts, other: Counts) -> Counts:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     FromClause,
     Row,
     Select,
+    bindparam,
     case,
     exists,
     func,
@@ -27,7 +28,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from arena.ballots import BATTLE, VOTE, counted_votes
+from arena.ballots import BATTLE, VOTE, final_votes, open_votes
 from arena.boards.board import BoardKey, Counts, Elsewhere, LeftOut
 from arena.boards.breakdowns import History, history
 from arena.boards.findings import Crowd, Tuples
@@ -36,13 +37,20 @@ from arena.database import EPOCH
 from arena.elsewhere.imported_votes import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items import ITEM
 from arena.live.ballots import LIVE_VOTE
-from arena.live.board import live_ballots, live_outside
+from arena.live.board import LIVE_OPEN, live_ballots, live_outside
 from arena.ratings import Outcome
 from arena.settings import CountSettings
 from arena.voters.counting import counting
 from arena.voters.flagging import flagged_voters
 
 _DAY = 24 * 3600 * 1_000_000
+_LEFT = case((VOTE.c.choice == "a", 1), else_=0)
+_OPEN = (
+    open_votes(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser, func.count(), func.sum(_LEFT))
+    .where(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id)
+    .where(ITEM.c.source_id == bindparam("source"), ITEM.c.multi == bindparam("multi"))
+    .group_by(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
+)
 _BOTH_BAD, _TIE = (IMPORTED_VOTE.c.choice == choice for choice in ("both_bad", "tie"))
 _ALONE = IMPORTED_VOTE.c.winner == IMPORTED_VOTE.c.loser
 _OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
@@ -58,6 +66,16 @@ def imported_counts(connection: Connection, key: BoardKey) -> Table:
     votes = _imported_ballots(key).subquery("votes")
     pair = (votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
     return _table(connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair)), 6)
+
+
+def open_rows(connection: Connection, key: BoardKey) -> Table:
+    """Return those of the win counts of a board's source and kind of images that may still be taken back.
+
+    Rows of family, winner, loser, 0 (none tied), n, n on the left.
+    """
+    wanted = {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
+    rows = _table(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted), 5)
+    return np.insert(rows, 3, 0, axis=1)
 
 
 def elsewhere_of(connection: Connection, key: BoardKey) -> Elsewhere | None:
@@ -184,14 +202,14 @@ def _own_ballots(key: BoardKey) -> Select:
     """Return a SELECT over a board's votes that were cast here, flagged voters' too."""
     if key.kind == "live":
         return _narrowed(live_ballots(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
-    query = counted_votes(
+    query = final_votes(
         BATTLE.c.item_id.label("item"),
         literal(True).label("known"),
         ITEM.c.family_id.label("family"),
         VOTE.c.winner,
         VOTE.c.loser,
         literal_column("0").label("tied"),
-        case((VOTE.c.choice == "a", 1), else_=0).label("left"),
+        _LEFT.label("left"),
         VOTE.c.voter_id.label("voter"),
         VOTE.c.voted_at,
     )

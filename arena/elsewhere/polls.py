@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, and_, func, select
 
 from arena.agreement import Choices, Contest, Poll, contest_of
-from arena.ballots import BATTLE, VOTE, counted_votes
+from arena.ballots import BATTLE, VOTE, final_votes
 from arena.database import Database
 from arena.elsewhere.imported_votes import imported_battles, imported_sources
 from arena.elsewhere.polled import polled
@@ -55,7 +55,7 @@ class Polls:
 
 def _own(connection: Connection, source: str) -> Poll:
     kinds = (ITEM.c.key, VOTE.c.winner, VOTE.c.loser, _IN_USE.label("in_use"))
-    votes = counted_votes(*kinds, func.count().label("n")).where(
+    votes = final_votes(*kinds, func.count().label("n")).where(
         BATTLE.c.id == VOTE.c.battle_id,
         ITEM.c.id == BATTLE.c.item_id,
         SOURCE.c.id == ITEM.c.source_id,

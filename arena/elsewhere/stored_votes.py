@@ -10,7 +10,7 @@ from itertools import repeat
 
 from sqlalchemy import Connection, Row, func, select
 
-from arena.ballots import BATTLE, VOTE, counted_votes
+from arena.ballots import BATTLE, VOTE, final_votes
 from arena.database import Database, DatabaseError
 from arena.elsewhere.imported_votes import imported_battles, imported_sources
 from arena.elsewhere.imports import ImportedVotesError, ImportOrder, Imports
@@ -93,7 +93,7 @@ def _names(connection: Connection) -> dict[int, str]:
 def _bank_rows(connection: Connection, code: int) -> Sequence[Row]:
     images = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
     columns = (ITEM.c.key, FAMILY.c.name.label("family"), VOTE.c.winner, VOTE.c.loser, VOTE.c.choice, VOTE.c.voter_id)
-    query = counted_votes(VOTE.c.battle_id, VOTE.c.voted_at, images.label("images"), *columns)
+    query = final_votes(VOTE.c.battle_id, VOTE.c.voted_at, images.label("images"), *columns)
     query = query.where(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id)
     return connection.execute(query.where(ITEM.c.source_id == code).order_by(VOTE.c.id)).all()
 

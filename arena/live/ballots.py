@@ -1,10 +1,12 @@
 """Live ballots: the tables of live battles, their turns and votes, and the query that says where one stands.
 
 As with the battles of the item bank, what happens is only ever added: a question, its two answers, a vote (attempt 1 or
-2), the one undo, a reveal, an end without a vote. A battle without an item is about its visitor's own images.
+2), the one undo, a reveal, an end without a vote. A battle without an item is about its visitor's own images. When a
+vote is final is told as for the bank's.
 """
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -20,6 +22,8 @@ from sqlalchemy import (
     select,
 )
 
+from arena.ballots import LAST_OPEN
+from arena.clock import ChangeNumber
 from arena.database import METADATA, Moment
 
 LIVE_BATTLE = Table(
@@ -82,6 +86,7 @@ LIVE_VOTE = Table(
     Column("turns", Integer, nullable=False),
     Column("outside", Text),
     Column("voted_at", Moment, nullable=False),
+    Column("tick", BigInteger, nullable=False, server_default="0"),
     Column("terms", Text, nullable=False),
     UniqueConstraint("battle_id", "attempt"),
     CheckConstraint("choice IN ('a', 'b')"),
@@ -89,6 +94,8 @@ LIVE_VOTE = Table(
 )
 """`outside`: why the vote is kept outside the ranking, if it is."""
 Index("live_vote_of_voter", LIVE_VOTE.c.voter_id)
+Index("live_vote_tick", LIVE_VOTE.c.tick)
+LAST_LIVE_VOTE = select(func.coalesce(func.max(LIVE_VOTE.c.id), 0)).scalar_subquery()
 LIVE_REVEAL = Table(
     "live_reveal",
     METADATA,
@@ -104,10 +111,10 @@ LIVE_WINS = Table(
     Column("loser", ForeignKey("model.id"), primary_key=True),
     Column("n", Integer, nullable=False),
     Column("left_n", Integer, nullable=False),
-    Column("changed_at", Moment, nullable=False),
+    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_LIVE_VOTE)),
 )
 """The win counts of the ranked votes; `own`: on visitors' own images, which have boards of their own."""
-Index("live_wins_changed", LIVE_WINS.c.own, LIVE_WINS.c.multi, LIVE_WINS.c.changed_at)
+Index("live_wins_changed", LIVE_WINS.c.own, LIVE_WINS.c.multi, LIVE_WINS.c.change)
 LIVE_FAILURE = Table(
     "live_failure",
     METADATA,
@@ -118,16 +125,31 @@ LIVE_FAILURE = Table(
 )
 
 
+def final_live_votes(*columns) -> Select:
+    """Return a SELECT of columns over the live votes that cannot be taken back any more, unranked ones too."""
+    return _counted_votes(*columns).where(LIVE_VOTE.c.id.not_in(_OPEN))
+
+
 def ranked_votes(*columns) -> Select:
-    """Return a SELECT of columns over the ranked votes: not undone, not outside the ranking."""
-    return counted_live_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
+    """Return a SELECT of columns over the final votes that are not outside the ranking."""
+    return final_live_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
-def counted_live_votes(*columns) -> Select:
-    """Return a SELECT of columns over the live votes that are not undone, those outside the ranking too."""
+def open_ranked_votes(*columns) -> Select:
+    """Return a SELECT of columns over the votes in the ranking that may still be taken back."""
+    return _counted_votes(*columns).where(LIVE_VOTE.c.id.in_(_OPEN), LIVE_VOTE.c.outside.is_(None))
+
+
+def _counted_votes(*columns) -> Select:
+    """Return a SELECT of columns over the live votes that are not undone."""
     joined = LIVE_VOTE.join(LIVE_BATTLE).outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_VOTE.c.battle_id)
     counted = (LIVE_VOTE.c.attempt == 2) | LIVE_UNDO.c.battle_id.is_(None)
     return select(*columns).select_from(joined).where(counted)
+
+
+_YOUNG = LIVE_VOTE.alias("young")
+_REVEALED = select(LIVE_REVEAL.c.battle_id).where(LIVE_REVEAL.c.battle_id == _YOUNG.c.battle_id).exists()
+_OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
 
 
 def live_standings() -> Select:
@@ -151,6 +173,7 @@ def live_standings() -> Select:
         LIVE_VOTE.c.choice,
         LIVE_VOTE.c.outside,
         LIVE_VOTE.c.voted_at,
+        LIVE_VOTE.c.tick,
     ).select_from(joined)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     Select,
@@ -17,11 +16,10 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
-    type_coerce,
 )
 
 from arena.items import ITEM
-from arena.live.ballots import LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, counted_live_votes, ranked_votes
+from arena.live.ballots import LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, final_live_votes, open_ranked_votes, ranked_votes
 
 
 class LiveSource(NamedTuple):
@@ -34,7 +32,6 @@ class LiveSource(NamedTuple):
 
 LIVE_SOURCES = (LiveSource("Own images, answered live", 1), LiveSource("Items of the bank, answered live", 0))
 
-_CHANGED_AT = type_coerce(LIVE_WINS.c.changed_at, BigInteger)
 _MINE = (LIVE_WINS.c.own == bindparam("source")) & (LIVE_WINS.c.multi == bindparam("multi"))
 LIVE_CHANGED = select(
     literal_column("0").label("family_id"),
@@ -42,17 +39,26 @@ LIVE_CHANGED = select(
     LIVE_WINS.c.loser,
     LIVE_WINS.c.n,
     LIVE_WINS.c.left_n,
-    _CHANGED_AT.label("changed_at"),
-).where(_MINE, bindparam("since") <= _CHANGED_AT)
-"""The rows that `Tally.take` takes, for a source's code (as a bool), a kind of images and a time in microseconds."""
+).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
+"""The rows that `Tally.take` takes, for a source's code (as a bool), a kind of images and the number of a change."""
 LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)
 """The number of ranked votes of a source's code (as a bool) and a kind of images."""
+_LEFT = case((LIVE_VOTE.c.choice == "a", 1), else_=0)
+LIVE_OPEN = (
+    open_ranked_votes(literal_column("0"), LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count(), func.sum(_LEFT))
+    .where(LIVE_BATTLE.c.item_id.is_(None) == bindparam("source"), (LIVE_BATTLE.c.images > 1) == bindparam("multi"))
+    .group_by(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser)
+)
+"""Those of the win counts that may still be taken back, in the same columns."""
 
 
 def live_sources(connection: Connection) -> list[LiveSource]:
-    """Return the sources of live votes that have any."""
-    voted = set(connection.scalars(select(LIVE_WINS.c.own).distinct()))
-    return [source for source in LIVE_SOURCES if bool(source.code) in voted]
+    """Return the sources of live votes that have any that is final."""
+    return [
+        one
+        for one in LIVE_SOURCES
+        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(_of(one.code)).limit(1)).first()
+    ]
 
 
 def live_ballots(source: int, multi: bool) -> Select:
@@ -68,7 +74,7 @@ def live_ballots(source: int, multi: bool) -> Select:
         vote.winner,
         vote.loser,
         literal_column("0").label("tied"),
-        case((vote.choice == "a", 1), else_=0).label("left"),
+        _LEFT.label("left"),
         vote.voter_id.label("voter"),
         vote.voted_at,
     )
@@ -85,7 +91,7 @@ def live_votes(source: int) -> Select:
 
 def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
     """Return how many of a source's votes are kept outside the ranking, by the reason."""
-    query = counted_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
+    query = final_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
     query = query.where(_of(source), (LIVE_BATTLE.c.images > 1) == multi)
     rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
     return {reason: int(n) for reason, n in rows}

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
+from arena.clock import tick
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items import BANK_VERSION, MODEL, SOURCE
 from arena.live.ballots import (
@@ -26,11 +27,12 @@ from arena.live.ballots import (
     LIVE_VOTE,
     LIVE_WINS,
     live_standings,
+    open_ranked_votes,
 )
 from arena.live.streams import Failure
 from arena.records import SIDES, Names, Phase, Side
 from arena.settings import VoteLimits
-from arena.store import UNDO_GRACE_SECONDS, UNDO_SECONDS, ChoiceError, UnknownBattleError
+from arena.store import ChoiceError, UnknownBattleError, check_undo
 from arena.voters.limits import LIMITS, Dealer
 
 MOST_TURNS = 5
@@ -38,6 +40,13 @@ MOST_AGE = timedelta(hours=24)
 """After so long an unfinished battle does not come back, and own images are deleted."""
 Outside = Literal["stopped", "named itself"]
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
+
+_PAIR_VOTES = select(LIVE_WINS.c.winner, LIVE_WINS.c.loser, func.sum(LIVE_WINS.c.n).label("n")).group_by(
+    LIVE_WINS.c.winner, LIVE_WINS.c.loser
+)
+_OPEN_PAIR_VOTES = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count().label("n")).group_by(
+    LIVE_VOTE.c.winner, LIVE_VOTE.c.loser
+)
 
 
 class LiveTurn(NamedTuple):
@@ -209,6 +218,7 @@ class LiveStore:
             values = {"battle_id": row.id, "attempt": attempt, "voter_id": voter, "choice": side, "terms": terms}
             values |= {"winner": winner, "loser": loser, "turns": row.answered, "voted_at": now()}
             values["outside"] = outside = _outside(connection, row.id)
+            values["tick"] = tick(connection)
             fresh = self._database.insert(LIVE_VOTE).values(values).on_conflict_do_nothing().returning(LIVE_VOTE.c.id)
             if connection.scalar(fresh) is not None and outside is None:
                 self._count(connection, row, side, +1)
@@ -222,10 +232,11 @@ class LiveStore:
         with self._database.write() as connection:
             row = self._find(connection, voter, token)
             if row.choice is not None:
-                _check_undo(row)
+                check_undo(connection, row)
                 connection.execute(insert(LIVE_UNDO).values(battle_id=row.id, undone_at=now()))
                 if row.outside is None:
                     self._count(connection, row, row.choice, -1)
+                check_undo(connection, row)  # once more, after what it may have waited for
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _stored(connection, row.id)
@@ -260,14 +271,14 @@ class LiveStore:
         return Names(name[turn.model_a], name[turn.model_b])
 
     def pair_votes(self) -> dict[frozenset[str], int]:
-        """Return the ranked votes of each pair of models, by name."""
-        wins = select(LIVE_WINS.c.winner, LIVE_WINS.c.loser, func.sum(LIVE_WINS.c.n).label("n"))
+        """Return the final ranked votes of each pair of models, by name."""
         pairs: dict[frozenset[str], int] = {}
         with self._database.read() as connection:
             names = {one.id: one.name for one in connection.execute(select(MODEL.c.id, MODEL.c.name))}
-            for row in connection.execute(wins.group_by(LIVE_WINS.c.winner, LIVE_WINS.c.loser)):
-                pair = frozenset((names[row.winner], names[row.loser]))
-                pairs[pair] = pairs.get(pair, 0) + int(row.n)
+            for query, sign in ((_PAIR_VOTES, 1), (_OPEN_PAIR_VOTES, -1)):
+                for row in connection.execute(query):
+                    pair = frozenset((names[row.winner], names[row.loser]))
+                    pairs[pair] = pairs.get(pair, 0) + sign * int(row.n)
         return pairs
 
     def failures(self) -> dict[str, int]:
@@ -299,10 +310,9 @@ class LiveStore:
             loser=loser,
             n=by,
             left_n=by if choice == "a" else 0,
-            changed_at=now(),
         )
         more = {"n": LIVE_WINS.c.n + fresh.excluded.n, "left_n": LIVE_WINS.c.left_n + fresh.excluded.left_n}
-        changed = {**more, "changed_at": fresh.excluded.changed_at}
+        changed = {**more, "change": fresh.excluded.change}
         connection.execute(fresh.on_conflict_do_update(index_elements=LIVE_WINS.primary_key, set_=changed))
 
 
@@ -372,15 +382,6 @@ def _check_vote(row: Row, attempt: int) -> None:
         raise ChoiceError("The answers are still coming; choose when both have ended, or press Stop.")
     if attempt == 1 and row.undone:
         raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
-
-
-def _check_undo(row: Row) -> None:
-    if row.undone:
-        raise ChoiceError("A choice can be taken back once; this one is final.")
-    if row.revealed:
-        raise ChoiceError("The names have been shown; the choice is final.")
-    if now() - row.voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS):
-        raise ChoiceError(f"A choice can be taken back for {UNDO_SECONDS} seconds; this one is final.")
 
 
 def _why_no_more(battle: LiveBattle) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, case, func, literal, null, select
 
-from arena.ballots import BATTLE, VOTE, counted_votes
+from arena.ballots import BATTLE, VOTE, final_votes
 from arena.database import Database, counter, now
 from arena.exchange.battles import Vote
 from arena.exchange.parquet import write_columns
@@ -80,7 +80,7 @@ def write_export(database: Database, folder: Path) -> Written:
     with database.read() as connection:
         models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
         flagged = frozenset(connection.scalars(flagged_voters()))
-        rows = [_row(row, models, voters, flagged) for row in _votes(connection, now() - YOUNG)]
+        rows = [_row(row, models, voters, flagged) for row in _votes(connection)]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))
@@ -98,17 +98,17 @@ def write_export(database: Database, folder: Path) -> Written:
     return written
 
 
-def _votes(connection: Connection, until: datetime) -> Iterator[Row]:
-    """Yield the counted votes of the bank's items, then those of live battles, in the order they came."""
+def _votes(connection: Connection) -> Iterator[Row]:
+    """Yield the final votes of the bank's items, then those of live battles, in the order they came."""
     shown = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
     common = ("choice", "winner", "loser", "voter_id", "voted_at", "battle_id", "terms")
-    bank = counted_votes(
+    bank = final_votes(
         *(VOTE.c[name] for name in common),
         *(literal("bank").label("kind"), ITEM.c.key, FAMILY.c.name.label("family"), literal(1).label("turns")),
         *(shown.label("images"), SOURCE.c.name.label("source")),
     ).where(
         *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
-        *(SOURCE.c.id == ITEM.c.source_id, SOURCE.c.kind != "check", VOTE.c.voted_at <= until),
+        *(SOURCE.c.id == ITEM.c.source_id, SOURCE.c.kind != "check"),
     )
     yield from connection.execute(bank.order_by(VOTE.c.id))
     own, items = (source.label for source in LIVE_SOURCES)
@@ -118,7 +118,7 @@ def _votes(connection: Connection, until: datetime) -> Iterator[Row]:
         *(literal("live").label("kind"), item.label("key"), null().label("family"), LIVE_VOTE.c.turns),
         *(LIVE_BATTLE.c.images, case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source")),
     )
-    yield from connection.execute(live.where(LIVE_VOTE.c.voted_at <= until).order_by(LIVE_VOTE.c.id))
+    yield from connection.execute(live.order_by(LIVE_VOTE.c.id))
 
 
 def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:

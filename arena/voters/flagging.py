@@ -28,7 +28,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.ballots import BATTLE, VOTE, counted_votes
+from arena.ballots import BATTLE, VOTE, final_votes
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.items import ANSWER, ITEM, MODEL, SOURCE
 from arena.live.ballots import LIVE_BATTLE, LIVE_VOTE, ranked_votes
@@ -199,7 +199,7 @@ def _number(moment: Any) -> Any:
 
 
 # Time, board (odd: live), winner, loser, 1 for the left, voter; of stored answers also when they were served, and both.
-_BANK = counted_votes(
+_BANK = final_votes(
     _number(VOTE.c.voted_at),
     4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),
     VOTE.c.winner,
@@ -224,7 +224,7 @@ _LIVE = ranked_votes(
     LIVE_VOTE.c.voter_id,
 )
 _CHECKS = (
-    counted_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
+    final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
     .where(
         MODEL.c.id == VOTE.c.winner,
         BATTLE.c.id == VOTE.c.battle_id,
