@@ -199,12 +199,12 @@ class Leaderboard:
                 tally, still_open = self._tally(connection, key)
                 self._know_bank(connection)
                 version = _Version(self._bank, self._flags, tally.version, still_open.tobytes())
-                if version == kept.counted:
+                late = time.monotonic() - kept.asked_at >= self._every
+                if version == kept.counted and not late:
                     return
                 counts = less_counts(tally.counts(key.family), _of_family(still_open, key))
                 set_back = len(still_open) > 0 and is_set_back(connection)
             one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
-            late = time.monotonic() - kept.asked_at >= self._every
             if not one_by_one or late:
                 if version.bank != kept.counted.bank:
                     kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
@@ -225,7 +225,8 @@ class Leaderboard:
         """Ask the database who is left out of a board, which the tally does not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
         kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
-        kept.left_out = left_out_of(connection, key, self._who)
+        left_out = left_out_of(connection, key, self._who)
+        kept.left_out = left_out if left_out != kept.left_out else kept.left_out
         kept.asked_at = time.monotonic()
 
     def _with_elsewhere(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from arena.ballots import VOTE
+from arena.ballots import FINAL_SECONDS, VOTE
 from arena.bank.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
 from arena.database import METADATA, Database, DatabaseError
 from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
 from arena.records import Image, folded, item_key
 from arena.store import Draw, Store
 from tests.conftest import drafts
+from tests.planting import let_pass
 
 HOST = "images.example.org"
 
@@ -342,6 +343,7 @@ def test_votes_stay_through_withdrawal_rename_and_retirement(bank):
     intake = Intake(bank)
     intake.add_answers("new", "new.csv", answers("new"))
     vote_on_all_pairs(bank)
+    let_pass(bank, FINAL_SECONDS)
     intake.withdraw("new.csv")
     intake.rename("new", "New model")
     intake.retire("m1")

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from arena.__main__ import main
+from arena.ballots import FINAL_SECONDS
 from arena.bank.intake import Intake
 from arena.boards.board import Board, BoardKey
 from arena.boards.page import board_html, summary
@@ -22,7 +23,7 @@ from arena.live.store import Answered, LiveStore, Opening
 from arena.records import Names, Side
 from arena.store import Store
 from tests.conftest import drafts
-from tests.planting import Planted, plant
+from tests.planting import Planted, let_pass, plant
 
 OWN, BANK = "Own images, answered live", "Items of the bank, answered live"
 MODELS = ("m1", "m2", "m3")
@@ -37,11 +38,12 @@ class Crowd:
         self._came = 0
 
     def vote(self, winner: str, loser: str, images: int = 1, item: int | None = None, **how: bool) -> tuple[int, str]:
-        """Cast a vote for the answer on side A; return the voter and the battle's token."""
-        return self.choose(Names(winner, loser), "a", images, item, **how)
+        """Vote for the answer on side A and see the names; return the voter and the battle's token."""
+        voter, token = self.choose(Names(winner, loser), "a", images, item, **how)
+        return voter, self.store.reveal(voter, token).token
 
     def choose(self, models: Names, choice: Side, images: int = 1, item: int | None = None, **how: bool):
-        """Cast a vote; `how`: whether the battle was stopped, or a model named itself."""
+        """Cast a vote, which may still be taken back; `how`: whether the battle was stopped, a model named itself."""
         self._came += 1
         voter = self.voters.voter(f"visitor {self._came}")
         battle = self.store.begin(voter, Opening("What is my secret?", images, item))
@@ -94,10 +96,10 @@ def test_sources_of_live_votes_appear_with_their_first_vote(crowd, leaderboard):
     assert leaderboard.choose(None, "single").source == "test", "the bank comes first"
 
 
-def test_an_undone_vote_leaves_the_board(crowd, leaderboard):
+def test_a_vote_is_on_the_board_when_it_is_final(crowd, leaderboard):
     crowd.vote("m1", "m2")
-    voter, token = crowd.vote("m2", "m1")
-    assert opened(leaderboard, OWN).votes == 2
+    voter, token = crowd.choose(Names("m2", "m1"), "a")
+    assert wins(opened(leaderboard, OWN)) == {"m1": 1, "m2": 1}
     again = crowd.store.undo(voter, token)
     assert wins(opened(leaderboard, OWN)) == {"m1": 1, "m2": 1}
     crowd.store.vote(voter, again.token, "b", "terms")
@@ -109,16 +111,16 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     crowd.vote("m1", "m2")
     for _ in range(3):
         crowd.vote("m2", "m1", stopped=True)
-    voter, token = crowd.vote("m2", "m1", named=True)
+    crowd.vote("m2", "m1", named=True)
     crowd.vote("m2", "m1", images=2, named=True)
+    crowd.choose(Names("m2", "m1"), "a", named=True)
     board = opened(leaderboard, OWN)
     assert (board.votes, board.left_out.stopped, board.left_out.named) == (1, 3, 1)
     told = " ".join(summary(board))
     assert "Two models answered live, on images that visitors brought." in told
     assert "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which" in told
-    crowd.store.undo(voter, token)
-    crowd.vote("m1", "m2")
-    assert opened(leaderboard, OWN).left_out.named == 0, "an undone vote is no vote"
+    let_pass(crowd.database, FINAL_SECONDS)
+    assert opened(leaderboard, OWN).left_out.named == 2, "when it is final"
 
 
 def test_a_board_of_some_days_has_the_votes_of_these_days(crowd, leaderboard):
@@ -143,6 +145,7 @@ def test_random_votes_agree_with_a_recount(crowd, leaderboard):
             crowd.store.undo(voter, token)
         elif not outside:
             cast[own, images > 1, *((a, b) if choice == "a" else (b, a))] += 1
+    let_pass(crowd.database, FINAL_SECONDS)
     for own, multi in ((own, multi) for own in (False, True) for multi in (False, True)):
         board = opened(leaderboard, OWN if own else BANK, "multiple" if multi else "single")
         model = {line.code: line.model for line in board.standings}
@@ -185,6 +188,8 @@ def test_live_votes_go_out_without_texts_and_come_back_the_same(tmp_path, monkey
     Intake(database).add_items("test", "folder", drafts())
     crowd = Crowd(database)
     crowd.vote("m1", "m2")
+    crowd.choose(Names("m1", "m3"), "b", images=2)
+    let_pass(database, FINAL_SECONDS)
     crowd.choose(Names("m1", "m3"), "b", images=2)
     crowd.vote("m3", "m2", stopped=True)
     crowd.vote("m2", "m3", item=1)

@@ -46,7 +46,7 @@ def voted(bank) -> Database:
     live_vote(bank, second.id)
     with bank.write() as connection:
         for table in (VOTE, LIVE_VOTE):
-            connection.execute(update(table).values(voted_at=now() - timedelta(hours=1)))
+            connection.execute(update(table).values(voted_at=now() - timedelta(hours=1), tick=0))
         seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": first.id, "wanted": 3, "code": "done-17"}
         connection.execute(insert(SEAT).values(**seat, since=now()))
     second.vote(second.serve(), "b")
@@ -96,7 +96,7 @@ def test_a_source_with_a_hostile_name_stays_one_cell(database, tmp_path):
     Intake(database).add_items("a | b\n| c", "folder", drafts())
     Visitor(database, "one").decide()
     with database.write() as connection:
-        connection.execute(update(VOTE).values(voted_at=now() - timedelta(hours=1)))
+        connection.execute(update(VOTE).values(voted_at=now() - timedelta(hours=1), tick=0))
     write_export(database, tmp_path)
     assert "| a \\| b \\| c | 1 |" in (tmp_path / "README.md").read_text("utf-8")
 
@@ -112,7 +112,7 @@ def test_flagged_voters_are_marked_and_check_items_stay_secret(voted, tmp_path):
     checked = visitor.serve_on(7)
     visitor.vote(checked, "a")
     with voted.write() as connection:
-        connection.execute(update(VOTE).values(voted_at=now() - timedelta(hours=1)))
+        connection.execute(update(VOTE).values(voted_at=now() - timedelta(hours=1), tick=0))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.0, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     write_export(voted, tmp_path)
@@ -137,7 +137,7 @@ def test_the_servers_files_are_written_anew_when_a_voter_is_forgotten(voted, tmp
     Forgetting(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
     assert asyncio.run(files.path("README.md")) is not None
     assert keys[gone].encode() not in path.read_bytes()
-    assert len(lines(tmp_path / "public")) == 4, "the votes stay"
+    assert len(lines(tmp_path / "public")) == 5, "the votes stay, and what was decided since is there"
     for name in ("", "../arena.db", "votes.csv", ".being-written-x"):
         assert asyncio.run(files.path(name)) is None
 

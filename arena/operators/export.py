@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -32,8 +32,6 @@ from arena.voters.flagging import flagged_voters
 
 FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
 """The files and what they are."""
-YOUNG = timedelta(minutes=1)
-"""A choice that may still be taken back is not published."""
 FRESH_SECONDS = 600
 """How long the files of a running server are given out before they are written anew."""
 _CARD = Path(__file__).parent / "public_card.md"
