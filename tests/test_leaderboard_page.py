@@ -311,8 +311,7 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     with database.write() as connection:
         connection.exec_driver_sql("DELETE FROM vote WHERE id = (SELECT max(id) FROM vote)")
         connection.exec_driver_sql(
-            "UPDATE wins SET n = n - 1, left_n = left_n - 1, changed_at = changed_at + 1 "
-            "WHERE changed_at = (SELECT max(changed_at) FROM wins)"
+            "UPDATE wins SET n = n - 1, left_n = left_n - 1 WHERE change = (SELECT max(change) FROM wins)"
         )
     database.close()
 

@@ -68,6 +68,11 @@ UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live
 """Columns that are copied empty: what visitors ask in live battles, the answers, and whose a job is, stay here."""
 UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
 """Columns that stand in a copy as the voter's random key: that somebody logged in, or came as a worker, but not who."""
+OF_THE_DISK = frozenset(
+    {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
+    | {("wins", "changed_at"), ("live_wins", "changed_at")}
+)
+"""Columns that are not copied, nor taken from an older copy: what this database's own clock and numbers say."""
 _OF_A_PERSON = re.compile(r"(live )?day ")
 """How budgets begin that are named by a day and a visitor; they stay here, and a new disk counts that day anew."""
 _COPIES = "copies"
@@ -295,6 +300,8 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
     out: dict[str, Any] = {}
     for column in table.columns:
         value = row[column.name]
+        if (table.name, column.name) in OF_THE_DISK:
+            continue
         if (table.name, column.name) in UNSAID:
             value = ""
         elif (table.name, column.name) in UNNAMED:
@@ -312,6 +319,8 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
     of_voter = _of_voter(table)
     taken: dict[str, Any] = {}
     for name, value in row.items():
+        if (table.name, name) in OF_THE_DISK:
+            continue
         if name in of_voter and value is not None:
             value = voters[value]
         elif name in table.c and isinstance(table.c[name].type, Moment) and value is not None:
