@@ -118,6 +118,7 @@ class HubServer:
             Route("/api/spaces/{owner}/{name}/tree/{revision}", self._space_tree),
             Route("/api/spaces/{owner}/{name}/preupload/{revision}", self._preupload, methods=["POST"]),
             Route("/api/spaces/{owner}/{name}/commit/{revision}", self._space_commit, methods=["POST"]),
+            Route("/api/spaces/{owner}/{name}/revision/{revision}", self._space_info),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variable, methods=["POST"]),
             Route("/api/repos/create", self._create, methods=["POST"]),
             Route("/api/datasets/{owner}/{name}", self._info),
@@ -186,6 +187,9 @@ class HubServer:
             return JSONResponse({"error": "not found"}, 404, {"x-error-code": "RepoNotFound"})
         return JSONResponse(_listed(space.files))
 
+    async def _space_info(self, _: Request) -> Response:
+        return JSONResponse({"id": "ada/arena", "private": False, "sha": "0" * 40, "tags": [], "siblings": []})
+
     async def _space_variable(self, request: Request) -> Response:
         space = self._space(request)
         asked = json.loads(await request.body())
@@ -214,7 +218,8 @@ class HubServer:
     async def _preupload(self, request: Request) -> Response:
         if self.status != 200:
             return JSONResponse({"error": "out of order"}, self.status)
-        there = self.files if request.url.path.startswith("/api/datasets/") else {}
+        space = self.spaces.get(f"{request.path_params['owner']}/{request.path_params['name']}")
+        there = space.files if space and request.url.path.startswith("/api/spaces/") else self.files
         files = json.loads(await request.body())["files"]
         return JSONResponse({"files": [self._mode(file["path"], there) for file in files]})
 
