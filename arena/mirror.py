@@ -22,7 +22,7 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.hosting.hub_requests import TIMEOUT_SECONDS, HubDownError, HubError, Sleep, repeat, send_again
+from arena.hosting.hub_requests import HubDownError, HubError, Sleep, repeat, send_again
 from arena.hosting.outbox import Outbox, Parcel
 from arena.ledger import spend_held
 from arena.records import Secret
@@ -76,17 +76,10 @@ class Hub(Protocol):
 class HubDataset:
     """A private dataset of the Hub; it is made when it is not there, and refused when it is public."""
 
-    def __init__(
-        self,
-        name: str,
-        token: Secret,
-        endpoint: str | None = None,
-        sleep: Sleep = time.sleep,
-        timeout: float = TIMEOUT_SECONDS,
-    ) -> None:
+    def __init__(self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep) -> None:
         self._name, self._sleep = name, sleep
         self._api = HfApi(endpoint=endpoint, token=token.reveal())
-        send_again(sleep, timeout)
+        send_again(sleep)
 
     def paths(self) -> frozenset[str]:
         """Return the paths of all files. Raises HubError."""
@@ -194,7 +187,7 @@ class Mirror:
         return self._asked(lambda: self._hub.read(path))
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Return what the Hub answers, which a start waits for."""
+        """Return what the Hub answers; a start waits for it longer than a turn."""
         for wait in _START_WAITS:
             try:
                 return ask()
@@ -321,7 +314,8 @@ def _told(error: Exception, path: str = "") -> HubError:
         return error
     if isinstance(error, RepositoryNotFoundError):
         return HubError("the dataset that MIRROR names is not there, or the token may not see it")
-    response = error.response if isinstance(error, HfHubHTTPError) else None
+    cause = error if isinstance(error, HfHubHTTPError) else error.__cause__
+    response = cause.response if isinstance(cause, HfHubHTTPError) else None
     status = response.status_code if response is not None else None
     if status == 404 and path:
         return HubError(f"{path} is listed in the dataset but not there; restore it from the dataset's history")

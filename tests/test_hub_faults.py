@@ -1,6 +1,7 @@
 """The copy beside a Hub of which three requests in ten fail: what commits, what a wipe loses, what a restore needs."""
 
 import random
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from arena.mirror import EVERY, HubDataset, HubError, Mirror
 from arena.records import Secret
 from tests.hub_server import HubServer
 from tests.test_mirror import Clock, bank, copy_all, rows, use
+from tests.voter import Voter
 
 COMMIT = "POST /api/datasets/ada/votes/commit"
 
@@ -221,6 +223,18 @@ def test_after_a_turn_that_failed_the_next_is_a_minute_later(another, tmp_path):
         assert turn(mirror, clock) and mirror.seen.problem == ""
 
 
+@pytest.mark.parametrize("request_part", ["/tree/", "/resolve/", "/create"])
+def test_what_the_hub_refuses_is_not_asked_again(another, tmp_path, request_part):
+    clock = Ticking()
+    with HubServer() as server:
+        mirror = mirror_of(bank(another()), server, clock, tmp_path)
+        copy_all(mirror)
+        server.faults.planned[request_part] = ["418"]
+        with pytest.raises(HubError, match="^the Hub answered 418"):
+            mirror_of(another(), server, clock, tmp_path).restore()
+        assert clock.waits == []
+
+
 def test_a_file_that_is_missing_is_named(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
@@ -258,6 +272,34 @@ def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch)
         copy_all(mirror)
         there = {path: content for path, content in server.files.items() if path.startswith("pictures/")}
         assert there == {f"pictures/{path.name}": path.read_bytes() for path in (tmp_path / "pictures").iterdir()}
+
+
+@pytest.mark.soak
+def test_a_start_waits_for_a_hub_that_is_down(another, tmp_path):
+    clock = Ticking()
+    with HubServer() as server:
+        mirror = mirror_of(bank(another()), server, clock, tmp_path)
+        copy_all(mirror)
+        server.faults.planned["/tree/"] = ["503"] * 8
+        fresh = mirror_of(another(), server, clock, tmp_path)
+        assert fresh.restore() and rows(fresh._database) == rows(mirror._database)
+
+
+@pytest.mark.soak
+def test_the_app_keeps_its_votes_while_requests_fail(start_server):
+    """At the start, in its turns and when it ends; then on a new disk."""
+    with HubServer() as hub:
+        hub.faults.share = 0.3
+        settings = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
+        servers = []
+        for _ in range(3):
+            servers.append(start_server(**settings))
+            with Voter(servers[-1].address) as voter:
+                voter.load()
+                voter.choose("a")
+            servers[-1].stop()
+        with closing(Database(f"sqlite:///{servers[-1].data_dir / 'arena.db'}")) as last, last.read() as connection:
+            assert len(connection.scalars(select(VOTE.c.id)).all()) == 3
 
 
 @pytest.mark.soak

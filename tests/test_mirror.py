@@ -638,7 +638,7 @@ def test_a_copy_of_a_newer_program_is_refused(another):
 
 def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, another, tmp_path):
     with HubServer() as server:
-        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address)
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
         use(bank(database), 1, 2, random.Random(10))
         copy_all(mirror_of(database, hub, tmp_path))
         assert server.private and {path.split("/")[0] for path in server.files} == {"votes"}

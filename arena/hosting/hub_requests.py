@@ -55,14 +55,14 @@ class _Fault(Exception):
 class _Client(httpx2.Client):
     """What the Hub's library sends all its requests with."""
 
-    def __init__(self, sleep: Sleep, timeout: float) -> None:
-        super().__init__(follow_redirects=True, timeout=timeout)
+    def __init__(self, sleep: Sleep) -> None:
+        super().__init__(follow_redirects=True, timeout=TIMEOUT_SECONDS)
         self._sleep = sleep
 
     def send(self, request: httpx2.Request, **options) -> httpx2.Response:
         """Send a request, a commit once and any other up to seven times. Raises HubDownError; _Fault for a commit."""
         request.read()  # a file that is sent can be read once, its bytes again
-        if "/commit/" in request.url.path:
+        if request.method == "POST" and "/commit/" in request.url.path:
             return self._send_once(request, **options)
         return repeat(lambda: self._send_once(request, **options), self._sleep)
 
@@ -74,9 +74,9 @@ class _Client(httpx2.Client):
         return response
 
 
-def send_again(sleep: Sleep = time.sleep, timeout: float = TIMEOUT_SECONDS) -> None:
+def send_again(sleep: Sleep = time.sleep) -> None:
     """Let the Hub's library send what fails again, in all of this process."""
-    set_client_factory(lambda: _Client(sleep, timeout))
+    set_client_factory(lambda: _Client(sleep))
 
 
 def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
