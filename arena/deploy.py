@@ -14,6 +14,8 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Sp
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 
+from arena.hosting.hub_requests import HubDownError, repeat, send_again
+
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "app.py", "requirements.txt")
 _WINGS = ("arena", "scoring")
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
         if get_token() is None:
             raise DeployError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
         logging.set_verbosity_error()  # it would tell of every try
+        send_again()
         write(HfApi(), space, copy, arguments.private)
         yield f"{space} has {len(files)} files, and its votes are copied to the private dataset {copy}."
     yield _FREE
@@ -106,16 +109,19 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         if not there:
             api.create_repo(space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
         api.add_space_variable(space, "MIRROR", copy)
-        names = shipped(ROOT)
-        gone = sorted(
-            name for name in there - frozenset(names) if name.startswith(tuple(f"{wing}/" for wing in _WINGS))
-        )
-        changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
-        api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
+        repeat(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}") from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         raise DeployError(_told(error, space)) from error
+
+
+def _update(api: HfApi, space: str) -> None:
+    """Bring the files of a Space up to date in one commit; what is so already is not sent."""
+    there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
+    gone = sorted(name for name in there - frozenset(names) if name.startswith(tuple(f"{wing}/" for wing in _WINGS)))
+    changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
+    api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 
 
 def _files_of(api: HfApi, space: str) -> frozenset[str]:
@@ -131,6 +137,8 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
 
 def _told(error: Exception, space: str) -> str:
     """Return what to tell, without the server's own words: they may hold a token."""
+    if isinstance(error, HubDownError):
+        return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
     response = error.response if isinstance(error, HfHubHTTPError) else None
     status = response.status_code if response is not None else None
     if status == 401:

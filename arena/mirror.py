@@ -8,19 +8,21 @@ same row twice is one row when the copy is taken back. No vote ever waits for th
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import httpx2
 from huggingface_hub import CommitOperationAdd, HfApi
-from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RepositoryNotFoundError
+from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
+from arena.hosting.hub_requests import HubDownError, HubError, Sleep, repeat, send_again
 from arena.hosting.outbox import Outbox, Parcel
 from arena.ledger import spend_held
 from arena.records import Secret
@@ -34,7 +36,11 @@ MOST_BYTES = 100_000_000
 _AT_ONCE = 16
 """Files that a restore reads at one time: a year of votes has many."""
 _PATIENCE = 10
-"""After failures the waiting doubles up to so many times `EVERY`."""
+"""If the Hub asks for it, the next commit waits for up to so many times `EVERY`."""
+_START_WAITS = (4, 8, 16, 32)
+"""Seconds after which a start asks a Hub again that was down: many hosts do not start a server twice."""
+_FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
+"""What the Hub's library raises."""
 _ROWS = "votes/"
 _PICTURES = "pictures/"
 
@@ -48,10 +54,7 @@ MIRROR = Table(
 )
 
 log = logging.getLogger(__name__)
-
-
-class HubError(OSError):
-    """Say what the Hub refused or why it cannot be reached."""
+Answer = TypeVar("Answer")
 
 
 class Hub(Protocol):
@@ -73,9 +76,10 @@ class Hub(Protocol):
 class HubDataset:
     """A private dataset of the Hub; it is made when it is not there, and refused when it is public."""
 
-    def __init__(self, name: str, token: Secret, endpoint: str | None = None) -> None:
-        self._name = name
+    def __init__(self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep) -> None:
+        self._name, self._sleep = name, sleep
         self._api = HfApi(endpoint=endpoint, token=token.reveal())
+        send_again(sleep)
 
     def paths(self) -> frozenset[str]:
         """Return the paths of all files. Raises HubError."""
@@ -83,24 +87,31 @@ class HubDataset:
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
-        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+        except _FAILURES as error:
             raise _told(error) from error
 
     def read(self, path: str) -> bytes:
-        """Return a file. Raises HubError."""
+        """Return a file. Raises HubError, which names it."""
         try:
-            return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
-        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
-            raise _told(error) from error
+            return repeat(lambda: self._read(path), self._sleep)
+        except _FAILURES as error:
+            raise _told(error, path) from error
+
+    def _read(self, path: str) -> bytes:
+        return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         """Add files, all or none. Raises HubError, which may come after they were added."""
-        added = [CommitOperationAdd(path, content) for path, content in files.items()]
         try:
             self._refuse_public()
-            self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
-        except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+            repeat(lambda: self._commit(files), self._sleep)
+        except _FAILURES as error:
             raise _told(error) from error
+
+    def _commit(self, files: Mapping[str, bytes]) -> None:
+        """Add files; those that are there, since the answer to the last try was lost, are not added again."""
+        added = [CommitOperationAdd(path, content) for path, content in files.items()]
+        self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
 
     def _refuse_public(self) -> None:
         """Look before each commit: somebody may have made the dataset public meanwhile. The page tells no name."""
@@ -141,7 +152,9 @@ class Mirror:
         """Pictures that are on the Hub; None before it was asked."""
         self._idle_at: datetime | None = None
         """When nothing was seen to wait last."""
-        self._failures = 0
+        self._rest = every
+        """How long after the last turn the next one comes."""
+        self._turn_at: datetime | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
@@ -152,10 +165,10 @@ class Mirror:
         """
         if not self.outbox.empty():
             return False
-        paths = self._hub.paths()
+        paths = self._asked(self._hub.paths)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
-            files = readers.map(self._hub.read, sorted(path for path in paths if path.startswith(_ROWS)))
-            copy = self.outbox.unpacked(files)
+            rows = sorted(path for path in paths if path.startswith(_ROWS))
+            copy = self.outbox.unpacked(readers.map(self._read, rows), rows)
             list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
         self.outbox.take_back(copy)
         spend_held(self._database)
@@ -167,8 +180,21 @@ class Mirror:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_name(f"{picture}.being-fetched")
-            new.write_bytes(self._hub.read(f"{_PICTURES}{picture}"))
+            new.write_bytes(self._read(f"{_PICTURES}{picture}"))
             new.replace(path)
+
+    def _read(self, path: str) -> bytes:
+        return self._asked(lambda: self._hub.read(path))
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """Return what the Hub answers; a start waits for it longer than a turn."""
+        for wait in _START_WAITS:
+            try:
+                return ask()
+            except HubDownError as error:
+                log.warning("the start waits for its copy: %s", error)
+                self._ending.wait(max(wait, min(error.wait, _PATIENCE * self._every.total_seconds())))
+        return ask()
 
     def start(self) -> None:
         """Note changes and copy them in the background."""
@@ -191,6 +217,7 @@ class Mirror:
             self._idle_at = present
         with self._database.read() as connection:
             row = connection.execute(select(MIRROR)).one_or_none()
+        self._turn_at = row.tried_at + self._rest if row and row.tried_at else None
         known = [moment for moment in (self._idle_at, row.copied_at if row else None) if moment]
         return CopyState(max(known, default=None), waiting, row.problem if row else "")
 
@@ -204,14 +231,18 @@ class Mirror:
             log.warning("the copy waits for the database: %s", error)
 
     def _run(self) -> None:
-        while not self._ending.wait(self._every.total_seconds() / 20):
+        while not self._ending.wait(self._pause().total_seconds()):
             self.step()
+
+    def _pause(self) -> timedelta:
+        """Return the time until the next look, which is not after the next turn."""
+        look = self._every / 20
+        turn = self._turn_at - self._clock() if self._turn_at else look
+        return turn if timedelta(0) < turn < look else look
 
     def _our_turn(self) -> bool:
         """Take the turn to commit if nobody committed too lately; a clock that was set back does not stop it."""
-        rest = self._every * min(2**self._failures, _PATIENCE)
-        present = self._clock()
-        tried = MIRROR.c.tried_at
+        present, rest, tried = self._clock(), self._rest, MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
         if not self.outbox.waiting():
             return False
@@ -231,11 +262,12 @@ class Mirror:
             for parcel in parcels:
                 self.outbox.struck(parcel)
         except (OSError, DatabaseError) as error:
-            self._failures += 1
+            asked = timedelta(seconds=error.wait if isinstance(error, HubError) else 0)
+            self._rest = max(self._every, min(asked, _PATIENCE * self._every))
             log.warning("the copy is late: %s", error)
             self._note(problem=str(error))
             return False
-        self._failures = 0
+        self._rest = self._every
         more = len(parcels[-1].ids) == MOST_ROWS
         self._note(problem="", **({} if more else {"copied_at": begun}))
         return more
@@ -274,11 +306,17 @@ class Mirror:
             log.warning("how the copy stands is not noted: %s", error)
 
 
-def _told(error: Exception) -> HubError:
+def _told(error: Exception, path: str = "") -> HubError:
     """Return what to tell an operator, without the server's own words: they may hold a token."""
+    if isinstance(error, HubDownError) and path:
+        return HubDownError(f"{path}: {error}", error.wait)
     if isinstance(error, HubError):
         return error
-    if isinstance(error, RepositoryNotFoundError | EntryNotFoundError):
-        return HubError("the dataset or a file in it is not there, or the token may not see it")
-    status = error.response.status_code if isinstance(error, HfHubHTTPError) and error.response is not None else None
+    if isinstance(error, RepositoryNotFoundError):
+        return HubError("the dataset that MIRROR names is not there, or the token may not see it")
+    cause = error if isinstance(error, HfHubHTTPError) else error.__cause__
+    response = cause.response if isinstance(cause, HfHubHTTPError) else None
+    status = response.status_code if response is not None else None
+    if status == 404 and path:
+        return HubError(f"{path} is listed in the dataset but not there; restore it from the dataset's history")
     return HubError(f"the Hub answered {status}" if status else f"the Hub cannot be reached ({type(error).__name__})")

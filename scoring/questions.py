@@ -5,10 +5,11 @@ import hashlib
 import json
 import shutil
 import tempfile
+import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -31,6 +32,8 @@ SAMPLE_PREDICTIONS = Path(__file__).parent / "data" / "mm_vet_sample_predictions
 _ARCHIVE_BYTES = 200_000_000
 """The published archive has 67 MB; its pictures hardly shrink, so the same bound holds for what it unpacks to."""
 _MEMBERS = 2_000
+_WAITS = (1, 2, 4, 8)
+"""Seconds between two tries of a download."""
 
 
 class QuestionsError(ValueError):
@@ -73,7 +76,7 @@ def subset(questions: QuestionSet, path: Path) -> QuestionSet:
     return replace(questions, name=name, digest=_digest(kept), official=official, questions=kept)
 
 
-def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE) -> Path:
+def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:
     """Download the authors' archive and return the folder with its `mm-vet.json` and `images`, whole or not at all.
 
     A folder that already holds the published questions is left as it is. Raises QuestionsError.
@@ -87,7 +90,7 @@ def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE) -> Path:
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
         archive, unpacked = Path(scratch) / "mm-vet.zip", Path(scratch) / "mm-vet"
         with _named(address):
-            _download(address, archive)
+            _download(address, archive, sleep)
             _unpack(archive, unpacked)
         unpacked.replace(folder)
     return folder
@@ -152,9 +155,21 @@ def _named(address: str) -> Iterator[None]:
         raise QuestionsError(f"{address}: is no sound zip archive ({str(error)[:200]}); try again") from error
 
 
-def _download(address: str, path: Path) -> None:
+def _download(address: str, path: Path, sleep: Callable[[float], object]) -> None:
+    """Stream to disk, again where the network or the server failed."""
+    for wait in _WAITS:
+        try:
+            return _stream(address, path)
+        except (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.HTTPStatusError):
+            sleep(wait)
+    return _stream(address, path)
+
+
+def _stream(address: str, path: Path) -> None:
     """Stream to disk; GitHub hands release files on to another host, so redirects are followed."""
     with httpx.stream("GET", address, follow_redirects=True, timeout=30) as response, path.open("wb") as file:
+        if response.status_code in (408, 429) or response.status_code >= 500:
+            response.raise_for_status()
         if response.status_code != 200:
             raise QuestionsError(f"answered {response.status_code}; check the address in a browser")
         for piece in response.iter_bytes():

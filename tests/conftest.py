@@ -194,3 +194,21 @@ def page(request, browser, server) -> Iterator[Page]:
     yield opened
     context.close()
     assert errors == []
+
+
+@pytest.fixture
+def another(request, tmp_path) -> Iterator:
+    """A function that opens one more empty database: a new disk, or a new PostgreSQL database."""
+    opened: list[Database] = []
+
+    def open_another(backend: str = "sqlite") -> Database:
+        if backend == "sqlite":
+            url = f"sqlite:///{tmp_path / f'disk-{len(opened)}' / 'arena.db'}"
+        else:
+            url = new_postgresql_database(request.getfixturevalue("postgresql"))
+        opened.append(Database(url))
+        return opened[-1]
+
+    yield open_another
+    for database in opened:
+        database.close()

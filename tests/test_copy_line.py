@@ -26,7 +26,17 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         (CopyState(None, 5, ""), "Saved; nothing is copied yet."),
         (
             CopyState(NOW, 5, "the Hub answered <503>"),
-            '<span class="late">Saved; the copy is late: the Hub answered &lt;503&gt;.</span>',
+            '<span class="late">Saved; the copy is late: the Hub answered &lt;503&gt;; only votes until 0 s ago are '
+            "copied.</span>",
+        ),
+        (
+            CopyState(None, 5, "the Hub answered 503"),
+            '<span class="late">Saved; the copy is late: the Hub answered 503; nothing is copied yet.</span>',
+        ),
+        (CopyState(NOW - timedelta(seconds=63), 5, ""), "Saved; votes until 63 s ago are copied."),
+        (
+            CopyState(NOW - timedelta(seconds=64), 5, ""),
+            '<span class="late">Saved; the copy is late: only votes until 64 s ago are copied.</span>',
         ),
     ],
 )

@@ -16,6 +16,7 @@ import pytest
 from huggingface_hub import HfApi, SpaceCard
 
 from arena import deploy
+from arena.hosting.hub_requests import send_again
 from arena.settings import Settings
 from tests.conftest import ROOT
 from tests.hub_server import HubServer, Space
@@ -112,6 +113,21 @@ def test_the_same_command_again_brings_the_files_up_to_date(hub):
     assert write(hub) is space and space.private is True, "what is there stays as it is"
     assert set(space.files) == {*deploy.shipped(ROOT), "notes.md"}
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["503", "429", "reset before", "reset after", "cut"])
+def test_requests_that_fail_are_sent_again(hub, kind):
+    """Also the commit, which is made once although its answer is lost."""
+    write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}
+    waits = []
+    send_again(waits.append)
+    hub.faults.planned = {
+        f" /api/{part}": [kind] for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
+    }
+    assert write(hub).files["app.py"] == (ROOT / "app.py").read_bytes()
+    assert set(hub.spaces["ada/arena"].files) == set(deploy.shipped(ROOT))
+    assert hub.spaces["ada/arena"].commits == 2 and len(waits) == 3
+    assert not any(hub.faults.planned.values())
 
 
 def test_a_dry_run_asks_nobody():

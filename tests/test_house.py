@@ -25,7 +25,7 @@ FLOORS = (
     {
         "arena": "database clock pictures rows spreadsheet render plots api_vlm local_vlm worker",
         "arena.bank": "fetching",
-        "arena.hosting": "logs serving stateless storage",
+        "arena.hosting": "hub_requests logs serving stateless storage",
         "arena.rating": "bradley_terry clusters",
         "scoring": "spec",
         "scoring.choice": "named_options",
@@ -159,7 +159,7 @@ DOORS = {
         r"|arena/voters/(campaigns|counting|flagging|limits|roll)\.py"
         r"|scoring/(cache|jobs|submissions|judging/batch|visit/book)\.py"
     ),
-    "huggingface_hub": r"arena/(mirror|deploy)\.py",
+    "huggingface_hub": r"arena/(mirror|deploy|hosting/hub_requests)\.py",
     "torch": r"arena/local_vlm\.py",
     "transformers": r"arena/local_vlm\.py",
     "openai": r"scoring/judge\.py",

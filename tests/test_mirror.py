@@ -4,7 +4,7 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ from arena.store import Store
 from arena.voters.campaigns import Campaigns
 from arena.voters.counting import counting
 from arena.voters.roll import Account, Voters
-from tests.conftest import drafts, new_postgresql_database
+from tests.conftest import drafts
 from tests.hub_server import HubServer
 from tests.judging_process import WIDE, Bench
 from tests.test_forgetting import SECRET, live_vote
@@ -122,24 +122,6 @@ def rows(database: Database) -> dict[str, list]:
                 for row in connection.execute(select(METADATA.tables[name]))
             )
         return found
-
-
-@pytest.fixture
-def another(request, tmp_path) -> Iterator:
-    """A function that opens one more empty database: a new disk, or a new PostgreSQL database."""
-    opened: list[Database] = []
-
-    def open_another(backend: str = "sqlite") -> Database:
-        if backend == "sqlite":
-            url = f"sqlite:///{tmp_path / f'disk-{len(opened)}' / 'arena.db'}"
-        else:
-            url = new_postgresql_database(request.getfixturevalue("postgresql"))
-        opened.append(Database(url))
-        return opened[-1]
-
-    yield open_another
-    for database in opened:
-        database.close()
 
 
 @pytest.mark.parametrize("onto", ["sqlite", "postgresql"])
@@ -656,7 +638,7 @@ def test_a_copy_of_a_newer_program_is_refused(another):
 
 def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, another, tmp_path):
     with HubServer() as server:
-        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address)
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
         use(bank(database), 1, 2, random.Random(10))
         copy_all(mirror_of(database, hub, tmp_path))
         assert server.private and {path.split("/")[0] for path in server.files} == {"votes"}

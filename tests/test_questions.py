@@ -176,9 +176,9 @@ def test_the_samples_predictions_go_through_as_a_newcomer_would_upload_them():
 
 
 class Release(BaseHTTPRequestHandler):
-    """Serves /mm-vet.zip, and at /v1/mm-vet.zip a redirect to it as GitHub does; `cut` ends a body early."""
+    """Serves /mm-vet.zip, at /v1/mm-vet.zip a redirect to it as GitHub does; `cut` ends a body, `faults` come first."""
 
-    content, cut, asked = b"", False, 0
+    content, cut, asked, faults = b"", False, 0, []
 
     def do_GET(self) -> None:
         """Answer."""
@@ -187,6 +187,9 @@ class Release(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/mm-vet.zip")
             self.end_headers()
+            return
+        if self.faults:
+            self.faults.pop(0)(self)
             return
         self.send_response(200 if self.path == "/mm-vet.zip" else 404)
         self.send_header("Content-Length", str(len(self.content)))
@@ -312,15 +315,31 @@ def test_paths_that_climb_out_of_the_archive_are_never_written(data, release, tm
     assert sorted(path.name for path in folder.iterdir()) == ["images", "mm-vet.json"]
 
 
+def half(handler: Release) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(handler.content)))
+    handler.end_headers()
+    handler.wfile.write(handler.content[:9])
+
+
+def test_a_download_that_fails_is_tried_again(data, release, tmp_path):
+    handler, address = release
+    handler.content, waits = archive(data), []
+    handler.faults = [half, lambda it: it.send_error(503), lambda it: it.send_error(429), lambda it: None]
+    assert (fetch_mm_vet(tmp_path / "mm-vet", address, waits.append) / "images").is_dir()
+    assert waits == [1, 2, 4, 8] and handler.faults == []
+
+
 def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, release, tmp_path):
     handler, address = release
+    no_wait = [].append
     handler.content, handler.cut = archive(data), True
     with pytest.raises(QuestionsError, match="check the network"):
-        fetch_mm_vet(tmp_path / "mm-vet", address)
+        fetch_mm_vet(tmp_path / "mm-vet", address, no_wait)
     with pytest.raises(QuestionsError, match="answered 404"):
         fetch_mm_vet(tmp_path / "mm-vet", address.replace("/v1/", "/v2/"))
     with pytest.raises(QuestionsError, match="check the network"):
-        fetch_mm_vet(tmp_path / "mm-vet", "http://127.0.0.1:1/mm-vet.zip")
+        fetch_mm_vet(tmp_path / "mm-vet", "http://127.0.0.1:1/mm-vet.zip", no_wait)
     with pytest.raises(QuestionsError, match="check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", "no address")
     assert list(tmp_path.iterdir()) == []

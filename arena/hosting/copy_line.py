@@ -5,19 +5,27 @@ from html import escape
 
 from arena.mirror import EVERY, CopyState
 
+LATE = EVERY + EVERY / 20
+"""The age of a copy that is late: a commit begins every minute, and may need a few seconds."""
+
 
 def copy_line(state: CopyState | None, moment: datetime) -> str:
     """Return what to say of a stored vote as HTML; nothing where there is no copy, or nobody has looked at it yet."""
     if state is None:
         return ""
-    if state.problem:
-        return f'<span class="late">Saved; the copy is late: {escape(state.problem)}.</span>'
-    if state.copied_at is None:
-        return "Saved; nothing is copied yet."
-    said = f"votes until {ago(moment - state.copied_at)} ago are copied."
-    if moment - state.copied_at > 2 * EVERY:
-        return f'<span class="late">Saved; the copy is late: only {said}</span>'
-    return f"Saved; {said}"
+    copied = (
+        f"votes until {ago(moment - state.copied_at)} ago are copied" if state.copied_at else "nothing is copied yet"
+    )
+    if not is_late(state, moment):
+        return f"Saved; {copied}."
+    problem = f"{escape(state.problem)}; " if state.problem else ""
+    only = "only " if state.copied_at else ""
+    return f'<span class="late">Saved; the copy is late: {problem}{only}{copied}.</span>'
+
+
+def is_late(state: CopyState, moment: datetime) -> bool:
+    """Tell whether a commit failed, or what is copied is older than it should be."""
+    return bool(state.problem) or (state.copied_at is not None and moment - state.copied_at > LATE)
 
 
 def ago(age: timedelta) -> str:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Any
 
 from sqlalchemy import (
@@ -167,9 +167,9 @@ class Outbox:
             for start in range(0, len(parcel.ids), _CHUNK):
                 connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(parcel.ids[start : start + _CHUNK])))
 
-    def unpacked(self, contents: Iterable[bytes]) -> Unpacked:
+    def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
         """Return what parcels hold, in any order: of each row the last that was copied. Raises OutboxError."""
-        copies = sorted(map(_lines, contents), key=lambda lines: lines[0]["copy"])
+        copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
         last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
         if unknown := {name for name, _ in last} - self._tables.keys():
             raise OutboxError(f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know")
@@ -217,16 +217,16 @@ def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(row)
 
 
-def _lines(content: bytes) -> list[dict[str, Any]]:
-    """Return the lines of a parcel, its head first. Raises OutboxError."""
+def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a parcel, its head first. Raises OutboxError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
         whole = all({"table", "key", "row"} <= line.keys() for line in lines[1:]) and lines[0]["copy"] > 0
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise OutboxError("a file of the copy is not whole; delete it from the dataset or restore it there") from error
+        raise OutboxError(f"{name} is not whole; delete it from the dataset or restore it there") from error
     if not whole or schema > SCHEMA_VERSION:
-        raise OutboxError(f"a file of the copy is of schema version {schema}, this program knows {SCHEMA_VERSION}")
+        raise OutboxError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
     return lines
 
 

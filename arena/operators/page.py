@@ -5,7 +5,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from arena.hosting.copy_line import ago
+from arena.hosting.copy_line import ago, is_late
 from arena.operators.hiding import HiddenItem
 from arena.operators.moderation import Upload
 from arena.operators.overview import HOURS, Overview
@@ -99,8 +99,9 @@ def _disk(overview: Overview) -> str:
     else:
         copied = f"all until {ago(overview.read_at - copy.copied_at)} ago" if copy.copied_at else "nothing yet"
         lines.append(f"Copied: {copied}; {copy.waiting:,} changes wait.")
-        if copy.problem:
-            lines.append(f'<b class="problem">The copy is late: {escape(copy.problem)}</b>')
+        if is_late(copy, overview.read_at):
+            problem = f": {escape(copy.problem)}" if copy.problem else ""
+            lines.append(f'<b class="problem">The copy is late{problem}.</b>')
     return "".join(f"<p>{line}</p>" for line in lines)
 
 
