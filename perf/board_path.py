@@ -1,11 +1,11 @@
 """What one more vote costs at 10,000 and at 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
 
 100 models, 70 families, SQLite with synchronous=FULL. A vote is `Store.vote`, committed, and then `Leaderboard.board`,
-which reads the win counts that changed and what may still be taken back, fits Bradley-Terry and makes every line of the
-board anew. Between the two, untimed, the names are shown, which makes the vote final. Both databases take turns, so that
-a busy machine is busy for both. Targets: under 5 ms (p99, the middle one of three rounds), and at a million at most 1.5
-times the cost at ten thousand. What is found out beside the requests (intervals, ranks, Elo over orders) is timed by
-itself, and so is the disk: one page written and synchronised, which is the least a vote can take.
+which reads the win counts that changed and what may still be taken back, fits Bradley-Terry and makes every line of
+the board anew. Between the two, untimed, the names are shown, which makes the vote final. Both databases take turns, so
+that a busy machine is busy for both. Targets: under 5 ms (p99, the middle one of three rounds), and at a million at
+most 1.5 times the cost at ten thousand. What is found out beside the requests (intervals, ranks, Elo over orders) is
+timed by itself, and so is the disk: one page written and synchronised, which is the least a vote can take.
 """
 
 import os

@@ -16,7 +16,7 @@ from arena.ballots import BATTLE, SEAT, VOTE, VOTER
 from arena.bank.intake import Intake
 from arena.database import METADATA, Database, now
 from arena.hosting.copy_line import copy_line
-from arena.hosting.outbox import COPIED, OUTBOX, VOTER_KEY, Outbox, OutboxError
+from arena.hosting.outbox import COPIED, OF_THE_DISK, OUTBOX, VOTER_KEY, Outbox, OutboxError
 from arena.items import ANSWER, SOURCE, ItemBank
 from arena.ledger import BUDGET, Ledger
 from arena.live.ballots import LIVE_TURN, LIVE_VOTE, LIVE_WINS
@@ -110,7 +110,7 @@ def use(database: Database, voters: int, votes: int, rng: random.Random) -> None
 
 
 def rows(database: Database) -> dict[str, list]:
-    """Return all copied rows; a voter is known by the first of their battles."""
+    """Return all copied rows, in what is copied of them; a voter is known by the first of their battles."""
     with database.read() as connection:
         first: dict[int, int] = {}
         for row in connection.execute(select(BATTLE).order_by(BATTLE.c.id)):
@@ -118,7 +118,13 @@ def rows(database: Database) -> dict[str, list]:
         found = {}
         for name in COPIED & METADATA.tables.keys():
             found[name] = sorted(
-                repr([first.get(value) if column == "voter_id" else value for column, value in row._mapping.items()])
+                repr(
+                    [
+                        first.get(value) if column == "voter_id" else value
+                        for column, value in row._mapping.items()
+                        if (name, column) not in OF_THE_DISK
+                    ]
+                )
                 for row in connection.execute(select(METADATA.tables[name]))
             )
         return found
