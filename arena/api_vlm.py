@@ -75,9 +75,9 @@ class _Reply:
         """Take one event in and return its new text, without what may become the key. Raises ModelError."""
         usage = event.get("usage")
         if isinstance(usage, Mapping):
-            counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
-            if all(type(count) is int and 0 <= count < 10**9 for count in counts) and counts[0]:
-                self.told = counts[0], counts[1]
+            prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+            if type(prompt) is int and type(completion) is int and 0 < prompt < 10**9 and 0 <= completion < 10**9:
+                self.told = prompt, completion
         choices = event.get("choices")
         if not choices:
             return ""
