@@ -185,7 +185,7 @@ class Jobs:
             if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
                 raise JobError(f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first")
             if network and self._days.more(connection, network, "reports") > MOST_OF_NETWORK:
-                raise JobError(f"Your network has had its {MOST_OF_NETWORK} free reports for today (UTC); come tomorrow")
+                raise JobError(f"Your network has had its {MOST_OF_NETWORK} free reports for today; come tomorrow")
             job = self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
             connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
             return job
