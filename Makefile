@@ -16,12 +16,7 @@ check: .installed-dev
 	$(BIN)/pyright
 
 bench: .installed-dev
-	$(BIN)/python -m perf.vote_path
-	$(BIN)/python -m perf.board_path
-	$(BIN)/python -m perf.judge_throughput
-	$(BIN)/python -m perf.ratings
-	$(BIN)/python -m perf.choices
-	$(BIN)/python -m perf.live
+	$(BIN)/python -m perf
 
 soak: .installed-dev browser
 	$(BIN)/python -m pytest -m soak

@@ -16,12 +16,11 @@ from typing import Any
 
 import httpx2
 
-from arena.card_limits import check_limits, cost, most_usage
+from arena.card_limits import ATTEMPTS, check_limits, cost, most_usage
 from arena.live.control_tokens import neutralised
 from arena.records import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
 _LOG = logging.getLogger(__name__)
-_ATTEMPTS = 3
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 10.0
 _CONNECT_SECONDS = 10.0
 _WHOLE = 10
@@ -35,6 +34,9 @@ _ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
 _SHORTEST_KEY = 8
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment", re.IGNORECASE)
 _LENGTH = re.compile(r"context.?length|maximum context|too (long|large|many)|reduce the length", re.IGNORECASE)
+_SENT = "http11.send_request_body.complete"
+_RUN = frozenset((200, 504, 524))
+"""Statuses after which the model may have run: an answer, or a proxy that waited for one in vain."""
 _OPTIONAL = ("stream_options", "max_tokens")
 """Fields that some servers refuse; without them the same is asked in another way."""
 
@@ -53,22 +55,29 @@ class _FieldError(Exception):
 
 
 class _Reply:
-    """What came so far of one answer."""
+    """What came so far of one attempt."""
 
     def __init__(self, key: str) -> None:
-        self.ran = False
-        """Whether the model may have run, so that it costs something."""
+        self.sent = False
+        """Whether the whole request left and no refusal came, so that it costs at least its prompt."""
         self.pieces, self.characters = 0, 0
         self.finish: str | None = None
         self.told: tuple[int, int] | None = None
+        """Tokens of the prompt and of the answer so far, by the server's own count."""
         self._key = key if len(key) >= _SHORTEST_KEY else ""
         self._held = ""
+
+    async def trace(self, event: str, _: object) -> None:
+        """Note that the whole request has left, by an event of the connection."""
+        self.sent = self.sent or event == _SENT
 
     def take(self, event: Mapping[str, Any]) -> str:
         """Take one event in and return its new text, without what may become the key. Raises ModelError."""
         usage = event.get("usage")
         if isinstance(usage, Mapping):
-            self.told = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
+            prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+            if type(prompt) is int and type(completion) is int and 0 < prompt < 10**9 and 0 <= completion < 10**9:
+                self.told = prompt, completion
         choices = event.get("choices")
         if not choices:
             return ""
@@ -129,25 +138,25 @@ class ApiVLM:
         """Yield the answer as it comes, as `VLM.stream` says; asked again only while there is no word of it."""
         check_limits(self.card, turns)
         deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
-        attempt, reply = 1, _Reply(self.card.key.reveal())
-        try:
-            while True:
-                try:
-                    async with aclosing(self._attempt(turns, settings, reply, deadline)) as pieces:
-                        async for piece in pieces:
-                            yield piece
-                    return
-                except _FieldError as error:
-                    self._dropped.add(str(error))
-                except _AgainError as error:
-                    _LOG.info("%s: %s (attempt %d)", self.card.name, error, attempt)
-                    if reply.pieces or attempt == _ATTEMPTS:
-                        raise ModelError("cut" if reply.pieces else error.kind, str(error)) from error
-                    await asyncio.sleep(_wait(attempt, error.wait))
-                    attempt += 1
-        finally:
-            if reply.ran:
-                note(self._usage(turns, settings, reply))
+        attempt = 1
+        while True:
+            reply = _Reply(self.card.key.reveal())
+            try:
+                async with aclosing(self._attempt(turns, settings, reply, deadline)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+            except _FieldError as error:
+                self._dropped.add(str(error))
+            except _AgainError as error:
+                _LOG.info("%s: %s (attempt %d)", self.card.name, error, attempt)
+                if reply.pieces or attempt == ATTEMPTS:
+                    raise ModelError("cut" if reply.pieces else error.kind, str(error)) from error
+                await asyncio.sleep(_wait(attempt, error.wait))
+                attempt += 1
+            finally:
+                if reply.sent:
+                    note(self._usage(turns, settings, reply))
 
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
@@ -163,10 +172,11 @@ class ApiVLM:
         body = await asyncio.to_thread(self._body, turns, settings)
         url = f"{self.card.address}/chat/completions"
         headers = {"content-type": "application/json"}
-        with _troubles(self.card, reply):
-            async with self._client.stream("POST", url, content=body, headers=headers) as response:
+        with _troubles(self.card):
+            tracing = {"trace": reply.trace}
+            async with self._client.stream("POST", url, content=body, headers=headers, extensions=tracing) as response:
+                reply.sent = response.status_code in _RUN
                 await self._check(response)
-                reply.ran = True
                 async with aclosing(_events(response)) as events:
                     while (event := await self._next(events, deadline)) is not None:
                         if text := reply.take(event):
@@ -219,22 +229,22 @@ class ApiVLM:
         return json.dumps(body).encode()
 
     def _usage(self, turns: Conversation, settings: Generation, reply: _Reply) -> Usage:
-        if reply.told:
-            return Usage(*reply.told, cost(self.card.price, *reply.told), estimated=False)
-        prompt = most_usage(self.card, turns, settings).prompt
-        completion = max(reply.pieces, reply.characters // 4)
-        return Usage(prompt, completion, cost(self.card.price, prompt, completion), estimated=True)
+        """Return what the server counted; where it did not, or not to the end, what was sent and what came."""
+        prompt, completion = reply.told or (most_usage(self.card, turns, settings).prompt, 0)
+        estimated = not (reply.told and reply.finish)
+        if estimated:
+            completion = max(completion, reply.pieces, reply.characters // 4)
+        return Usage(prompt, completion, cost(self.card.price, prompt, completion), estimated)
 
 
 @contextmanager
-def _troubles(card: ModelCard, reply: _Reply) -> Iterator[None]:
+def _troubles(card: ModelCard) -> Iterator[None]:
     """Say in our words what goes wrong inside."""
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
         raise _AgainError("down", "the server cannot be reached") from error
     except httpx2.TimeoutException as error:
-        reply.ran = True
         raise _slow(card) from error
     except httpx2.TransportError as error:
         raise _AgainError("down", "the connection broke off") from error
@@ -311,8 +321,3 @@ def _asked_wait(response: httpx2.Response) -> float | None:
 def _wait(attempt: int, asked: float | None) -> float:
     backoff = _FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
     return min(backoff if asked is None else asked, _LONGEST_WAIT)
-
-
-def _whole(value: object) -> int:
-    """Return a count that a server told; 0 for what is none."""
-    return value if isinstance(value, int) and 0 <= value < 10**9 else 0

@@ -4,6 +4,8 @@ import math
 
 from arena.records import Conversation, Generation, ModelCard, ModelError, Price, Usage
 
+ATTEMPTS = 3
+"""How often a server is sent the same before the first word of its answer."""
 _PER_TURN = 16
 """Tokens that a chat template may put around one message."""
 
@@ -38,3 +40,9 @@ def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Us
     images = sum(len(turn.images) for turn in turns)
     prompt = written + _PER_TURN * (len(turns) + 1) + card.image_tokens * images
     return Usage(prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens), estimated=True)
+
+
+def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:
+    """Return what an answer cannot cost more than in millionths of a US dollar: every attempt costs its prompt."""
+    most = most_usage(card, turns, settings)
+    return cost(card.price, ATTEMPTS * most.prompt, most.completion)

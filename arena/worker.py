@@ -332,10 +332,10 @@ class LocalVLM:
         try:
             while (message := await task.get())["kind"] != "end":
                 continue
+            task.tokens = message["completion"]
         finally:
             worker.stop(task)
-        task.tokens = message["completion"]
-        note(self._usage(task))
+            note(self._usage(task))
         return tuple(message["texts"])
 
     def _usage(self, task: _Task) -> Usage:

@@ -204,6 +204,8 @@ def bench(small: bool) -> None:
                 peer = RELEASE
             if peer in found:
                 interleaved(bar._replace(peer=peer), found["ours"], found[peer], rounds)
+            else:
+                print(f"{bar.title:<52} no ratio: {peer} is absent", flush=True)
         for side in found.values():
             side.stop()
         if NEWEST in found:

@@ -28,6 +28,7 @@ import psutil
 
 from arena.bank.intake import ImageDraft, Intake, ItemDraft
 from arena.database import Database
+from arena.hosting.limits import VOTER
 from arena.identity import COOKIE, cookie_hash, new_cookie
 from arena.items import ItemBank
 from arena.matchmaking import draw
@@ -36,9 +37,9 @@ from arena.store import Store
 ROOT = Path(__file__).parent.parent
 VOTERS = (1, 10, 50)
 ROUNDS = 4
-CALLS = 300
-"""Calls of each kind in a round, spread over the voters."""
 WARM_UP = 50
+CALLS = VOTER.calls.burst // 2 - WARM_UP
+"""Calls of each kind in a round, spread over the voters: both kinds together stay within the pace of a voter."""
 TARGET = 1.5
 MEMORY_TARGET = 260
 
@@ -180,7 +181,7 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
 def measure(port: int, events: dict[str, int], voters: int, ballots: list[Ballot]) -> dict[str, list[Measured]]:
     """Take turns with rounds of empty events and rounds of votes, the first of each round alternating."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
-    for number in range(ROUNDS):
+    for number in range(len(ballots) // voters):
         mine = ballots[number * voters : (number + 1) * voters]
         hands = {
             "on_keep": [[call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine],
@@ -204,9 +205,9 @@ def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
     )
 
 
-def main() -> None:
-    """Prepare, measure, print."""
-    wanted = [WARM_UP] + [CALLS // voters for voters in VOTERS for _ in range(ROUNDS * voters)]
+def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> None:
+    """Prepare, measure, print: for each number of voters so many rounds."""
+    wanted = [WARM_UP] + [CALLS // voters for voters in sizes for _ in range(rounds * voters)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print(f"opening {sum(wanted)} battles ...", flush=True)
@@ -223,12 +224,12 @@ def main() -> None:
             asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
             ballots = ballots[1:]
             print(f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)")
-            for voters in VOTERS:
-                measured = measure(server.port, events, voters, ballots[: ROUNDS * voters])
-                ballots = ballots[ROUNDS * voters :]
+            for voters in sizes:
+                measured = measure(server.port, events, voters, ballots[: rounds * voters])
+                ballots = ballots[rounds * voters :]
                 empty_rate, vote_rate = (middle(measured[event])[0] for event in ("on_keep", "on_choose_a"))
-                for event, rounds in measured.items():
-                    rate, p50, p99 = middle(rounds)
+                for event, played in measured.items():
+                    rate, p50, p99 = middle(played)
                     ratio = empty_rate / vote_rate
                     shown = f"{ratio:.2f} (target {TARGET})" if event == "on_choose_a" else ""
                     print(f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}", flush=True)
@@ -236,7 +237,7 @@ def main() -> None:
                 f"ready after {server.start_seconds:.1f} s with {memory:.0f} MB resident (target {MEMORY_TARGET}), ",
                 end="",
             )
-            print(f"now {server.memory():.0f} MB; medians of {ROUNDS} rounds of {CALLS} calls")
+            print(f"now {server.memory():.0f} MB; medians of {rounds} rounds of {CALLS} calls")
         finally:
             server.stop()
 

@@ -180,13 +180,19 @@ class Desk:
     def extract(self, owner: str, wish: ChoiceWish) -> Job:
         """Keep the report that rules alone make of a file, as a job that is done.
 
-        Raises InboxError, RowsError, ChoicesError and DeskError.
+        Raises InboxError, RowsError, ChoicesError, DeskError and JobError.
         """
         arrived = self._inbox.find(owner, wish.token)
+        self._inbox.check_disk()
         found = opened(arrived.path, name=arrived.name, benchmark=_subject(wish.benchmark))
         if found is None:
             raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(wish.protocol, wish.title))
+        return self.jobs.add_done(owner, found.report(wish.protocol, wish.title), arrived.network)
+
+    def delete(self, owner: str, link: str) -> None:
+        """Delete a job with its report, and the file that it was made of where it still lies here. Raises JobError."""
+        job = self.jobs.delete(owner, link)
+        self._inbox.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
         """Return how many answers rules left to a judge whom nobody has asked."""
@@ -220,6 +226,7 @@ class Desk:
         return Recognised("visit-bench", file.model, lines, (), True)
 
     def _quoted(self, owner: str, report: AnyReport, address: Address, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
+        self._inbox.check_disk()
         cost = quote(report, spec, address.owner, self._cache)
         if judge is None and (cost.dollars or 0) > self.ceiling:
             raise DeskError(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from arena.hosting.storage import VOTES_ROOM, no_room
 from arena.rows import PAGE, SUFFIXES
 
 PAGE_BYTES = PAGE.bytes or 0
@@ -34,6 +35,8 @@ class Arrived:
     name: str
     since: float
     """Seconds since 1970."""
+    network: str | None = None
+    """A code of where it came from; None: from where nobody else does."""
 
 
 _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -44,33 +47,38 @@ class Inbox:
     """Keep uploaded files in a folder; an owner is the hash of a voter cookie.
 
     A file may have `most` bytes, all together `most_together`, those of one network a quarter of it; none counts as
-    less than a megabyte, so that there are not too many, and none is kept longer than `seconds`.
+    less than a megabyte, so that there are not too many, and none is kept longer than `seconds`. Of the disk
+    `votes_room` bytes are kept for votes.
     """
 
     def __init__(
-        self, folder: Path, most: int = PAGE_BYTES, most_together: int = 2_000_000_000, seconds: float = 3600
+        self,
+        folder: Path,
+        most: int = PAGE_BYTES,
+        most_together: int = 2_000_000_000,
+        seconds: float = 3600,
+        votes_room: int = VOTES_ROOM,
     ) -> None:
         self._folder = folder
         self._most = most
         self._most_together = most_together
         self._seconds = seconds
+        self._votes_room = votes_room
         folder.mkdir(parents=True, exist_ok=True)
-        self._clear()
+        self.sweep()
 
     async def receive(self, owner: str, name: str, chunks: AsyncIterator[bytes], network: str | None = None) -> Arrived:
-        """Write a file as it comes and return it; an earlier one of its owner goes. Raises InboxError.
-
-        `network` is a code of where it comes from; None: from where nobody else does.
-        """
+        """Write a file as it comes and return it; an earlier one of its owner goes. Raises InboxError."""
+        self.check_disk()
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
             raise InboxError(
                 f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these"
             )
-        self._clear(owner)
+        self.sweep(owner)
         token = secrets.token_urlsafe(16)
         path = self._folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
-        arrived = Arrived(token, owner, path, name[:200], time.time())
+        arrived = Arrived(token, owner, path, name[:200], time.time(), network)
         try:
             size = checked = 0
             with path.open("wb") as file:
@@ -103,18 +111,19 @@ class Inbox:
         self._slip(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
-    def _slip(self, token: str) -> Path:
-        return self._folder / f"{token}{_SLIP}"
+    def drop(self, owner: str, name: str) -> None:
+        """Delete an owner's file of this name."""
+        for slip in [path for path, _ in self._files() if path.suffix == _SLIP]:
+            arrived = self._read(slip)
+            if arrived and (arrived.owner, arrived.name) == (owner, name):
+                self.discard(arrived)
 
-    def _read(self, slip: Path) -> Arrived | None:
-        """Return what a slip says; None when it is gone, or torn by a kill."""
-        try:
-            said = json.loads(slip.read_text("utf-8"))
-        except (OSError, ValueError):
-            return None
-        return Arrived(**said | {"path": self._folder / Path(said["path"]).name})
+    def check_disk(self) -> None:
+        """Raise InboxError where the disk takes nothing but votes."""
+        if full := no_room(self._folder, self._votes_room):
+            raise InboxError(full)
 
-    def _clear(self, owner: str | None = None) -> None:
+    def sweep(self, owner: str | None = None) -> None:
         """Delete what is too old, whatever it is, and an owner's file."""
         oldest = time.time() - self._seconds
         mine = _code(owner) if owner is not None else None
@@ -125,6 +134,17 @@ class Inbox:
                 path.unlink(missing_ok=True)
             elif state.st_mtime < oldest:
                 path.unlink(missing_ok=True)
+
+    def _slip(self, token: str) -> Path:
+        return self._folder / f"{token}{_SLIP}"
+
+    def _read(self, slip: Path) -> Arrived | None:
+        """Return what a slip says; None when it is gone, or torn by a kill."""
+        try:
+            said = json.loads(slip.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return Arrived(**said | {"path": self._folder / Path(said["path"]).name})
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Yield what lies in the folder, though another server may delete meanwhile."""

@@ -3,11 +3,14 @@
 Whoever holds a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
 job holds a lease on it, which lapses when the server dies. A person's own key is never here: it lives in the server
 that was given it, so only that one can judge the job, and without it the job waits for its key.
+
+A free report, which rules alone made, is kept once for an owner and for a while; what a judge was asked for stays.
 """
 
+import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -17,6 +20,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
+    ForeignKey,
     Index,
     Integer,
     Row,
@@ -33,7 +37,9 @@ from sqlalchemy import (
 from sqlalchemy import Column as Field
 
 from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.voters.limits import NetworkDays
 from scoring.benchmarks import BENCHMARKS
+from scoring.choice.reports import ChoiceReport, MarksReport
 from scoring.judging.driving import Progress, Quote
 from scoring.results import AnyReport
 from scoring.spec import JudgeSpec, Price
@@ -72,6 +78,20 @@ JOB = Table(
     Field("report", Text),
     Index("job_queue", "state", "queued"),
 )
+FREE_REPORT = Table(
+    "free_report",
+    METADATA,
+    Field("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
+    Field("digest", Text, nullable=False, index=True),
+)
+"""sha256 of a free report, whenever it was made: of its file, its title and all settings."""
+_FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
+KEPT_FREE = timedelta(days=30)
+"""How long a free report stays after it was last made."""
+MOST_OF_OWNER = 20
+"""Free reports that one owner keeps."""
+MOST_OF_NETWORK = 100
+"""Free reports that one network may have made within a day (UTC)."""
 _LARGE = ("draft", "spec", "report")
 _SHOWN = [field for field in JOB.c if field.name not in _LARGE]
 LEASE = timedelta(seconds=30)
@@ -136,23 +156,39 @@ class Jobs:
     def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
         self._database = database
         self._lease = lease
+        self._days = NetworkDays(database)
 
     def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
         """Keep a draft with its quote until its owner confirms; an earlier quote of the owner goes. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
         judged = {"spec": json.dumps(asdict(spec)), "own_key": own_key}
-        old = (JOB.c.owner == owner) | (JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
-            connection.execute(delete(JOB).where(JOB.c.state == "quoted", old))
+            connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
             return self._insert(connection, owner, draft, quote, state="quoted", draft=_written(draft), **judged)
 
-    def add_done(self, owner: str, report: AnyReport) -> Job:
-        """Keep a report that no judge was needed for."""
+    def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
+        """Keep a report that no judge was needed for; one that its owner has already keeps its link.
+
+        `network` is a code of where its owner is (None: not counted). Raises JobError where an owner or a network has
+        its share: a link that somebody passed on goes by age, never for a newer one.
+        """
+        digest = hashlib.sha256(_written(replace(report, created="")).encode()).hexdigest()
         ended = {"draft": "", "report": _written(report), "finished": now()}
         free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
+        mine = and_(JOB.c.owner == owner, _FREE)
+        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
         with self._database.write() as connection:
-            return self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
+            take_turn(connection, JOB)
+            if link := connection.scalar(same):
+                return self._change(connection, link, finished=now())
+            if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
+                raise JobError(f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first")
+            if network and self._days.more(connection, network, "reports") > MOST_OF_NETWORK:
+                raise JobError(f"Your network has had its {MOST_OF_NETWORK} free reports for today; come tomorrow")
+            job = self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
+            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
+            return job
 
     def start(self, owner: str, link: str, holder: str | None) -> Job:
         """Queue a job that is quoted or stands still; `holder` has its owner's key. Raises JobError."""
@@ -177,11 +213,19 @@ class Jobs:
                 raise JobError(f"{job.title!r} is {job.state}; only a job under way can be cancelled")
             return self._change(connection, link, state="cancelled", **self._held_by(None))
 
-    def delete(self, owner: str, link: str) -> None:
-        """Delete a job and its report; one under way ends. Raises JobError."""
+    def delete(self, owner: str, link: str) -> Job:
+        """Delete a job and its report, and return what it was; one under way ends. Raises JobError."""
         with self._database.write() as connection:
-            self._own(connection, owner, link)
+            job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
+            return job
+
+    def sweep(self) -> int:
+        """Delete free reports and unconfirmed quotes whose time is over; return how many went."""
+        free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
+        quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
+        with self._database.write() as connection:
+            return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:
         """Return the job under a link, for whoever holds it."""

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from arena.database import now
-from scoring.jobs import Job
+from scoring.jobs import KEPT_FREE, Job
 from scoring.scoring_forms import FORMS, counted
 
 _SCRIPTS = (Path(__file__).parent / "upload.js", Path(__file__).parent / "levels.js")
@@ -131,9 +131,10 @@ def _mine(job: Job) -> str:
 
 
 def _by_rules(job: Job) -> str:
+    kept = f"<p>Kept until {job.finished + KEPT_FREE:%Y-%m-%d}.</p>" if job.finished else ""
     return (
         f'<div class="progress" data-state="{job.state}"><p><b>{escape(job.title)}</b> '
-        f"<span>read by rules alone</span></p>{_opened(job)}</div>"
+        f"<span>read by rules alone</span></p>{kept}{_opened(job)}</div>"
     )
 
 

@@ -269,8 +269,8 @@ class ScoringTab:
 
     @told
     def on_delete(self, link: object, request: gr.Request) -> Updates:
-        """Delete a job and its report."""
-        self._desk.jobs.delete(self._owner(request), str(link))
+        """Delete a job, its report and its file."""
+        self._desk.delete(self._owner(request), str(link))
         return self._shown("", request)
 
     @told

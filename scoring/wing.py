@@ -1,11 +1,12 @@
 """The scoring wing: its rooms, built from the settings on the app's database."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.ledger import Ceilings, Ledger
 from arena.pictures import PictureStore
 from arena.settings import Settings
@@ -17,6 +18,10 @@ from scoring.judging.pace import Pace
 from scoring.runner import Runner
 from scoring.spec import read_prices
 from scoring.submissions import Submissions
+
+TIDY_SECONDS = 600.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,5 +56,19 @@ class Wing:
     async def running(self, _: object) -> AsyncIterator[None]:
         """Judge while the server runs, and give the jobs back when it ends."""
         self.runner.start()
-        yield
-        await asyncio.to_thread(self.runner.stop)
+        tidying = asyncio.create_task(self._tidy())
+        try:
+            yield
+        finally:
+            tidying.cancel()
+            await asyncio.to_thread(self.runner.stop)
+
+    async def _tidy(self) -> None:
+        """Delete uploads, free reports and quotes whose time is over."""
+        while True:
+            try:
+                await asyncio.to_thread(self.inbox.sweep)
+                await asyncio.to_thread(self.jobs.sweep)
+            except (DatabaseError, OSError) as error:
+                log.warning("uploads and free reports were not tidied up: %s", error)
+            await asyncio.sleep(TIDY_SECONDS)

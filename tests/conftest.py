@@ -26,6 +26,18 @@ CHROMIUM_ARGS = (
 ).split()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory) -> Iterator[Path]:
+    """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("HOME", str(folder))
+        environ.setenv("DATA_DIR", str(tmp_path_factory.mktemp("data-dir")))
+        yield folder
+    left = [path.name for path in folder.glob(".stereoscope/*")]
+    assert not left, f"left in ~/.stereoscope, where a person's own votes lie: {left}; give the command a DATA_DIR"
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The shared test data; skips where it is absent, fails where CI says it must be there."""

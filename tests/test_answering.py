@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -189,6 +190,18 @@ def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys
     assert len(bank_answers(place, "Model X")) == 20
 
 
+def test_questions_that_were_sent_and_lost_cost_their_prompts(place, capsys):
+    fill_bank(place, 1)
+    with serve(faults=broken("reset")) as server:
+        catalogue(place, server, prompt_price=1000.0, completion_price=1.0, image_tokens=1000)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
+        assert server.counts.calls == 3
+    said = re.search(r"0 answered: ([\d,]+) tokens sent, 0 received, \$([\d.]+)\.", capsys.readouterr().out)
+    assert said is not None
+    tokens = int(said[1].replace(",", ""))
+    assert tokens > 3000 and float(said[2]) == pytest.approx(tokens / 1000, abs=0.001)
+
+
 @pytest.mark.parametrize(("fault", "most"), [("401", 7), ("spent", 2)])
 def test_where_one_fails_after_the_other_no_more_is_asked(place, capsys, fault, most):
     fill_bank(place, 50)
@@ -270,7 +283,8 @@ def test_mm_vet_becomes_the_official_json(place, capsys):
         assert {asked(body) for body in server.counts.bodies} == {f"Question {number}?" for number in range(3)}
         assert all(images(body) == 1 for body in server.counts.bodies)
         said = capsys.readouterr().out
-        assert f"3 answers of Model X are in {out}." in said and "3 asked: 30 tokens sent, 9 received, $0.0000" in said
+        assert f"3 answers of Model X are in {out}." in said
+        assert "3 answered: 30 tokens sent, 9 received, $0.0000" in said
         assert score(*words) == 2 and "is there already" in capsys.readouterr().err, "nothing is asked twice"
         assert server.counts.calls == 3
     assert json.loads(out.read_text()) == {f"v1_{number}": f"On: Question {number}?" for number in range(3)}

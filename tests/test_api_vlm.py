@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from arena.api_vlm import MOST_CHARACTERS, ApiVLM
+from arena.card_limits import cost, most_cost, most_usage
 from arena.live.control_tokens import found, neutralised
 from arena.records import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.openai_server import Fault, Faults, OpenAIServer
@@ -51,6 +52,7 @@ class Said:
 
 
 async def _asked(which: ModelCard, turns: list[Turn], stop_after: int | None) -> Said:
+    """Ask, and return what was said to the end, a failure or a cancellation."""
     said, vlm = Said(), ApiVLM(which)
     try:
         async with aclosing(vlm.stream(turns, which.generation, said.usage.append)) as pieces:
@@ -60,6 +62,8 @@ async def _asked(which: ModelCard, turns: list[Turn], stop_after: int | None) ->
                     break
     except ModelError as error:
         said.error = error
+    except asyncio.CancelledError:
+        return said
     finally:
         await vlm.aclose()
     return said
@@ -197,13 +201,103 @@ def test_an_event_that_is_no_completion_is_a_bad_reply_and_asked_again():
     assert [said.text for said in found] == [TEXT] * len(ODD) and server.counts.calls == 2 * len(ODD)
 
 
-@pytest.mark.parametrize("counts", [{"prompt_tokens": 10**400}, {"prompt_tokens": "7"}, {"completion_tokens": -1}])
-def test_counts_that_are_none_cost_nothing(counts):
+@pytest.mark.parametrize(
+    "counts",
+    [{"prompt_tokens": 10**400}, {"prompt_tokens": "7"}, {"completion_tokens": -1}]
+    + [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": True, "completion_tokens": 1}],
+)
+def test_counts_that_are_none_cost_what_was_sent_and_came(counts):
     event = json.dumps({"choices": [{"delta": {"content": "Red."}, "finish_reason": "stop"}], "usage": counts})
     with serve() as server:
         server.answers = [streamed(event)]
         said = ask(card(server))
-    assert said.text == "Red." and said.usage == [Usage(0, 0, 0, estimated=False)]
+    assert said.text == "Red." and said.usage == [prompt_of(card(server), completion=1)]
+
+
+def test_a_count_in_mid_answer_is_not_the_last_word():
+    usage = {"prompt_tokens": 10, "completion_tokens": 1}
+    first = {"choices": [{"delta": {"content": TEXT}}], "usage": usage}
+    with serve() as server:
+        server.answers = [streamed(json.dumps(first))]
+        said = ask(card(server))
+    assert said.error is not None and said.error.kind == "cut"
+    assert said.usage == [Usage(10, len(TEXT) // 4, 10 * 2 + len(TEXT) // 4 * 8, estimated=True)]
+
+
+def prompt_of(which: ModelCard, *turns: Turn, completion: int = 0) -> Usage:
+    """Return the usage of a call whose server counted nothing."""
+    prompt = most_usage(which, turns or [Turn("user", "What is this?")], which.generation).prompt
+    return Usage(prompt, completion, cost(which.price, prompt, completion), estimated=True)
+
+
+def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
+    turn = Turn("user", "What is this?", (picture(),))
+
+    async def stopped(which: ModelCard) -> Said:
+        asking = asyncio.create_task(_asked(which, [turn], None))
+        while not server.running:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        return await asking
+
+    with serve(latency=60.0) as server:
+        said = asyncio.run(stopped(which := card(server, image_tokens=700)))
+    assert said.usage == [prompt_of(which, turn)] and said.usage[0].cost > 1400
+
+
+@pytest.mark.parametrize(
+    ("fault", "calls"),
+    [
+        *(("reset", 3), ("truncated", 3), ("HTML", 3), ("broken JSON", 3), ("hang", 1), ("pings", 1)),
+        *(("500", 0), ("429", 0), ("401", 0), ("400", 0), ("too long", 0)),
+    ],
+)
+def test_every_attempt_that_was_sent_costs_its_prompt_and_a_refused_one_nothing(fault, calls):
+    with serve(fault) as server:
+        said = ask(which := card(server, timeout=0.5 if fault in ("hang", "pings") else 5.0))
+    assert said.error is not None and said.usage == [prompt_of(which)] * calls
+
+
+def test_what_came_after_a_lost_attempt_is_paid_beside_it():
+    with serve("reset", in_a_row=1) as server:
+        said = ask(which := card(server))
+    assert said.usage == [prompt_of(which), Usage(10, 13, 10 * 2 + 13 * 8, estimated=False)]
+    assert sum(usage.cost for usage in said.usage) <= most_cost(which, [Turn("user", "What is this?")], SETTINGS)
+
+
+@pytest.mark.parametrize(("status", "sent"), [(504, True), (524, True), (502, False), (503, False)])
+def test_a_proxy_that_waited_in_vain_had_sent_the_call_on(status, sent):
+    with serve() as server:
+        server.answers = [f"HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n".encode()]
+        said = ask(which := card(server))
+    assert said.text == TEXT and said.usage[:-1] == [prompt_of(which)] * sent
+
+
+def test_a_call_that_is_stopped_while_it_is_sent_costs_nothing():
+    """The server accepts a connection and reads nothing, so that a request of some megabytes never leaves whole."""
+    huge = Turn("user", "What is this?", (picture() + bytes(20_000_000),))
+
+    async def stopped() -> Said:
+        connected, gone = asyncio.Event(), asyncio.Event()
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connected.set()
+            await gone.wait()
+            writer.transport.abort()
+
+        silence = await asyncio.start_server(silent, "127.0.0.1", 0, limit=1)
+        address = f"http://127.0.0.1:{silence.sockets[0].getsockname()[1]}/v1"
+        which = ModelCard("Model X", "api", "m", address, images=10, price=Price(2.0, 8.0))
+        asking = asyncio.create_task(_asked(which, [huge], None))
+        await connected.wait()
+        asking.cancel()
+        said = await asking
+        gone.set()
+        silence.close()
+        await silence.wait_closed()
+        return said
+
+    assert asyncio.run(stopped()).usage == []
 
 
 def test_a_line_without_end_is_no_answer():

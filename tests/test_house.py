@@ -143,7 +143,8 @@ FLOOR = {
 # What scoring may use of the arena.
 SHARED = frozenset(
     "records events ratings intervals rows strict_json render pictures plots settings database ledger models agreement "
-    "identity guard exchange bank.fetching bank.asking elsewhere.polled rating.report".split()
+    "identity guard exchange bank.fetching bank.asking elsewhere.polled hosting.storage rating.report "
+    "voters.limits".split()
 )
 # Submissions answer from the item bank, and stand beside the people's boards.
 SHARED_WITH_SUBMISSIONS = frozenset("store items leaderboard boards.board".split())

@@ -50,6 +50,7 @@ def test_a_new_quote_replaces_the_owners_last_and_abandoned_ones_go(database):
     mine, abandoned, other = bench.quoted(), bench.quoted(owner="bob"), bench.quoted(owner="eve")
     set_job(database, abandoned.link, created=now() - timedelta(days=2))
     again = bench.quoted()
+    assert bench.jobs.sweep() == 1
     assert [bench.jobs.find(job.link) for job in (mine, abandoned)] == [None, None]
     assert bench.jobs.find(other.link) and bench.jobs.of_owner(OWNER) == (again,)
 

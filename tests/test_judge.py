@@ -250,11 +250,13 @@ def test_a_filtered_and_an_empty_reply_are_replies():
         (500, {}, "again"),
         (503, {}, "again"),
         (529, {}, "again"),
+        (504, {}, "again"),
+        (524, {}, "again"),
     ],
 )
 def test_what_a_status_means(status, error, kind):
     found = refusal(status, {}, {"error": error})
-    assert found.kind == kind and not found.billed
+    assert found.kind == kind and found.billed == (status in (504, 524))
     assert refusal(status, {}, error).kind == kind
 
 
@@ -376,6 +378,16 @@ def test_a_reply_costs_what_its_usage_says():
     assert purse.held == [most_cost(SPEC, ask)]
     assert purse.settled == {0: cost(SPEC.price, reply.prompt_tokens, reply.completion_tokens)}
     assert purse.settled[0] < purse.held[0]
+
+
+def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
+    purse, usage = Recorder(), {"prompt_tokens": 0, "completion_tokens": 0}
+    said = json.dumps({"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "usage": usage}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n".encode()
+    with OpenAIServer() as server:
+        server.answers = [head + said]
+        reply = with_judge(server, lambda judge: judge.ask(question()), purse=purse)
+    assert reply.prompt_tokens > 0 and purse.settled == {0: purse.held[0]}
 
 
 @pytest.mark.parametrize("kind", BREAKDOWNS)

@@ -143,6 +143,23 @@ def test_a_stream_that_is_closed_runs_no_more(card, crew):
     assert 0 < usage.completion < 1000
 
 
+def test_a_batch_that_is_stopped_tells_what_it_took(card, crew):
+    async def stopped() -> list[Usage]:
+        usage: list[Usage] = []
+        vlm, worker = LocalVLM(card, crew), await crew.worker(card)
+        assert await said(vlm, NONE, GREEDY), "it is loaded"
+        process = psutil.Process(worker.pid)
+        before = process.cpu_times().user
+        batch = asyncio.create_task(vlm.answers([NONE], ENDLESS, usage.append))
+        await until(lambda: process.cpu_times().user > before + 0.5)
+        batch.cancel()
+        await asyncio.gather(batch, return_exceptions=True)
+        return usage
+
+    (usage,) = asyncio.run(stopped())
+    assert usage.prompt > 0 and usage.completion > 0
+
+
 def test_one_that_is_cancelled_before_its_turn_never_runs(card, crew):
     async def cancelled() -> None:
         vlm, worker = LocalVLM(card, crew), await crew.worker(card)

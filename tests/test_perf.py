@@ -1,12 +1,15 @@
-"""The measurements: each program loads, and our side of the ratings' does what it will be timed at."""
+"""The measurements: each program loads, all of them run, and what is timed does what it will be timed at."""
 
+import os
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from perf import ratings
+from perf import __main__ as all_of_them
+from perf import ratings, vote_path
 from tests.conftest import ROOT
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "perf").glob("[!_]*.py"))
@@ -15,6 +18,24 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "perf").glob("[!_]*.py"))
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_measurement_loads(program):
     import_module(f"perf.{program}")
+
+
+def test_all_are_run_and_one_that_fails_does_not_stop_the_others(capfd):
+    assert {*all_of_them.BENCHMARKS, "rating_sides"} == set(PROGRAMS)
+    assert all_of_them.main(("not_there", "not_there_either")) == 1
+    told = capfd.readouterr()
+    assert told.err.count("No module named") == 2
+    assert "failed, or missed a target: not_there, not_there_either" in told.out
+    assert all_of_them.main(()) == 0
+
+
+def test_the_cost_of_a_vote_is_measured_within_the_limits_of_a_visitor():
+    """In a home folder of its own, where nothing may be left."""
+    environ = {name: value for name, value in os.environ.items() if name != "DATA_DIR"}
+    line = [sys.executable, "-c", "from perf import vote_path; vote_path.main((1, 2), 2)"]
+    done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("on_choose_a") == 2 == done.stdout.count(f"(target {vote_path.TARGET})")
 
 
 def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):

@@ -87,9 +87,9 @@ class Outcome:
     @property
     def lines(self) -> Iterator[str]:
         """Yield what a person is to know of the run."""
-        if self.answered:
+        if self.answered or self.prompt:
             cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
-            yield f"{self.answered:,} asked: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
+            yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
         for failure in self.failures[:_SHOWN_FAILURES]:
             yield f"no answer to {failure.key}: {failure.text}"
         if len(self.failures) > _SHOWN_FAILURES:

@@ -6,6 +6,7 @@ and 8080.
 """
 
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,8 @@ MOUNTS = Path("/proc/mounts")
 """What this system has mounted; other systems than Linux have no such file, and are not asked."""
 SPACE_PORTS = ("443", "8080")
 """Ports at which a Space reaches a database."""
+VOTES_ROOM = 1_000_000_000
+"""Bytes of a disk that are kept for votes: where fewer are free, nothing else is taken."""
 _NETWORK = re.compile(
     r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
 )
@@ -94,6 +97,13 @@ def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
         if place.is_relative_to(found.point) and len(found.point.parts) >= len(best.point.parts):
             best = found
     return best
+
+
+def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
+    """Return why a folder's disk takes nothing but votes; None where there is room."""
+    if shutil.disk_usage(folder).free >= room:
+        return None
+    return f"This server's disk is nearly full: the last {room // 10**6:,} MB are kept for votes. Come back later"
 
 
 def _postgresql(settings: Settings) -> str:

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from arena.database import METADATA, Database, Moment, now
+from arena.hosting.storage import VOTES_ROOM, no_room
 from arena.pictures import MAX_BYTES, PictureError, read_picture
 from arena.voters.limits import LimitError, NetworkDays
 
@@ -76,11 +77,12 @@ class OwnImage:
 
 
 class OwnImages:
-    """Keep the images of visitors in a folder of their own."""
+    """Keep the images of visitors in a folder of their own, on a disk of which so many bytes are kept for votes."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
         self._database = database
         self._folder = folder
+        self._votes_room = votes_room
         self._days = NetworkDays(database)
         self._turns = asyncio.Semaphore(AT_ONCE)
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,6 +92,8 @@ class OwnImages:
 
         Raises OwnImageError, PictureError, LimitError or DatabaseError.
         """
+        if full := no_room(self._folder, self._votes_room):
+            raise OwnImageError(full)
         with TemporaryFile(dir=self._folder) as file:
             async for chunk in chunks:
                 file.write(chunk)

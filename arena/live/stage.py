@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 
-from arena.card_limits import most_usage
+from arena.card_limits import most_cost
 from arena.ledger import Ledger, LedgerError
 from arena.live.streams import Round
 from arena.records import VLM, Conversation, ModelError, Usage
@@ -38,7 +38,7 @@ class Purse:
     async def speak(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
         """Yield a model's answer; raises ModelError, also where the budget has no room for it."""
         settings = vlm.card.generation
-        held = await self._hold(most_usage(vlm.card, turns, settings).cost)
+        held = await self._hold(most_cost(vlm.card, turns, settings))
         used: list[Usage] = []
         try:
             async with aclosing(vlm.stream(turns, settings, used.append)) as pieces:
@@ -50,11 +50,16 @@ class Purse:
                 await asyncio.shield(asyncio.to_thread(self._ledger.settle, held, cost))
 
     async def _hold(self, amount: int) -> int | None:
-        """Hold an amount; None: it costs nothing."""
+        """Hold an amount; None: it costs nothing. A hold that ends after this task was cancelled is given back."""
         if not amount:
             return None
+        holding = asyncio.ensure_future(asyncio.to_thread(self._ledger.hold, *self._names, amount))
         try:
-            return await asyncio.to_thread(self._ledger.hold, *self._names, amount)
+            return await asyncio.shield(holding)
+        except asyncio.CancelledError:
+            with suppress(LedgerError):
+                await asyncio.to_thread(self._ledger.settle, await holding, 0)
+            raise
         except LedgerError as error:
             self.empty = str(error)
             raise ModelError("spent", "the budget for live answers has no room for another") from error

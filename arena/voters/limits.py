@@ -28,7 +28,8 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""How many battles went to a network this day, and how many images came from it; each under a code of its own."""
+"""How many battles and free reports went to a network this day, and how many images came from it; each under a code of
+its own."""
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
@@ -53,7 +54,7 @@ class NetworkDays:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def more(self, connection: Connection, network: str, what: Literal["battles", "images"]) -> int:
+    def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
         """Count one more, and return how many this makes today."""
         day = f"{now():%Y-%m-%d}"
         code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()

@@ -15,6 +15,8 @@ from typing import Any, Literal
 LONGEST_WAIT = 120.0
 """Seconds beyond which no server is waited for, whatever it says."""
 
+_GATEWAY_TIMEOUTS = (504, 524)
+"""Statuses of a proxy that waited for the reply in vain: the model may have run."""
 _KEY = r"api.?key|authenticat|credential|unauthori[sz]ed"
 _QUOTA = r"insufficient_quota|billing|credit|exceeded your current quota|payment"
 _MODEL = r"model_not_found|\bmodel\b.*(not found|not exist|not a valid|unknown|not supported by)"
@@ -99,7 +101,8 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
     if status == 429:
         return Trouble("busy", "the server's rate limit (429)", wait=retry_after(headers))
     if status in (408, 409, 425) or status >= 500:
-        return Trouble("again", f"an error of the server ({status})", wait=retry_after(headers))
+        words = f"an error of the server ({status})"
+        return Trouble("again", words, wait=retry_after(headers), billed=status in _GATEWAY_TIMEOUTS)
     if status in (400, 413, 422):
         return _bad_request(status, said, error)
     return Trouble("hopeless", f"the server answered {status}, as no judge does; check the address")
@@ -178,9 +181,10 @@ def _under(value: Any, *names: str) -> Any:
 
 
 def _usage(found: object) -> Usage | None:
+    """Return what the server counted; a prompt without a token is no count."""
     prompt, completion = _under(found, "prompt_tokens"), _under(found, "completion_tokens")
     counts = [count for count in (prompt, completion) if type(count) is int and 0 <= count < 10**9]
-    return Usage(*counts) if len(counts) == 2 else None
+    return Usage(*counts) if len(counts) == 2 and counts[0] else None
 
 
 def _counted(details: object) -> bool:

@@ -1,0 +1,29 @@
+"""All benchmarks, one after the other: `python -m perf`. One that fails or misses a target stops no other."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BENCHMARKS = ("vote_path", "board_path", "judge_throughput", "ratings", "choices", "live")
+
+
+def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:
+    """Run benchmarks, each in a process of its own; return 1 where one failed."""
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {**os.environ, "DATA_DIR": folder}
+        for name in benchmarks:
+            print(f"\n== perf.{name}", flush=True)
+            if subprocess.run([sys.executable, "-m", f"perf.{name}"], cwd=ROOT, env=environ).returncode:
+                failed.append(name)
+    if failed:
+        print(f"\nfailed, or missed a target: {', '.join(failed)}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
