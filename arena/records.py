@@ -241,7 +241,7 @@ class Usage(NamedTuple):
     """Whether the tokens are our bound, because the model did not tell them."""
 
 
-ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "bad reply", "spent"]
+ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
 
 
 class ModelError(RuntimeError):
