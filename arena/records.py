@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Side = Literal["a", "b"]
@@ -77,6 +78,11 @@ class Item:
     def multi(self) -> bool:
         """Tell whether the item has several images."""
         return len(self.images) > 1
+
+    @cached_property
+    def folded(self) -> str:
+        """Return the instruction as a search reads it."""
+        return self.instruction.casefold()
 
 
 class Phase(Enum):

@@ -146,6 +146,7 @@ class _Growing:
         self._in_code = False
 
     def add(self, words: str) -> dict[str, str]:
+        """Take more words and return what the page is told of them."""
         seen = self._seen(words)
         before = self._context[-1:] or "\n"
         self._context = (self._context + seen)[-_CONTEXT:]
