@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 MOST_TEXT = 8_000
 """Characters of what is typed or chosen, where a component has no `max_length`."""
-MOST_NUMBER = 1_000_000_000
+MOST_NUMBER = 1e300
+"""Above it stand infinity and what is no number; a place that does not exist is for the handler."""
 
 BINDING: Mapping[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 """Beside Gradio's queue, so that a vote never waits behind other events."""
@@ -23,7 +24,7 @@ EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
 _TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),
-    "number": (f"a number up to {MOST_NUMBER:,}", (int, float)),
+    "number": ("a number", (int, float)),
 }
 """What a browser sends for each kind of component."""
 
@@ -34,7 +35,7 @@ class Argument(NamedTuple):
     label: str
     taken: str
     types: tuple[type, ...]
-    most: int
+    most: float
 
     @classmethod
     def of(cls, component: str, label: str, max_length: int | None) -> "Argument":

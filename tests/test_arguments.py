@@ -40,7 +40,7 @@ def misfits(kind: str) -> list[Any]:
     """Return what a component of a kind does not send."""
     others = [value for value in ("x", True, 1.5) if type(FITTING[kind]) is not type(value)]
     if kind == "number":
-        return [*MISFITS, "x", True, float("nan"), float("-inf"), 10**300, LONG]
+        return [*MISFITS, "x", True, float("nan"), float("-inf"), 10**400, LONG]
     return [*MISFITS, *others, LONG]
 
 
