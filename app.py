@@ -4,6 +4,7 @@ import asyncio
 import gc
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from arena.settings import SettingError, Settings  # before gradio, which reads 
 import gradio as gr
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from gradio.blocks import Block
 from gradio.themes import Default
 
 from arena.bank.importers import Importer
@@ -25,6 +27,7 @@ from arena.boards.page import BOARD_HEAD
 from arena.chat_tab import ChatTab
 from arena.database import Database, DatabaseError
 from arena.elsewhere.polls import Polls
+from arena.events import Argument
 from arena.guard import Guard
 from arena.hosting import health, serving, zero_gpu
 from arena.hosting.homes import Homes, Homeward, own_address
@@ -148,6 +151,7 @@ class Rooms:
         at_home = self.homes.running() if self.homes else nullcontext()
         async with mirroring(self.mirror), self.scoring.running(app), self.live.running(), at_home:
             yield
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
     def routers(self) -> tuple[APIRouter, ...]:
         """Return the routes beside the page's own."""
@@ -195,10 +199,15 @@ def create_app(rooms: Rooms) -> FastAPI:
         app.add_middleware(Homeward, homes=rooms.homes, hops=settings.trusted_hops)
     uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = Limits(settings.trusted_hops)
-    events = frozenset(page.fns)
+    events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
     app.add_middleware(Guard, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
     return app
+
+
+def _argument(block: Block) -> Argument:
+    label, most = (getattr(block, name, None) for name in ("label", "max_length"))
+    return Argument.of(block.get_block_name(), str(label or ""), most)
 
 
 def open_mirror(settings: Settings, database: Database) -> Mirror | None:
@@ -314,7 +323,7 @@ def main() -> int:
     serve = zero_gpu.serve if settings.zero_gpu else serving.serve
     gc.freeze()  # no search for garbage goes through what stays anyway: each held all requests up for 0.15 s
     try:
-        serve(app, settings)
+        serve(app, settings, rooms.database.close)
     finally:
         rooms.database.close()
     return 0

@@ -28,7 +28,12 @@ _WHOLE = 10
 MOST_CHARACTERS = 100_000
 """Of an answer; whoever says more is broken."""
 _MOST_BYTES, _MOST_LINE = 20_000_000, 1_000_000
+_MOST_VALUES = 5_000
+"""Commas of one event: whoever sends more sends no words, and `json` lets nobody else work while it reads."""
 _MOST_ERROR = 10_000
+_STEPS, _AT_ONCE = 1_000, 20
+"""Chunks and events that are taken of one answer a second, and at one go: what comes faster waits at the server."""
+_DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
 _ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
 """Finish reasons of a whole answer, as OpenAI and text-generation-inference call them."""
 _SHORTEST_KEY = 8
@@ -267,27 +272,50 @@ def _data_url(image: bytes) -> str:
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[Mapping[str, Any], None]:
     """Yield the data of server-sent events, bounded, to `[DONE]` or the end of the stream."""
-    size, rest = 0, b""
+    pace, size, held = _Pace(), 0, 0
+    rest: list[bytes] = []
+    """Chunks of the line that is on its way."""
     async for chunk in response.aiter_raw():
-        size += len(chunk)
-        *lines, rest = (rest + chunk).split(b"\n")
-        if size > _MOST_BYTES or len(rest) > _MOST_LINE:
+        await pace.step()
+        lines, end, begun = chunk.rpartition(b"\n")
+        size, held = size + len(chunk), len(begun) + (0 if end else held)
+        if size > _MOST_BYTES or held > _MOST_LINE:
             raise ModelError("too big", f"the server sent {size:,} bytes, and the answer is not whole yet")
-        for line in lines:
-            data = line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+        if not end:
+            rest.append(begun)
+            continue
+        whole, rest = b"".join((*rest, lines)), [begun]
+        for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
+            await pace.step()
             if data == b"[DONE]":
                 return
-            if data:
-                event = json.loads(data)
-                if "error" in event:
-                    raise _AgainError("down", "the server failed in the midst of its answer")
-                yield event
+            if data.count(b",") > _MOST_VALUES:
+                raise ModelError("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
+            event = json.loads(data)
+            if "error" in event:
+                raise _AgainError("down", "the server failed in the midst of its answer")
+            yield event
+
+
+class _Pace:
+    """The pace at which one answer is read, so that a server that chops it into the smallest pieces holds up nobody."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    async def step(self) -> None:
+        """Wait until one more chunk or event may be taken."""
+        now = asyncio.get_running_loop().time()
+        self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
+        if self._due > now:
+            await asyncio.sleep(self._due - now)
 
 
 async def _beginning(response: httpx2.Response) -> str:
     """Return the first bytes of an error, to be searched and never shown."""
-    said = b""
+    pace, said = _Pace(), b""
     async for chunk in response.aiter_raw():
+        await pace.step()
         said += chunk
         if len(said) > _MOST_ERROR:
             break

@@ -269,9 +269,9 @@ class BattleTab:
         items = self._matchmaker.shown_items()
         families = sorted({item.family for item in items}, key=str.casefold)
         wish = self._wish(family)
-        wanted = str(words or "").casefold().split()
+        wanted = frozenset(str(words or "").casefold().split())
         found = [item for item in items if wish.family in (None, item.family)]
-        found = [item for item in found if all(word in item.instruction.casefold() for word in wanted)]
+        found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
             self.problem: gr.skip(),  # it may tell of a vote
             self.results: results_html(found[:RESULTS], len(found)),

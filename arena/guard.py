@@ -9,7 +9,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from types import MappingProxyType
 
@@ -18,11 +18,16 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from arena.events import Argument, misfit
 from arena.hosting.limits import Caller, Limits
 from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
 
-MOST_BODY = 1_000_000
+MOST_BODY = 64_000
 """Bytes that a request may send, where no route takes more."""
+MOST_ADDRESS = 8_000
+"""Characters of an address."""
+MOST_BESIDE = 1_000
+"""Characters of JSON that a call may hold beside its arguments."""
 SMALL_BODY = 16_000
 """Bytes up to which a body is small; of larger ones, and of those that do not say, few may be on their way."""
 BODY_SECONDS = 20.0
@@ -54,8 +59,9 @@ _BUILT = frozenset({"/", "/config", "/config/"})
 class Guard:
     """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
 
-    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often; `events` are the numbers
-    of the page's events, None if any may be called. A request's `state.network` is the code of its caller's network.
+    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often; `events` are the page's
+    events by number, with what each takes; None if any may be called. A request's `state.network` is the code of its
+    caller's network.
     """
 
     def __init__(
@@ -65,7 +71,7 @@ class Guard:
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: Limits | None = None,
-        events: Container[int] | None = None,
+        events: Mapping[int, Sequence[Argument]] | None = None,
     ) -> None:
         self._app = app
         self._https = https
@@ -112,6 +118,8 @@ class Guard:
             return
         busy = scope["path"] in _BUILT or scope["method"] not in _READS
         async with self._limits.turn(caller) if busy else nullcontext():
+            if await body.left():
+                return
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
             refusal = _misfit(whole, self._events) if is_call else None
             await (refusal or self._app)(scope, body.again(whole), send)
@@ -205,6 +213,13 @@ class _Body:
             whole += message.get("body", b"")
         return bytes(whole)
 
+    async def left(self) -> bool:
+        """Tell whether the sender of a whole body has gone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                return (await self._receive())["type"] == "http.disconnect"
+        return False
+
     def again(self, whole: bytes) -> Receive:
         """Return a receive that gives a body that was read, and then what comes after it."""
         told = False
@@ -243,8 +258,8 @@ def _is_large(headers: Headers) -> bool:
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > SMALL_BODY
 
 
-def _misfit(whole: bytes, events: Container[int] | None) -> PlainTextResponse | None:
-    """Return what a caller is told whose body calls none of the page's events, or holds what is no text."""
+def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:
+    """Return what a caller is told whose body calls none of the page's events, or holds what it does not take."""
     try:
         body = json.loads(whole.decode())
         if _HALF_PAIR.search(whole):
@@ -252,9 +267,13 @@ def _misfit(whole: bytes, events: Container[int] | None) -> PlainTextResponse | 
     except (ValueError, RecursionError):
         body = None
     number = body.get("fn_index") if isinstance(body, dict) else None
-    if type(number) is int and (events is None or number in events):
-        return None
-    return PlainTextResponse("Expected a call of one of the page's events: a JSON object in UTF-8.", status_code=422)
+    if not isinstance(body, dict) or type(number) is not int or (events is not None and number not in events):
+        problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
+    elif len(json.dumps({**body, "data": None})) > MOST_BESIDE:
+        problem = f"A call takes at most {MOST_BESIDE:,} characters beside its arguments."
+    else:
+        problem = events and misfit(events[number], body.get("data"))
+    return PlainTextResponse(problem, status_code=422) if problem else None
 
 
 def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
@@ -263,6 +282,10 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
         return PlainTextResponse("This route is closed.", status_code=403)
     if scope["method"] not in _READS and not _same_origin(headers):
         return PlainTextResponse("Requests from other sites are refused.", status_code=403)
+    address = len(scope.get("raw_path") or path) + len(scope["query_string"])
+    if address > MOST_ADDRESS:
+        text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
+        return PlainTextResponse(text, status_code=414)
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
         return _too_large(most)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Side = Literal["a", "b"]
@@ -77,6 +78,11 @@ class Item:
     def multi(self) -> bool:
         """Tell whether the item has several images."""
         return len(self.images) > 1
+
+    @cached_property
+    def folded(self) -> str:
+        """Return the instruction as a search reads it."""
+        return self.instruction.casefold()
 
 
 class Phase(Enum):
@@ -241,7 +247,7 @@ class Usage(NamedTuple):
     """Whether the tokens are our bound, because the model did not tell them."""
 
 
-ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "bad reply", "spent"]
+ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
 
 
 class ModelError(RuntimeError):

@@ -26,7 +26,7 @@ TAGS = frozenset(
 _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _JOINERS = re.compile("[\u200c\u200d]+")
-_LINE_END = re.compile("[ \t\u3000\u200c\u200d]+(?=\n|\\Z)")
+_LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
 _MOST_MARKS = 8
 _MOST_CELLS = 20_000  # more would be over MOST_HTML
 
@@ -39,6 +39,7 @@ _UNSEEN = re.compile(
 _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
 def answer_html(text: str) -> str:
@@ -98,6 +99,11 @@ def visible_text(text: str) -> str:
     if not text.isascii():
         text = _JOINERS.sub(_joined, _few_marks(text))
     return _LINE_END.sub("", text).strip("\n")
+
+
+def seen_length(text: str) -> int:
+    """Return how many characters of a text that goes on show something by now: blanks at its end wait for the rest."""
+    return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
 
 
 def _few_marks(text: str) -> str:

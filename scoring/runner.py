@@ -28,7 +28,7 @@ from scoring.stored import ReportError
 
 AT_ONCE = 2
 TICK_SECONDS = 1.0
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 3.0
 """How long calls on their way may take when the server ends."""
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
 
@@ -89,10 +89,10 @@ class Runner:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the calls on their way end, give the jobs back and end."""
+        """Let the calls on their way end, give the jobs back and end; a thread that hangs is left to itself."""
         self._ending.set()
         self.wake()
-        self._thread.join()
+        self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Address | None) -> Job:
         """Queue a job, with its owner's address and key where it is judged there. Raises JobError."""

@@ -115,7 +115,8 @@ def bank(database) -> Database:
 class AppServer:
     """The app as a process of its own, started as the README says."""
 
-    def __init__(self, data_dir: Path, **environ: str) -> None:
+    def __init__(self, data_dir: Path, program: Path = ROOT / "app.py", **environ: str) -> None:
+        self._program = program
         self.port = _free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data_dir = data_dir
@@ -128,7 +129,7 @@ class AppServer:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "app.py")], env=self._environ, cwd=ROOT, stdout=log, stderr=log
+                [sys.executable, str(self._program)], env=self._environ, cwd=ROOT, stdout=log, stderr=log
             )
         deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
@@ -168,8 +169,8 @@ def start_server(tmp_path) -> Iterator:
     """A function that starts an app server with settings; all are stopped at the end."""
     servers: list[AppServer] = []
 
-    def start(**environ: str) -> AppServer:
-        servers.append(AppServer(tmp_path / f"data-{len(servers)}", **environ))
+    def start(program: Path = ROOT / "app.py", **environ: str) -> AppServer:
+        servers.append(AppServer(tmp_path / f"data-{len(servers)}", program, **environ))
         return servers[-1]
 
     yield start

@@ -311,6 +311,49 @@ def test_a_line_without_end_is_no_answer():
     assert said.error is not None and said.error.kind == "too big"
 
 
+def chopped(*parts: bytes) -> bytes:
+    """Return a whole HTTP answer that sends parts, and then never its end."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+FLOODS = {
+    "chunks of a byte": (b"x",) * 3_000,
+    "chunks of an empty line": (b"\n",) * 3_000,
+    "a comment each": (b": ok\n\n",) * 3_000,
+    "events without words": (b"data: {}\n\n" * 3_000,),
+    "events of a letter": tuple(b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n' for _ in range(1_500)),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_server_that_chops_its_answer_small_holds_up_nobody(flood):
+    """At most a thousand chunks and events a second are taken, so that others have their turn all the time."""
+
+    async def beside() -> tuple[int, float]:
+        answer = asyncio.create_task(_asked(card(server, timeout=30.0), [Turn("user", "?")], None))
+        turns, began = 0, time.monotonic()
+        while not answer.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert (await answer).text in ("", "a" * 1_500)
+        return turns, time.monotonic() - began
+
+    with serve() as server:
+        server.answers = [
+            chopped(*FLOODS[flood], b"\n", b'data: {"choices": [{"finish_reason": "stop"}]}\n\ndata: [DONE]\n')
+        ]
+        turns, seconds = asyncio.run(beside())
+    assert turns > 300 and seconds > 2.5, "3,000 chunks or events, of which twenty may come at one go"
+
+
+def test_an_event_of_many_values_is_no_answer():
+    with serve() as server:
+        server.answers = [streamed('{"choices": [' + "{}," * 20_000 + "{}]}")]
+        said = ask(card(server))
+    assert said.error is not None and said.error.kind == "too big"
+
+
 def test_a_server_that_only_keeps_the_line_open_is_slow():
     with serve("pings") as server:
         said = ask(card(server, timeout=0.3))

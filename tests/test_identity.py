@@ -224,9 +224,9 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
         for event in ("on_choose_a", "on_undo", "on_reveal"):
             with pytest.raises(EventError, match="cookie"):
                 voter.call(event, "x.1")
-        for event in ("on_next", "on_skip_judge"):
+        for event, *token in (("on_next",), ("on_skip_judge", "x.1")):
             with pytest.raises(EventError, match="cookie"):
-                voter.call(event, "", "Any family", "x.1")
+                voter.call(event, "", "Any family", *token)
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
             assert database.execute("SELECT count(*) FROM voter").fetchone() == before
 

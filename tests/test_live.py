@@ -59,8 +59,8 @@ def test_words_are_the_text_whatever_pieces_it_came_in(parts, data):
     for words in (whole, pieced):
         words.close()
     counts = list(range(len(whole) + 1))
-    shown = [whole.first(count) for count in counts]
-    assert shown == [pieced.first(count) for count in counts]
+    shown = [whole.text(0, count) for count in counts]
+    assert shown == [pieced.text(0, count) for count in counts]
     assert all("".join(parts).startswith(text) for text in shown)
     assert shown[-1].split() == "".join(parts).split()
 
@@ -68,16 +68,31 @@ def test_words_are_the_text_whatever_pieces_it_came_in(parts, data):
 def test_languages_without_spaces_grow_by_characters():
     words = Words()
     words.add("图中有一只猫 and a dog")
-    assert [words.first(count) for count in (1, 6, 7)] == ["图", "图中有一只猫", "图中有一只猫 and"]
+    assert [words.text(0, count) for count in (1, 6, 7)] == ["图", "图中有一只猫", "图中有一只猫 and"]
 
 
 def test_a_word_is_shown_when_it_is_whole():
     words = Words()
     words.add("a ca")
-    assert words.first(len(words)) == "a"
+    assert words.text(0, len(words)) == "a"
     words.add("t")
     words.close()
-    assert words.first(len(words)) == "a cat"
+    assert words.text(0, len(words)) == "a cat"
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\u3000", "\u200b", "\xad \u202e\n", "\u2800"])
+@pytest.mark.parametrize("said", ["", "A cat. "])
+def test_a_side_that_goes_on_with_blanks_is_read_no_further(blank, said):
+    endless = ScriptedVLM("endless", said + (blank * 64 + " ") * 1_000, seconds=0.0)
+    watched = play(endless, ScriptedVLM("other", WORDS, seconds=0.01))
+    assert watched.round.ending == "void"
+    assert [(failure.model, failure.kind) for failure in watched.round.failures] == [("endless", "blank")]
+    assert endless.closed == 1
+
+
+def test_blanks_within_an_answer_are_no_failure():
+    gap = "A" + " " * 900 + "B" + " \n" * 400 + "C"
+    assert play(ScriptedVLM("gaps", gap), ScriptedVLM("other", WORDS)).round.ending == "complete"
 
 
 def test_both_panes_grow_in_step_and_never_beyond_the_slower():

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -73,6 +74,28 @@ def test_a_job_is_judged_to_its_report(database):
     assert report and report.trusted and None not in {grade.score for row in report.rows for grade in row.grades}
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert bench.ledger.spent(job.link, OWNER).job > 0
+
+
+@ON_SQLITE
+def test_work_that_hangs_does_not_keep_the_runner_from_ending(database):
+    hanging, over = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        hanging.set()
+        over.wait()
+
+    with OpenAIServer() as server:
+        bench = Bench(database, server.address, judged=hang)
+        bench.begun()
+        bench.runner.start()
+        assert hanging.wait(60)
+        stopping = threading.Thread(target=bench.runner.stop)
+        stopping.start()
+        stopping.join(60)
+        ended = not stopping.is_alive()
+        over.set()
+        stopping.join()
+    assert ended
 
 
 @ON_SQLITE

@@ -4,12 +4,14 @@ import signal
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
 import httpx
 import psutil
 import pytest
 
+from tests.conftest import ROOT
+from tests.hub_server import HubServer
 from tests.voter import EventError, Voter
 
 
@@ -64,6 +66,26 @@ def test_a_signal_lets_votes_under_way_be_answered(start_server, ending):
     assert clicks.garbled == []
     assert votes(server) >= len(clicks.acknowledged) > 0
     assert not (server.data_dir / "arena.db-wal").exists(), "the database was closed in order"
+
+
+@pytest.mark.parametrize("path", ["/burn", "/hold"])
+def test_work_that_nobody_waits_for_keeps_no_process(start_server, path):
+    """SIGTERM ends it within ten seconds, with every acknowledged vote stored and copied."""
+    with HubServer() as hub:
+        environ = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
+        server = start_server(program=ROOT / "tests" / "burning_process.py", PYTHONPATH=str(ROOT), **environ)
+        with Voter(server.address, timeout=60) as voter:
+            voter.load()
+            voter.choose("a")
+            for _ in range(4):
+                with suppress(httpx.ReadTimeout):
+                    httpx.get(f"{server.address}{path}", timeout=0.5)
+            begun = time.monotonic()
+            server.process.terminate()
+            assert server.process.wait(timeout=30) == 0
+            assert time.monotonic() - begun < 10
+        assert votes(server) == 1
+        assert b'"table":"vote"' in b"".join(hub.files.values()), "the last votes are copied at the end"
 
 
 def test_the_server_tells_what_it_is_to_nobody_and_may_open_many_files(server):

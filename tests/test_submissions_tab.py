@@ -132,7 +132,7 @@ def test_nobody_withdraws_what_is_not_theirs(app):
         connection.execute(insert(SUBMISSION).values(**planted, digest="0", file="theirs.csv", created=now()))
     config = httpx.get(f"{app.address}/config").json()
     number = next(place["id"] for place in config["dependencies"] if place["api_name"].startswith("on_withdraw"))
-    for which in ("Theirs · VisIT-Bench", "", None, 7):
+    for which in ("Theirs · VisIT-Bench", "", None, "7"):
         event = {"data": [which, ""], "fn_index": number, "session_hash": "forged"}
         answer = httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json=event)
         assert answer.status_code == 200 and "Choose a submission of yours" in answer.text

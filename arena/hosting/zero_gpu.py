@@ -7,6 +7,7 @@ reached. The graphics card stays unused: models answer through their APIs.
 import importlib
 import signal
 import sys
+from collections.abc import Callable
 from threading import Event
 
 import gradio as gr
@@ -16,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.hosting.logs import begin
-from arena.hosting.serving import CLOSING_SECONDS, allow_many_connections
+from arena.hosting.serving import CLOSING_SECONDS, allow_many_connections, leave
 from arena.models import CatalogueError, read_catalogue
 from arena.settings import SettingError, Settings, known_secrets, secret
 
@@ -31,10 +32,14 @@ class Front(App):
         super().__init__()
         self._app = app
         self._launched = False
+        self.closed = Event()
+        """Set when the app has closed what it opened."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._launched or not _is_launch(scope):
             await self._app(scope, receive, send)
+            if scope["type"] == "lifespan":
+                self.closed.set()
             return
         self._launched = True
         await PlainTextResponse("true")(scope, receive, send)
@@ -68,8 +73,8 @@ def _on_the_card() -> None:
     """Do nothing: nobody calls this."""
 
 
-def serve(app: ASGIApp, settings: Settings) -> None:
-    """Serve as `arena.serving` does, through launch(): after a signal what is under way is answered, then exit 0."""
+def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
+    """Serve as `serving.serve` does, through launch(): after a signal what is under way is answered, then exit 0."""
     allow_many_connections()
     begin(known_secrets())
     ending = Event()
@@ -78,8 +83,9 @@ def serve(app: ASGIApp, settings: Settings) -> None:
     with gr.Blocks(analytics_enabled=False) as bare:
         pass
     try:
+        front = Front(app)
         bare.launch(
-            _app=Front(app),
+            _app=front,
             server_name=settings.host,
             server_port=settings.port,
             prevent_thread_lock=True,
@@ -99,4 +105,5 @@ def serve(app: ASGIApp, settings: Settings) -> None:
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS
     ending.wait()
     server.should_exit = True
-    server.thread.join()
+    front.closed.wait()
+    leave(close)

@@ -73,7 +73,7 @@ class _Chat:
                 yield await asyncio.to_thread(talk_scene, shown)
             if shown.growing:
                 line = {"kind": "line", "status": waiting_text(shown.ahead)}
-                yield line if shown.ahead else growing.words({"a": shown.text})
+                yield line if shown.ahead else await asyncio.to_thread(growing.words, {"a": shown.text})
             begun = shown.growing
 
     async def _scene(self, shown: ShownTalk) -> Response:

@@ -61,6 +61,7 @@ class ShownTalk(NamedTuple):
     growing: bool
     ahead: int
     text: str
+    """The words behind those that were shown before."""
 
 
 class Chats:
@@ -119,9 +120,11 @@ class Chats:
         talk = self.find(voter, token)
         if (stage := talk.stage) is not None:
             with stage.watched():
-                seen = -1
+                seen, words = -1, 0
                 while not stage.over:
-                    yield ShownTalk(talk, True, stage.ahead, stage.round.panes["a"].text)
+                    pane = stage.round.panes["a"]
+                    text, words = pane.since(words), pane.shown
+                    yield ShownTalk(talk, True, stage.ahead, text)
                     seen = await stage.changed(seen)
         yield ShownTalk(talk, False, 0, "")
 

@@ -45,6 +45,7 @@ class Shown(NamedTuple):
     """Whether answers are on their way; their words so far are `texts`."""
     ahead: int
     texts: Mapping[Side, str]
+    """The words behind those that were shown before."""
 
 
 class LiveHall:
@@ -121,9 +122,11 @@ class LiveHall:
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if (stage := self._stages.get(battle.id)) is not None:
             with stage.watched():
-                seen = -1
+                seen, words = -1, dict.fromkeys(SIDES, 0)
                 while not stage.over:
-                    texts: dict[Side, str] = {side: pane.text for side, pane in stage.round.panes.items()}
+                    panes = stage.round.panes
+                    texts: dict[Side, str] = {side: pane.since(words[side]) for side, pane in panes.items()}
+                    words = {side: pane.shown for side, pane in panes.items()}
                     yield Shown(battle, True, stage.ahead, texts)
                     seen = await stage.changed(seen)
         yield Shown(await self._settled(voter, token), False, 0, {})
@@ -201,7 +204,7 @@ class LiveHall:
         models = Names(*(ended.panes[side].vlm.card.name for side in SIDES))
         answers = Names(*(ended.panes[side].text for side in SIDES))
         known = [vlm.card.name for vlm in self.vlms]
-        named = any(names_itself(answer, known) for answer in answers)
+        named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
         answered = Answered(models, answers, ended.ending == "stopped", named)
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 

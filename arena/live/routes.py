@@ -181,7 +181,7 @@ class _Live:
                 yield await self._told_scene(voter, shown)
             if shown.growing:
                 line = {"kind": "line", "status": waiting_text(shown.ahead)}
-                yield line if shown.ahead else growing.words(shown.texts)
+                yield line if shown.ahead else await asyncio.to_thread(growing.words, shown.texts)
             begun = shown.growing
 
     async def _scene(self, voter: int, battle: LiveBattle) -> Response:

@@ -44,8 +44,10 @@ _SELF = r"I(?: am|['\u2019]m)"
 _TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
 _OTHERS = r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
 _I_AM = rf"(?:\b(?:{_SELF}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
-_CALLED = r"(?:[\w'-]+[\s,]+){0,4}?(?:called|named|based on|version of)"
-_NEAR = rf"[\s,:\"'\u201c\u2014*_`-]*(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s+){{0,3}}[\"'\u201c*_`]*"
+_CALLED = r"(?:[\w'-]{1,40}[\s,]{1,3}){0,4}?(?:called|named|based on|version of)"
+_NEAR = (
+    rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}[\"'\u201c*_`]{{0,4}}"
+)
 _BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
 _ALWAYS = (
     rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",
@@ -54,6 +56,8 @@ _ALWAYS = (
     rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
+_PART, _SPAN = 1_000, 400
+"""Characters of an answer that are read at one go, and behind them of what begins there: `re` lets nobody else work."""
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
@@ -61,11 +65,20 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
 
     An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
     """
-    return _pattern(tuple(models)).search(" ".join(text.split())) is not None
+    said = " ".join(text.split())
+    speaks, bare = _patterns(tuple(models))
+    if len(said) <= _SPAN and bare.fullmatch(said):
+        return True
+    for start in range(0, len(said), _PART):
+        match = speaks.search(said, start, start + _PART + _SPAN)
+        if match and match.start() < start + _PART:
+            return True
+    return False
 
 
 @lru_cache(maxsize=8)
-def _pattern(models: tuple[str, ...]) -> re.Pattern[str]:
+def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what a speaker says that names itself, and the name alone."""
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
     bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
     patterns = (
@@ -73,6 +86,6 @@ def _pattern(models: tuple[str, ...]) -> re.Pattern[str]:
         rf"{_I_AM}{_NEAR}(?:{names})(?![a-z0-9_])",
         rf"\b(?:as|{_SELF}) (?:an?|the) (?:{_MAKERS}|{names})(?:['\u2019]s)?(?:[- ]{_MADE})?[ -]{_KIND}",
         rf"\bas (?:{names}), I\b",
-        rf"\A\W*(?:{bare})\W*\Z",
     )
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    speaks = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(speaks, re.IGNORECASE), re.compile(rf"\W*(?:{bare})\W*", re.IGNORECASE)

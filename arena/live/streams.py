@@ -21,6 +21,10 @@ MOST_SECONDS = 300.0
 """A model that still speaks after so long has failed."""
 SURE_SECONDS, SURE_WORDS = 0.5, 5
 """From so much on the pace is counted from the first words, else from the question."""
+MOST_BLANK = 1_000
+"""Characters in a row that show nothing, after which a side is read no further."""
+PART = 1_000
+"""Characters that are taken in at one go; then others on the loop have their turn."""
 REST_SECONDS, SLACK = 0.5, 0.85
 """The pane that runs on rests first and is then a little slower than both were: whether its words are here already or
 still come in bursts, it looks the same."""
@@ -29,8 +33,8 @@ Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
 
 # Languages without spaces grow by characters: Thai to Khmer, kana, Han and full-width forms.
-_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-_WORD = re.compile(rf"\s*(?:[{_DENSE}]|[^\s{_DENSE}]+)")
+_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+_WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
 
 log = logging.getLogger(__name__)
 
@@ -39,30 +43,34 @@ class Words:
     """A text as it comes, cut into words; a word counts when the next character is here, or the end."""
 
     def __init__(self) -> None:
-        self.text = ""
-        self._ends: list[int] = []
+        self._words: list[str] = []
+        """Each with the blanks before it."""
+        self._rest: list[str] = []
+        """Pieces of the word that is on its way."""
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._words)
 
     def add(self, piece: str) -> None:
         """Take more text."""
-        self.text += piece
-        self._cut(whole=False)
+        before = self._rest[-1][-1] if self._rest else ""
+        begin = 0
+        for word in _WORD_END.finditer(before + piece):
+            end = word.start() - len(before)
+            self._words.append("".join((*self._rest, piece[begin:end])))
+            self._rest, begin = [], end
+        if begin < len(piece):
+            self._rest.append(piece[begin:])
 
     def close(self) -> None:
         """Take the last word, too: no more text will come."""
-        self._cut(whole=True)
+        word = "".join(self._rest)
+        if word.strip():
+            self._words.append(word)
 
-    def first(self, count: int) -> str:
-        """Return the text up to the end of that many words."""
-        return self.text[: self._ends[count - 1]] if count else ""
-
-    def _cut(self, whole: bool) -> None:
-        begin = self._ends[-1] if self._ends else 0
-        for word in _WORD.finditer(self.text, begin):
-            if whole or word.end() < len(self.text):
-                self._ends.append(word.end())
+    def text(self, begin: int, end: int) -> str:
+        """Return the words from one number up to another."""
+        return "".join(self._words[begin:end])
 
 
 class Pane:
@@ -73,6 +81,19 @@ class Pane:
         self.words = Words()
         self.ended = False
         self.shown = 0
+        self.empty = True
+        """Whether nothing that has come can be seen."""
+        self._blank = 0
+
+    def add(self, part: str) -> None:
+        """Take more text. Raises ModelError where too much in a row cannot be seen."""
+        self.words.add(part)
+        if visible_text(part).strip():
+            self.empty, self._blank = False, 0
+        else:
+            self._blank += len(part)
+        if self._blank > MOST_BLANK:
+            raise ModelError("blank", f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further")
 
     @property
     def complete(self) -> bool:
@@ -82,7 +103,11 @@ class Pane:
     @property
     def text(self) -> str:
         """Return what is shown."""
-        return self.words.first(self.shown)
+        return self.words.text(0, self.shown)
+
+    def since(self, words: int) -> str:
+        """Return what is shown behind so many words."""
+        return self.words.text(words, self.shown)
 
 
 class Failure(NamedTuple):
@@ -164,14 +189,16 @@ class Round:
         try:
             async with asyncio.timeout(self._patience), aclosing(self._speak(side, pane.vlm)) as pieces:
                 async for piece in pieces:
-                    pane.words.add(piece)
-                    self._news.set()
+                    for start in range(0, len(piece), PART):
+                        pane.add(piece[start : start + PART])
+                        self._news.set()
+                        await asyncio.sleep(0)
         except ModelError as error:
             log.warning("a live answer failed: %s (%s)", error.kind, error)
             failing = error.kind
         except TimeoutError:
             failing = "slow"
-        if failing is None and not visible_text(pane.words.text).strip():
+        if failing is None and pane.empty:
             failing = "empty"
         if failing is not None:
             self.failures.append(Failure(pane.vlm.card.name, failing))

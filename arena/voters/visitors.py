@@ -18,7 +18,7 @@ from arena.live.chats import UnknownTalkError
 from arena.live.own_images import OwnImageError
 from arena.live.stage import LEFT_SECONDS, LiveError
 from arena.pictures import PictureError
-from arena.render import visible_text
+from arena.render import seen_length, visible_text
 from arena.store import ChoiceError, Store, UnknownBattleError
 from arena.strict_json import JSON, RowsError, parse_json
 from arena.voters.limits import LimitError
@@ -27,8 +27,10 @@ NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
 _BACK_SECONDS = LEFT_SECONDS / 2
 """A page whose connection broke off comes back before its answers are stopped; browsers would wait for 3 seconds."""
-_GAP = re.compile(r"\n[ \t]*\n(?=\S)")
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
+"""An empty line before one that is not indented, in what `visible_text` returns; the begin or end of code."""
+_CONTEXT = 10
+"""Characters before a text on which it depends what `visible_text` leaves of it."""
 
 
 class NoVisitorError(LookupError):
@@ -124,31 +126,53 @@ class Told:
     """
 
     def __init__(self) -> None:
-        self._settled: dict[str, int] = {}
-        self._shown: dict[str, str] = {}
+        self._texts: dict[str, _Growing] = {}
 
     def words(self, texts: Mapping[Any, str]) -> dict[str, object]:
-        """Return for each text the blocks that became whole, and what is added to its last words or stands for them."""
-        sides: dict[str, dict[str, str]] = {}
-        for name, text in texts.items():
-            shown, settled = visible_text(text), self._settled.get(name, 0)
-            cut = settled + _whole_blocks(shown[settled:])
-            last, before = shown[cut:], self._shown.get(name, "")
-            sides[name] = {"blocks": side_html(shown[settled:cut])} if cut > settled else {}
-            sides[name] |= (
-                {"added": last[len(before) :]} if cut == settled and last.startswith(before) else {"last": last}
-            )
-            self._settled[name], self._shown[name] = cut, last
+        """Take the words behind those before, and return for each text the blocks that became whole, as HTML, with the
+        words that are left, or the words that are added.
+        """
+        sides = {name: self._texts.setdefault(name, _Growing()).add(text) for name, text in texts.items()}
         return {"kind": "words", "sides": sides}
 
 
-def _whole_blocks(text: str) -> int:
-    """Return where the last block begins: after an empty line, before a line that is not indented, outside of code."""
-    cut = 0
-    for gap in _GAP.finditer(text):
-        if len(_FENCE.findall(text, 0, gap.end())) % 2 == 0:
-            cut = gap.end()
-    return cut
+class _Growing:
+    """One growing text: its last block, which is told as it comes, and what shows nothing before more comes."""
+
+    def __init__(self) -> None:
+        self._unseen: list[str] = []
+        self._context = ""
+        self._block: list[str] = []
+        self._in_code = False
+
+    def add(self, words: str) -> dict[str, str]:
+        """Take more words and return what the page is told of them."""
+        seen = self._seen(words)
+        before = self._context[-1:] or "\n"
+        self._context = (self._context + seen)[-_CONTEXT:]
+        cut = 0
+        for mark in _GAP_OR_FENCE.finditer(before + seen):
+            if not mark[1]:
+                self._in_code = not self._in_code
+            elif not self._in_code:
+                cut = mark.end() - len(before)
+        self._block.append(seen[:cut] or seen)
+        if not cut:
+            return {"added": seen}
+        blocks, self._block = "".join(self._block), [seen[cut:]]
+        return {"blocks": side_html(blocks), "last": seen[cut:]}
+
+    def _seen(self, words: str) -> str:
+        """Return what can be seen of the words behind what was seen before."""
+        length = seen_length(words)
+        if not length:
+            self._unseen.append(words)
+            return ""
+        text, self._unseen = "".join((*self._unseen, words[:length])), [words[length:]]
+        if not self._context:
+            return visible_text(text)
+        before = f"\xe9{self._context}"  # a letter, so that nothing of the context stands at the beginning of a text
+        return visible_text(before + text)[len(before) :]
 
 
 def events(messages: AsyncIterator[Mapping[str, object]]) -> StreamingResponse:
