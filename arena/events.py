@@ -4,8 +4,10 @@ While an event's answer is on its way, Gradio drops what triggers it again (`tri
 come after that of a newer event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from anyio import from_thread
 
 BINDING: Mapping[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 """Beside Gradio's queue, so that a vote never waits behind other events."""
@@ -20,3 +22,8 @@ EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
 def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
     """Return what a list offers, and its value where another was sent: a choice made since is not written over."""
     return {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
+
+
+def still_there(request: Any) -> Callable[[], bool]:
+    """Return what tells a handler, which runs in a thread, whether the page still waits for its answer."""
+    return lambda: not from_thread.run(request.is_disconnected)
