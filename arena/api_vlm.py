@@ -37,6 +37,8 @@ _DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
 _ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
 """Finish reasons of a whole answer, as OpenAI and text-generation-inference call them."""
 _SHORTEST_KEY = 8
+_SECONDS = re.compile(r"\d{1,6}(\.\d{1,6})?", re.ASCII)
+_WORD = re.compile(r"\w+")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment", re.IGNORECASE)
 _LENGTH = re.compile(r"context.?length|maximum context|too (long|large|many)|reduce the length", re.IGNORECASE)
 _SENT = "http11.send_request_body.complete"
@@ -213,8 +215,9 @@ class ApiVLM:
         raise _refusal(status, said)
 
     def _check_fields(self, said: str) -> None:
+        said_words = _WORD.findall(said)
         for field in _OPTIONAL:
-            if field not in self._dropped and re.search(rf"\b{field}\b", said):
+            if field not in self._dropped and field in said_words:
                 raise _FieldError(field)
 
     def _body(self, turns: Conversation, settings: Generation) -> bytes:
@@ -343,7 +346,7 @@ def _slow(card: ModelCard) -> ModelError:
 
 def _asked_wait(response: httpx2.Response) -> float | None:
     text = response.headers.get("retry-after", "")
-    return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII) else None
+    return float(text) if _SECONDS.fullmatch(text) else None
 
 
 def _wait(attempt: int, asked: float | None) -> float:

@@ -4,8 +4,10 @@ While an event's answer is on its way, Gradio drops what triggers it again (`tri
 come after that of a newer event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from anyio import from_thread
 
 MOST_TEXT = 8_000
 """Characters of what is typed or chosen, where a component has no `max_length`."""
@@ -66,3 +68,8 @@ def misfit(arguments: Sequence[Argument], sent: object) -> str | None:
 def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
     """Return what a list offers, and its value where another was sent: a choice made since is not written over."""
     return {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
+
+
+def still_there(request: Any) -> Callable[[], bool]:
+    """Return what tells a handler, which runs in a thread, whether the page still waits for its answer."""
+    return lambda: not from_thread.run(request.is_disconnected)

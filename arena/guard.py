@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.events import Argument, misfit
 from arena.hosting.limits import Caller, Limits
-from arena.identity import COOKIE, cookie_header, is_cookie, new_cookie
+from arena.identity import cookie_header, cookie_in, new_cookie
 
 MOST_BODY = 64_000
 """Bytes that a request may send, where no route takes more."""
@@ -240,8 +240,7 @@ class _Body:
 
 def sent_cookie(headers: Headers) -> str | None:
     """Return the voter cookie that a request carries; anything else of that name is none."""
-    sent = re.findall(rf"(?:^|;)\s*{COOKIE}=([^;\s]*)", headers.get("cookie", ""))
-    return next((value for value in sent if is_cookie(value)), None)
+    return cookie_in(headers.get("cookie", ""))
 
 
 def _too_large(most: int) -> PlainTextResponse:

@@ -27,8 +27,8 @@ def cookie_hash(value: str) -> str:
 
 def cookie_in(line: str, name: str = COOKIE) -> str | None:
     """Return our cookie of a name in a Cookie header; anything else of that name is none."""
-    sent = re.findall(rf"(?:^|;)\s*{name}=([^;\s]*)", line)
-    return next((value for value in sent if is_cookie(value)), None)
+    pairs = (pair.strip().partition("=") for pair in line.split(";"))
+    return next((value for sent, _, value in pairs if sent == name and is_cookie(value)), None)
 
 
 def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR) -> str:

@@ -37,20 +37,20 @@ _READERS = {"PNG": PngImageFile, "JPEG": JpegImageFile, "WEBP": WebPImageFile, "
 _ACCEPTED = "Save it as PNG, JPEG, WEBP or GIF and try again."
 
 _OTHERS = (
-    (rb"\A\s*\Z", "empty"),
-    (rb"(?i)\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?xml|!--|!DOCTYPE svg)[\s\S]{0,2000}?)?<svg", "an SVG drawing"),
-    (rb"\A(?:\xef\xbb\xbf)?\s*<", "a web page or XML file"),
-    (rb"\A[\s\S]{4}ftyp(?:hei|hev|mif1|msf1)", "a HEIC photo"),
-    (rb"\A[\s\S]{4}ftypavi", "an AVIF picture"),
-    (rb"\A[\s\S]{4}ftyp", "a video"),
-    (rb"\A(?:II[\x2a\x2b]\0|MM\0[\x2a\x2b])", "a TIFF picture"),
-    (rb"\ABM[\s\S]{4}\0{4}", "a BMP picture"),
-    (rb"\A\0\0[\1\2]\0", "a Windows icon"),
-    (rb"\A(?:\xff\x0a|\0\0\0\x0cJXL )", "a JPEG XL picture"),
-    (rb"\A(?:\0\0\0\x0cjP  |\xff\x4f\xff\x51)", "a JPEG 2000 picture"),
-    (rb"\A8BPS", "a Photoshop file"),
-    (rb"\A%(?:PDF|!PS)", "a PDF or PostScript document"),
-    (rb"\APK[\3\5]", "a ZIP archive or Office document"),
+    (re.compile(rb"\A\s*\Z"), "empty"),
+    (re.compile(rb"(?i)\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?xml|!--|!DOCTYPE svg)[\s\S]{0,2000}?)?<svg"), "an SVG drawing"),
+    (re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<"), "a web page or XML file"),
+    (re.compile(rb"\A[\s\S]{4}ftyp(?:hei|hev|mif1|msf1)"), "a HEIC photo"),
+    (re.compile(rb"\A[\s\S]{4}ftypavi"), "an AVIF picture"),
+    (re.compile(rb"\A[\s\S]{4}ftyp"), "a video"),
+    (re.compile(rb"\A(?:II[\x2a\x2b]\0|MM\0[\x2a\x2b])"), "a TIFF picture"),
+    (re.compile(rb"\ABM[\s\S]{4}\0{4}"), "a BMP picture"),
+    (re.compile(rb"\A\0\0[\1\2]\0"), "a Windows icon"),
+    (re.compile(rb"\A(?:\xff\x0a|\0\0\0\x0cJXL )"), "a JPEG XL picture"),
+    (re.compile(rb"\A(?:\0\0\0\x0cjP  |\xff\x4f\xff\x51)"), "a JPEG 2000 picture"),
+    (re.compile(rb"\A8BPS"), "a Photoshop file"),
+    (re.compile(rb"\A%(?:PDF|!PS)"), "a PDF or PostScript document"),
+    (re.compile(rb"\APK[\3\5]"), "a ZIP archive or Office document"),
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
 _MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
@@ -118,7 +118,7 @@ def _kind(data: bytes) -> str:
     elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         kind = "WEBP"
     else:
-        name = next((name for pattern, name in _OTHERS if re.match(pattern, data)), "no picture that we know")
+        name = next((name for pattern, name in _OTHERS if pattern.match(data)), "no picture that we know")
         raise PictureError(f"This file is {name}. {_ACCEPTED}")
     if _HIDDEN_PAGE.search(data):
         raise PictureError(f"A web page is hidden in this {kind} picture. {_ACCEPTED}")

@@ -33,7 +33,7 @@ SMALL_PART = 1_000_000
 """Bytes to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_REFERS = re.compile(r"\$?[A-Z]{1,3}\$?[0-9]+|[A-Za-z_.][A-Za-z0-9_.]*\(")
+_REFERS = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 

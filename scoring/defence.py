@@ -45,6 +45,8 @@ def neutralise(text: str) -> str:
 LONG = 8_000
 """Characters above which an answer is flagged unread: the longest honest ones known have 3,398."""
 _TOGETHER = "run together"
+_PARTS = re.compile(r"<and>|<or>")
+_WORD = re.compile(r"\w+")
 _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
 
@@ -57,7 +59,7 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     if len(prediction) > LONG:
         return ("very long",)
     said, truth = prediction.strip().casefold(), question.truth.strip().casefold()
-    if said and said in {truth, *(part.strip() for part in re.split(r"<and>|<or>", truth))}:
+    if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:
         return ()
     found: list[str] = []
     for text, disguised in readings(prediction):
@@ -147,4 +149,4 @@ def swapped(question: Question, prediction: str, questions: Iterable[Question]) 
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text.casefold())) - {"and", "or"}
+    return frozenset(_WORD.findall(text.casefold())) - {"and", "or"}

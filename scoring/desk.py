@@ -4,8 +4,9 @@ Of multiple choice, rules alone make a report at once and free; what they leave 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from arena.settings import JudgeSettings, SettingError
@@ -15,7 +16,7 @@ from scoring.choice.files import Problem
 from scoring.choice.records import Protocol
 from scoring.choice.reports import ChoiceReport, MarksReport, asked
 from scoring.choice.uploads import CHOICES, DATASETS, Subject, opened
-from scoring.inbox import Inbox
+from scoring.inbox import Arrived, Inbox
 from scoring.jobs import Job, Jobs
 from scoring.judge import JudgeError, probe
 from scoring.judging.address import Address, AddressError
@@ -139,16 +140,20 @@ class Desk:
         report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
         return self._quoted(owner, report, address, spec, wish.judge)
 
-    def recognise(self, owner: str, token: str, benchmark: str | None = None) -> Recognised:
+    def recognise(
+        self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
+    ) -> Recognised:
         """Tell which benchmark's answers a file holds, or what it holds of the one that is told.
 
+        Reading ends when the file is withdrawn, or its owner no longer `waits`.
         Raises InboxError, RowsError and DeskError.
         """
         arrived = self._inbox.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
         subject = None if benchmark is None else _subject(benchmark)
-        found = opened(arrived.path, name=arrived.name, benchmark=subject)
+        wanted = partial(_wanted, arrived, waits)
+        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
@@ -184,7 +189,8 @@ class Desk:
         """
         arrived = self._inbox.find(owner, wish.token)
         self._inbox.check_disk()
-        found = opened(arrived.path, name=arrived.name, benchmark=_subject(wish.benchmark))
+        subject, wanted = _subject(wish.benchmark), partial(_wanted, arrived)
+        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
         return self.jobs.add_done(owner, found.report(wish.protocol, wish.title), arrived.network)
@@ -253,6 +259,10 @@ class Desk:
         if self.operator is None:
             raise DeskError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
+
+
+def _wanted(arrived: Arrived, waits: Callable[[], bool] = lambda: True) -> bool:
+    return arrived.path.exists() and waits()
 
 
 def _subject(benchmark: str) -> Subject:

@@ -117,8 +117,9 @@ def read_paper(text: str, finish: str = "stop") -> float | None:
 
 
 _NUMBER = r"-?0(?:[.,]0+)?|0[.,]\d+|1(?:[.,]0+)?"
-_WRAPPED = rf"[\s|*`\"']*(?:(?:correctness|score|correctness score)\s*[:=])?[\s*`\"']*({_NUMBER})[\s|*`\"'.]*"
+_WRAPPED = rf"[\s|*`\"']*+(?:(?:correctness|score|correctness score)\s*+[:=][\s*`\"']*+)?({_NUMBER})[\s|*`\"'.]*+"
 _OBJECT = rf"\s*(?:```(?:json)?\s*)?\{{\s*\"score\"\s*:\s*({_NUMBER})\s*\}}(?:\s*```)?\s*"
+_NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 _STRICT = re.compile(rf"{_WRAPPED}|{_OBJECT}", re.ASCII | re.IGNORECASE)
 
 
@@ -230,7 +231,7 @@ def files(report: Report) -> Mapping[str, bytes]:
 
 
 def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.+@ -]|^\.+", "_", text)[:100] or "_"
+    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:

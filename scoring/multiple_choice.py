@@ -40,9 +40,10 @@ _READINGS: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
     "mmbench-paper": mmbench_paper,
     "mmt-paper": mmt_paper,
 }
+_WORD = re.compile(r"\w+")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _REPLY = re.compile(
-    r"[\s\"'`*(\[]*(?:(?:your )?(?:output|answer|choice|option)\s*(?:is|:)?\s*)?[\"'`*(\[]*([A-Z])[\"'`*)\].\s]*",
+    r"[\s\"'`*(\[]*+(?:(?:your )?(?:output|answer|choice|option)\s*+(?:is|:)?\s*+[\"'`*(\[]*+)?([A-Z])[\"'`*)\].\s]*+",
     re.IGNORECASE,
 )
 _OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"choice\"\s*:\s*\"([A-Z])\"\s*\}(?:\s*```)?\s*")
@@ -130,7 +131,7 @@ def _schema(letters: str) -> str:
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
     """Return the judge's letter, unless it is the one that the answer told it to give."""
-    if decision.rule is Rule.SPEAKS and letter in question.options and re.search(rf"\b{letter}\b", decision.span):
+    if decision.rule is Rule.SPEAKS and letter in question.options and letter in _WORD.findall(decision.span):
         return Clue(Rule.OBEYED, None, reply[:200])
     return Clue(Rule.JUDGE, letter, reply[:200])
 

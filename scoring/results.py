@@ -278,9 +278,12 @@ def read_report(text: str) -> Report:
     return read_record(Report, text)
 
 
+_NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
+
+
 def file_stem(file: str) -> str:
     """Return how the downloads of an uploaded file are called, before their endings."""
-    return re.sub(r"[^\w.+@ -]|^\.+", "_", Path(file).stem)[:100] or "_"
+    return _NOT_IN_A_NAME.sub("_", Path(file).stem)[:100] or "_"
 
 
 def audit(report: Report) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.events import LATEST, RAW
+from arena.events import LATEST, RAW, still_there
 from arena.guard import sent_cookie
 from arena.identity import cookie_hash
 from arena.records import Secret
@@ -195,7 +195,7 @@ class ScoringTab:
     @told
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
         """Tell what an uploaded file holds, and ask for what its benchmark needs."""
-        recognised = self._desk.recognise(self._owner(request), str(token))
+        recognised = self._desk.recognise(self._owner(request), str(token), waits=still_there(request))
         form = self._form(FORMS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
@@ -206,7 +206,7 @@ class ScoringTab:
         form = self._form(FORMS[benchmark])
         if not token:
             return form
-        recognised = self._desk.recognise(self._owner(request), str(token), benchmark)
+        recognised = self._desk.recognise(self._owner(request), str(token), benchmark, still_there(request))
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @told

@@ -28,6 +28,7 @@ _TRUTHS = ("answer", "ground_truth", "gt_answer", "target")
 _BENCHMARK_OWN = ("capability", "category", "imagename", "imagesource")
 _IMAGES = ("image", "images", "img", "image_base64")
 _SKIPPED = tuple(spelled for name in _IMAGES for spelled in (name, name.capitalize(), name.upper()))
+_GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
 _NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
 _SHOWN = 20
@@ -218,7 +219,7 @@ def _flat(record: Record) -> Record:
 
 def _columns(found: Record, record: Record) -> _Columns:
     """Return what the columns mean, read from the first record. Raises RowsError where that is not clear."""
-    names = {column: re.sub(r"[\s-]+", "_", column.strip().lower()) for column in record.values}
+    names = {column: _GAPS.sub("_", column.strip().lower()) for column in record.values}
     answer = VALUE if VALUE in names else _answer_column(names, record)
     id = KEY if KEY in names else _only(names, _IDS, "the ids of the questions", record)
     question = _only(names, ("question",), "the questions", record)

@@ -47,13 +47,13 @@ _SCHEMA = json.dumps(
     }
 )
 _MARK = re.compile(
-    r"[\s\"'`*]*(?:(?:your )?mark\s*(?:is|:)?\s*)?[\"'`*]*([1-5])(?:\.0)?[\"'`*.\s]*"
+    r"[\s\"'`*]*+(?:(?:your )?mark\s*+(?:is|:)?\s*+[\"'`*]*+)?([1-5])(?:\.0)?[\"'`*.\s]*+"
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
-_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*,\s*(?:{_TEXT}))*\s*,?\s*\]\s*", re.DOTALL)
-_TEXTS = re.compile(_TEXT, re.DOTALL)
+_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\s*", re.DOTALL)
+_TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
 _PREDICTIONS = ("prediction", "pred", "response", "output")
 _TEXTVQA_VALIDATION = range(34602, 39602)
 """Question ids of TextVQA's validation split, by which its files are told from OK-VQA's."""

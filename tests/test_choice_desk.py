@@ -114,6 +114,20 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             visit.desk.recognise("somebody else", visit.brings(mmt))
 
 
+def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
+    many = table_file(tmp_path / "many.tsv", [row(number, "Cat or dog?") for number in range(200)])
+    with visiting(database, tmp_path) as visit:
+        looks: list[bool] = []
+        leaves = lambda: looks.append(True) or len(looks) < 3  # noqa: E731
+        with pytest.raises(ChoicesError, match="nobody waits for it any more"):
+            visit.desk.recognise(OWNER, visit.brings(many), waits=leaves)
+        assert len(looks) == 3
+
+        replaces = lambda: bool(visit.brings(many))  # noqa: E731
+        with pytest.raises(ChoicesError, match="it was replaced; choose the file again"):
+            visit.desk.recognise(OWNER, visit.brings(many), waits=replaces)
+
+
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
         first = visit.desk.extract(OWNER, visit.wish(unsure))

@@ -304,6 +304,27 @@ def test_names_have_no_suffixes(path):
     assert not re.search(r"_(new|old|v\d+|utils|helpers?|manager)$|^(common|utils|helpers|misc)$", path.stem)
 
 
+COMPILE_INSIDE = {"arena/hosting/logs.py", "arena/live/self_reference.py", "scoring/defence.py"}
+"""Files that make a pattern of texts that are told: secrets, names of models, and the phrase file."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_patterns_are_compiled_where_their_growth_is_measured(path):
+    """`tests/test_growth.py` measures the patterns that modules hold: none is written where it is used."""
+    held = {id(part) for node in tree(path).body if not isinstance(node, ast.FunctionDef) for part in ast.walk(node)}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            held -= {id(part) for part in ast.walk(node)}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+            name = ast.unparse(node.func)
+            assert name in ("re.compile", "re.escape"), (
+                f"line {node.lineno}: compile the pattern of {name} in the module"
+            )
+            inside = name == "re.compile" and id(node) not in held and name_of(path) not in COMPILE_INSIDE
+            assert not inside, f"line {node.lineno}: compile the pattern in the module, not in a function"
+
+
 def test_heavy_packages_stay_out_of_the_start():
     """Torch, transformers, openai and plotly are not loaded by the page's process."""
     heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "numba", "scipy")

@@ -19,6 +19,8 @@ from arena.settings import SettingError, Settings, secret
 ERRORS = (SettingError, DatabaseError, IntakeError, CatalogueError, AnswerFileError, UnfinishedError, OSError)
 """What the command raises when it cannot be done, in words for the person who gave it."""
 
+_NOT_IN_A_NAME = re.compile(r"[^0-9A-Za-z.-]+")
+
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
     """Ask the model, bring its answers into the bank, and yield the lines to read."""
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     answered = bank.answered_by(card.name)
     items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
     ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
-    kept = settings.data_dir / "answers" / f"{re.sub(r'[^0-9A-Za-z.-]+', '-', card.name)}.jsonl"
+    kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
     intake.add_answers(card.name, "", {})  # says where the name is another model's, before anything is asked
     with AnswerFile(kept, fingerprint(card, "item bank")) as file:
         tasks = [Task(item.key, _turns(item, pictures)) for item in ready]

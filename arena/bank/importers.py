@@ -24,7 +24,8 @@ FETCHED_AT_ONCE = 32
 PREDICTION = " prediction"
 """How VisIT-Bench's submission files end the name of the column that holds a model's answers."""
 
-_STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*")|\bNaN\b')
+_PARAMETERS = re.compile(r"[?#]")
+_STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
 Progress = Callable[[Sequence[T], str], Iterable[T]]
@@ -320,7 +321,7 @@ def _with_pictures(draft: ItemDraft, pictures: Mapping[str, KeptPicture]) -> Ite
 
 def _last_part(name: str) -> str:
     """Return the file name at the end of an address or path."""
-    return PurePosixPath(unquote(re.split(r"[?#]", name)[0] if "://" in name else name)).name
+    return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
 def _is_address(name: str) -> bool:

@@ -44,6 +44,7 @@ _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
 """Conversations may hold pictures as text."""
 _BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
 _HEAD = 4096
+_BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A string of JSON, the last one maybe torn."""
 _PORTION = 4096
@@ -122,7 +123,7 @@ def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
 
 def _ends_too_early(line: str) -> bool:
     """Tell whether a line begins an object whose brackets never all close."""
-    brackets = re.findall(r"[\[\]{}]", _STRING.sub("", line))
+    brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
     return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
 

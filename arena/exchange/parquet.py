@@ -13,6 +13,8 @@ from arena.strict_json import RowsError
 MAGIC = b"PAR1"
 """What a Parquet file begins with."""
 
+_REAL = re.compile("float|double")
+
 
 def _pyarrow() -> tuple[Any, Any]:
     """Return pyarrow and its Parquet module."""
@@ -28,7 +30,7 @@ def read_rows(path: Path) -> Iterator[Record]:
     try:
         with parquet.ParquetFile(path) as file:
             # A type's name holds those of its parts.
-            real = [column.name for column in file.schema_arrow if re.search("float|double", str(column.type))]
+            real = [column.name for column in file.schema_arrow if _REAL.search(str(column.type))]
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             for number, row in enumerate(rows, start=1):
                 row.update((column, _finite(row[column], number, column)) for column in real)

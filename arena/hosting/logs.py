@@ -22,7 +22,7 @@ _SHORTEST = 6
 """Characters of a secret: anything shorter would black out whole words."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?<=://)[^\s/?#@]+(?=@)"
+    r"|(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(?<=://)[^\s/?#@]+(?=@)"
     r"|(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+",
     re.ASCII,
 )

@@ -20,6 +20,8 @@ SPACE_PORTS = ("443", "8080")
 """Ports at which a Space reaches a database."""
 VOTES_ROOM = 1_000_000_000
 """Bytes of a disk that are kept for votes: where fewer are free, nothing else is taken."""
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
     r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
 )
@@ -93,7 +95,7 @@ def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
     best = Mount(Path("/"), "unknown")
     for line in mounts.read_text("utf-8", "replace").splitlines() if mounts.exists() else ():
         _, point, kind, *_ = line.split(" ")
-        found = Mount(Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), point)), kind)
+        found = Mount(Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), point)), kind)
         if place.is_relative_to(found.point) and len(found.point.parts) >= len(best.point.parts):
             best = found
     return best
@@ -110,7 +112,7 @@ def _postgresql(settings: Settings) -> str:
     """Return what to say of a PostgreSQL server, without its user and password."""
     address = urlsplit(settings.database_url)
     asked = parse_qs(address.query)
-    named = re.search(r":(\d+)$", address.netloc)
+    named = _PORT.search(address.netloc)
     port = asked.get("port", [named[1] if named else "5432"])[-1]
     if settings.space and port not in SPACE_PORTS:
         raise StorageError(

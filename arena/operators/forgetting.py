@@ -31,6 +31,7 @@ HANDED_OVER = (
 """Where rows that stay name a voter: votes, what they hang on, and whether they count."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
 """Tables of the scoring wing, which is not imported here, whose rows stay and name a cookie by its hash."""
+_GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -48,7 +49,7 @@ class Forgetting:
 
     def find(self, name: str) -> int:
         """Return the voter of a code, as a visitor's page shows it, or of a number. Raises UnknownVoterError."""
-        text = re.sub(r"[\s-]", "", name.lower())
+        text = _GAPS.sub("", name.lower())
         with self._database.read() as connection:
             found: set[int] = set()
             if _NUMBER.fullmatch(text):

@@ -23,6 +23,7 @@ _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer", "tex
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
+_GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
 
 
@@ -241,7 +242,7 @@ class _Reader:
 def _name(column: str) -> str:
     """Return a column's name in one spelling; the options' single capitals stay apart."""
     bare = column.strip()
-    return bare if bare in LETTERS else re.sub(r"[\s-]+", "_", bare.lower())
+    return bare if bare in LETTERS else _GAPS.sub("_", bare.lower())
 
 
 def _written(value: JSON) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from scoring.choice.phrases import COMMON, UNSURE, words_of
 from scoring.choice.plain_answers import lowered, plain_content
+from scoring.choice.records import LETTERS
 
 _NUMBER = re.compile(r"(?<![\w.,:/^-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w%:/^-]|[.,]\d)", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
@@ -65,13 +66,16 @@ class Contents:
     def mentions(self, lower: str) -> list[Mention]:
         """Return every option that is named, in order; inside a longer one none is, unless they say the same."""
         found = [Mention(letter, *number) for number, letter in self._numbers(lower)]
+        opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
         for letter, content in self.texts.items():
             if letter in self.values or not content or (len(content) == 1 and _CJK_SIGN.match(content)):
                 continue
             place = lower.find(content)
             while place >= 0:
                 end = place + len(content)
-                if _stands_alone(lower, place, end) and (content not in COMMON or _opens(lower, place, end)):
+                if _stands_alone(lower, place, end) and (
+                    content not in COMMON or (place <= opening and _ends(lower, end))
+                ):
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
@@ -80,7 +84,8 @@ class Contents:
         """Return the numbers that are options; a text with any other number beside them counts something else."""
         if not self.values:
             return []
-        numbers = [number for number in _NUMBER.finditer(lower) if not _NAME_OF_NUMBER.search(lower, 0, number.start())]
+        named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
+        numbers = [number for number in _NUMBER.finditer(lower) if number.start() not in named]
         spans = [(number.span(), _value(number[0])) for number in numbers]
         if any(value not in self.values.values() for _, value in spans):
             return []
@@ -89,16 +94,25 @@ class Contents:
 
 _NAME_OF_NUMBER = re.compile(
     r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame)"
-    r"\s*[#:]?\s*$"
+    r"\s*+[#:]?\s*+"
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
-
-
-def _opens(lower: str, start: int, end: int) -> bool:
-    """Tell whether a common word is what the answer begins with: "No, ..." and not "no idea"."""
-    return (
-        not lower[:start].strip(" \n\"'([") and not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
+_BEFORE_ANSWER = " \n\"'(["
+_SPACE = re.compile(r"\s")
+_SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
+_LABELS = {
+    letter: tuple(
+        re.compile(rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_SAYS}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags)
+        for flags in (re.NOFLAG, re.IGNORECASE)
     )
+    for letter in LETTERS
+}
+"""What an option's letter in front of its content looks like: as it is, and in either case."""
+
+
+def _ends(lower: str, end: int) -> bool:
+    """Tell whether a common word that opens the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
+    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -145,7 +159,7 @@ class Answer:
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.text = text
-        self.lower = re.sub(r"\s", " ", lowered(text))
+        self.lower = _SPACE.sub(" ", lowered(text))
         self.options = options
         self.contents = _contents(tuple(options.items()))
         self._denials: dict[int, bool] = {}
@@ -206,9 +220,8 @@ class Answer:
     def _labelled(self, mention: Mention) -> bool:
         """Tell whether an option's own letter stands in front: "(B) cat", "B is a cat"."""
         front = self.masked[max(0, mention.start - 24) : mention.start]
-        says = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*"
-        label = rf"(?<![\w']){mention.letter}[\"')\]*]*\s*{says}\s*(?:an?\b|the\b)?[\s\"'(]*$"
-        return bool(re.search(label, front, re.IGNORECASE if len(front.strip()) < 2 else 0))
+        label, in_any_case = _LABELS[mention.letter]
+        return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
 
 
 @lru_cache(maxsize=4096)

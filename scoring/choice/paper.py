@@ -5,6 +5,7 @@ token that is a letter, then an option that is part of the text.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 
 from scoring.choice.named_options import Answer
@@ -55,8 +56,10 @@ def _another_option(answer: Answer, letter: str) -> bool:
         for word in _WORD.finditer(answer.text)
         if word[0].strip(_WORD_MARKS) == letter
     ]
+    # No mention stands inside another one, so that the last that starts here or before ends last.
     others = [one for one in answer.mentions if one.letter != letter and one.end - one.start > 1]
-    return all(any(one.start <= place < one.end for one in others) for place in places)
+    before = (bisect_right(others, place, key=lambda one: one.start) for place in places)
+    return all(number and place < others[number - 1].end for number, place in zip(before, places, strict=True))
 
 
 def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:

@@ -40,7 +40,7 @@ _SURE = one_of(
     therefore, thus, hence, then, surely, undoubtedly, of course, still, also, indicated, labell?ed, as, represented,
     given, by, that, the, it'?s, it is, it must be, option, choice, letter, following, correct, one"""
 )
-_SURELY = rf"(?:\s*{_SURE}\b|\s*[:=→⇒]|\s*-+>|,(?=\s+(?:therefore|then|of course)))*"
+_SURELY = rf"(?:\s*{_SURE}\b|\s*[:=→⇒]|\s*-+>|,(?=\s+(?:therefore|then|of course))){{0,20}}"
 _NO_VERB = one_of(r"not\b, isn, aren, never, neither, (?:is|are|was|would|will|should|must|could|might|may)\b")
 _GAP = rf"(?:\s+(?!{_NO_VERB})[\w'’/-]+){{0,9}}?"
 _CHOOSE = one_of(
@@ -52,7 +52,7 @@ FRAMES = re.compile(
     rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
     rf"(?:{_GAP}\s+{_IS}|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+-\s|\s*\n)\s*{_SURELY}"
     rf"|\b{_CHOOSE}\b{_SURELY}"
-    rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*(?:option\s+)?[\"'(\[*]*(?-i:[A-Z])(?!\w))"
+    rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
     rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
     r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s]*(?:选项)?"
     r"|(?<![不挑可])(?<!不能)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
@@ -75,8 +75,8 @@ _GOOD = one_of(
     "one"
 )
 RIGHT = re.compile(
-    rf"(?:\s+{_CALLED})+(?:\s+{_MOST})*\s+{_GOOD}\b(?!\s+(?:if|only if|when))"
-    r"|\s*(?:选项)?\s*(?:是|为)?\s*(?:正确|对的|正解|符合|最合适|最佳)",
+    rf"(?:\s++{_CALLED}){{1,5}}(?:\s++{_MOST}){{0,9}}\s+{_GOOD}\b(?!\s+(?:if|only if|when))"
+    r"|\s*+(?:选项\s*+)?(?:[是为]\s*+)?(?:正确|对的|正解|符合|最合适|最佳)",
     re.IGNORECASE,
 )
 """What stands behind the option in "B is the best answer"."""
@@ -107,7 +107,7 @@ ORDINAL = re.compile(
 
 # Denials and suppositions: what makes a statement none.
 TAKEN_BACK = re.compile(
-    r"[\s\"')\]*_]*(?:(?:is|was|would be|be|looks|seems)\s+)?(?:\w+ly\s+)?"
+    r"[\s\"')\]*_]*+(?:(?:is|was|would be|be|looks|seems)\s+)?(?:(?:\w|(?<=_))\w*ly\s+)?"
     + one_of(
         r"not\b, n't, wrong, incorrect, false, ruled out, eliminated, excluded, out\b, unlikely, impossible, inaccurate"
     )
@@ -173,16 +173,18 @@ _THINGS = one_of(
     """options?, instructions?, questions?, previous, above, prompts?, rules?, choices?, context, everything, all,
     guidelines, examples?"""
 )
+_NEW_LINE = r"(?<!\s)[^\S\n]*+\n"
+"""The first line break among blanks: from the others, all the blanks behind would be read again."""
 SPEAKS = re.compile(
     r"\byour (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
     r"|\byour (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
     rf"|\b(?:ignore|disregard|forget|override|bypass|skip|overlook|never mind)\b.{{0,50}}\b{_THINGS}\b"
     rf"|\b{_READER}\b[^.\n]{{0,30}}\b{_MUST}\b[^.\n]{{0,40}}\b{_PUT_OUT}\b"
-    r"|(?:^|[.!\n,]|\b(?:and|then|please|just|now|simply))\s*"
+    rf"|(?:^|{_NEW_LINE}|[.!,]|\b(?:and|then|please|just|now|simply))\s*+"
     r"(?:output|print|return|extract|reply with|respond with|answer only|emit|write|give)\b\s*"
     r"(?:only\s+|the\s+|just\s+|letter\s+|option\s+|choice\s+|single\s+|character\s+|:\s*)*[\"'(\[*]*(?-i:[A-Z])\b"
-    r"|\bexample\s*\d+\s*:|\bquestion\s*:.{0,2000}\boptions?\s*:|<\|?(?:system|user|im_start)"
-    r"|(?:^|\n)\s*(?:system|user|human|instruction)\s*:"
+    r"|\bexample\s*\d+\s*:|\bquestion\s*:(?:(?!\bquestion\s*:).){0,2000}\boptions?\s*:|<\|?(?:system|user|im_start)"
+    rf"|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:"
     rf"|\b(?:note|message|instruction|hint)s?\s+(?:to|for)\s+(?:the\s+)?{_READER}\b"
     rf"|\bfor (?:the )?(?:grading|scoring|extraction|evaluation|{_READER})\b"
     rf"|\b(?:dear|hey|hi|hello|attention)\s+(?:the\s+)?{_READER}\b|\bextraction\b"

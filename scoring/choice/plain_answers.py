@@ -6,6 +6,7 @@ Every cut is named, so that the trail of a decision shows it.
 import json
 import re
 import unicodedata
+from bisect import bisect_left
 from typing import NamedTuple
 
 
@@ -20,14 +21,10 @@ class Plain(NamedTuple):
 _WORDS = (
     r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot|summary|caption"
 )
-_REASONING = re.compile(
-    rf"<({_WORDS})\b[^<>]*>.*?</\1>|◁think▷.*?◁/think▷|\[THINK\].*?\[/THINK\]"
-    rf"|<\|begin_of_thought\|>.*?<\|end_of_thought\|>",
-    re.DOTALL | re.IGNORECASE,
-)
-_REASONING_END = re.compile(
-    rf"^.*(?:</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>)", re.DOTALL | re.IGNORECASE
-)
+_REASONING_OPENS = re.compile(rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE)
+_REASONING_CLOSES = re.compile(rf"</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>", re.IGNORECASE)
+_CLOSE_OF = {"◁think▷": "◁/think▷", "[think]": "[/think]", "<|begin_of_thought|>": "<|end_of_thought|>"}
+_REASONING_END = re.compile(rf"^.*(?:{_REASONING_CLOSES.pattern})", re.DOTALL | re.IGNORECASE)
 _REASONING_CUT_OFF = re.compile(rf"(?:<(?:{_WORDS})>|◁think▷|\[THINK\]|<\|begin_of_thought\|>).*$", re.DOTALL | re.I)
 _FINAL_CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*<\|message\|>", re.DOTALL)
 _TURN_END = re.compile(
@@ -37,10 +34,13 @@ _TOKENS = re.compile(
     r"(?:<\|(?:im_start|start_header_id)\|>|<start_of_turn>)\s*(?:assistant|model)\b:?|<\|[^<>|]{1,40}\|>"
     r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|\[/?INST\]"
 )
-_NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(
+    r"(?<=\S)[^\S\n]*+\n\s*+(?:#++\s*+)?(?:question|q|user|human|问题)\s*+\d*+\s*+:", re.IGNORECASE
+)
 _MARKUP = re.compile(
     r"\*\*|__|`|\\(?:text|mathrm|mathbf|textbf|mathsf|textsf|rm|bf)\s*\{([^{}]*)\}|\\[()\[\]]|\$"
-    r"|(?-i:</?(?:b|i|p|em|strong|span|div|u|br|center|font|h[1-6])\s*/?>)|^\s*#+\s+|\A\s*(?:assistant|助手)\s*:",
+    r"|(?-i:</?(?:b|i|p|em|strong|span|div|u|br|center|font|h[1-6])\s*/?>)"
+    r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
 _TAGGED = re.compile(r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
@@ -71,7 +71,7 @@ def squeezed(text: str) -> str:
 
 def plain_content(text: str) -> str:
     """Return an option's text as it is looked for in a plain answer: lower case, without emphasis and end marks."""
-    bare = _MARKUP.sub(lambda mark: mark[1] or "", unicodedata.normalize("NFKC", text))
+    bare = _MARKUP.sub(_kept, unicodedata.normalize("NFKC", text))
     return lowered(_SPACES.sub(" ", bare).strip(_AROUND)) or lowered(bare.strip())
 
 
@@ -99,12 +99,34 @@ def plain(answer: str) -> Plain:
     if wrapped and wrapped.text.strip():
         text = wrapped.text
         cuts += wrapped.cuts
-    return Plain(_MARKUP.sub(lambda mark: mark[1] or "", text).strip(), tuple(cuts))
+    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts))
+
+
+def _kept(mark: re.Match[str]) -> str:
+    """Return what stays of a mark: the text that it wraps, or the line break before a heading's sign."""
+    return mark[1] or mark[2] or ""
 
 
 def _without_reasoning(text: str) -> str:
-    text = _REASONING.sub("", _FINAL_CHANNEL.sub("", text))
+    text = _without_closed_reasoning(_FINAL_CHANNEL.sub("", text))
     return _REASONING_CUT_OFF.sub("", _REASONING_END.sub("", text))
+
+
+def _without_closed_reasoning(text: str) -> str:
+    """Cut from each opening mark to the next closing one of the same name; every mark is looked at once."""
+    closes: dict[str, list[re.Match[str]]] = {}
+    for close in _REASONING_CLOSES.finditer(text):
+        closes.setdefault(close[0].lower(), []).append(close)
+    kept, place, opening = [], 0, _REASONING_OPENS.search(text)
+    while opening:
+        close_mark = f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")
+        same = closes.get(close_mark, [])
+        number = bisect_left(same, opening.end(), key=re.Match.start)
+        if number < len(same):
+            kept.append(text[place : opening.start()])
+            place = same[number].end()
+        opening = _REASONING_OPENS.search(text, max(place, opening.start() + 1))
+    return "".join([*kept, text[place:]])
 
 
 def _without_tokens(text: str) -> str:

@@ -36,10 +36,10 @@ class Reference:
     span: str
 
 
-_OPEN = r"[\s\"'“”‘’(\[{<*_]*"
-_CLOSE = r"[\"'“”‘’)\]}>*_]*"
+_OPEN = r"[\s\"'“”‘’(\[{<*_]*+"
+_CLOSE = r"[\"'“”‘’)\]}>*_]*+"
 _LETTER = re.compile(
-    rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*[:#]?\s*{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}", re.I
+    rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*+[:#]?{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}", re.I
 )
 _SEPARATOR = re.compile(r"\s*(?:[.:,;、)\]-]|–|—|\bis\b|=)?[\s\"'“”(\[*]*")
 _AFTER_WORD = re.compile(
@@ -54,6 +54,40 @@ _OTHER = re.compile(
 _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
+_LONGEST_PHRASE = 32
+"""Characters that a mark of a clause or a denial has at most, a word's own ending left out."""
+
+
+class _InClause:
+    """Look for denials in front of places, each in its own clause.
+
+    Places come in rising order, so that no piece of the text is read twice.
+    """
+
+    def __init__(self, text: str, denials: re.Pattern[str]) -> None:
+        self._text, self._denials = text, denials
+        self._clause = self._unread = self._last = 0
+        self._found = False
+
+    def before(self, place: int) -> bool:
+        """Tell whether a denial stands between the start of the clause and this place, as if the text ended here."""
+        for start in CLAUSE_START.finditer(self._text, max(self._clause, self._last - _LONGEST_PHRASE), place):
+            self._clause = self._unread = start.end()
+            self._found = False
+        self._last = place
+        if self._found:
+            return True
+        # A word begins where its clause begins, whatever stands before: so the beginning is cut out.
+        offset = self._clause if self._unread == self._clause else 0
+        found = self._denials.search(
+            self._text[offset:place] if offset else self._text, self._unread - offset, place - offset
+        )
+        last = max(self._clause, place - _LONGEST_PHRASE)
+        self._unread = last
+        self._found = found is not None and (found.end() + offset < place or found.start() + offset < last)
+        return found is not None
+
+
 def speaks(answer: Answer) -> str:
     """Return the piece of the answer that tells its reader what to put out; "" where it only answers."""
     found = None if answer.words.isdisjoint(SPEAK_WORDS) else SPEAKS.search(answer.masked)
@@ -63,13 +97,17 @@ def speaks(answer: Answer) -> str:
 def last_statement(answer: Answer) -> Reference | None:
     """Return what the last explicit statement means; None where there is none, or it is denied or taken back."""
     found: list[Reference] = []
+    denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
         meant = (
             _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
         )
-        if meant and not _denied(answer, frame.start(), meant.end):
+        if meant and not denied.before(frame.start()) and not taken_back(answer, meant.end):
             found.append(meant)
-    found += [meant for meant in _right_ones(answer) if not _denied(answer, meant.start, meant.end)]
+    denied = _InClause(answer.masked, DENIED)
+    found += [
+        meant for meant in _right_ones(answer) if not denied.before(meant.start) and not taken_back(answer, meant.end)
+    ]
     return max(found, key=lambda one: one.end, default=None)
 
 
@@ -130,8 +168,10 @@ def _ordinal_at(answer: Answer, place: int) -> Reference | None:
 
 
 _STANDING = re.compile(
-    rf"(?<!{IN_A_WORD})(?<![-/])[\"'(\[*]*(?:[Oo]ption\s+"
-    rf"|[Cc]hoice\s+)?[\"'(\[*]*(?<!{IN_A_WORD})([A-Z])(?!{IN_A_WORD})"
+    # Of a run of quotes, only its first place is tried; behind a word, the first that follows another quote than "'".
+    rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
+    rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
+    rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"
 )
 _BARE = re.compile(r"[\"')\]*.:,]*")
 
@@ -142,20 +182,14 @@ def _right_ones(answer: Answer) -> list[Reference]:
     for letter in _STANDING.finditer(answer.masked):
         bare = _BARE.match(answer.masked, letter.end())
         end = bare.end() if bare else letter.end()
-        meant = reference_at(answer, letter.start())
+        meant = reference_at(answer, letter.start("all"))
         for place in {end, meant.end if meant else end}:
             if right := RIGHT.match(answer.masked, place):
                 named = meant.named if meant else None
-                span = answer.text[letter.start() : right.end()].strip()
-                found.append(Reference(letter[1], named, letter.start(1), right.end(), span))
+                span = answer.text[letter.start("all") : right.end()].strip()
+                found.append(Reference(letter["letter"], named, letter.start("letter"), right.end(), span))
                 break
     return found
-
-
-def _denied(answer: Answer, start: int, end: int) -> bool:
-    """Tell whether a statement is denied or only supposed in its clause, or taken back right behind."""
-    first = max((found.end() for found in CLAUSE_START.finditer(answer.masked, 0, start)), default=0)
-    return bool(DENIED.search(answer.masked[first:start]) or TAKEN_BACK.match(answer.masked, end))
 
 
 def taken_back(answer: Answer, end: int) -> bool:
@@ -165,14 +199,12 @@ def taken_back(answer: Answer, end: int) -> bool:
 
 def denied_letter(answer: Answer, letter: str) -> bool:
     """Tell whether the letter is denied wherever it stands alone: "It is not B", "B is wrong"."""
-    for found in _STANDING.finditer(answer.text):
-        if found[1] == letter:
-            first = max((start.end() for start in CLAUSE_START.finditer(answer.text, 0, found.start())), default=0)
-            if not PLAIN_NOT.search(answer.text[first : found.start()]) and not TAKEN_BACK.match(
-                answer.text, found.end()
-            ):
-                return False
-    return any(found[1] == letter for found in _STANDING.finditer(answer.text))
+    denied = _InClause(answer.text, PLAIN_NOT)
+    places = [found for found in _STANDING.finditer(answer.text) if found["letter"] == letter]
+    for found in places:
+        if not denied.before(found.start("all")) and not TAKEN_BACK.match(answer.text, found.end()):
+            return False
+    return bool(places)
 
 
 def hedged(answer: Answer, found: Reference) -> bool:
@@ -182,9 +214,7 @@ def hedged(answer: Answer, found: Reference) -> bool:
     joined = bool(other and _JOINED.search(other[0]))
     beside = reference_at(answer, place)
     if beside and beside.letter in answer.options and beside.letter != found.letter:
-        labels = beside.named is not None or re.match(
-            r"[.:)、]", answer.text[beside.start + 1 : beside.start + 2] or " "
-        )
-        return joined or bool(labels) or not answer.text[beside.end :].strip(" .")
+        labels = beside.named is not None or answer.text[beside.start + 1 : beside.start + 2] in (".", ":", ")", "、")
+        return joined or labels or not answer.text[beside.end :].strip(" .")
     content = answer.contents.at(answer.lower, place) if joined else None
     return content is not None and content.letter != found.letter

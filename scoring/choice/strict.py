@@ -17,16 +17,19 @@ from scoring.choice.statements import Reference, hedged, last_statement, referen
 FAILURE = "Failed to obtain answer via API"
 """What the public toolkit writes where a model's API failed."""
 
-_OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*"
-_CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*"
-_NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)\s*[:.]?\s*[\"'(\[]*)?"
-_NOTHING_MORE = re.compile(rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]+\1)*{_CLOSE}(?:选项|项)?{_CLOSE}", re.IGNORECASE)
+ENDS = 4_000
+"""Characters that are read at the beginning and at the end of a longer answer, its reasoning taken off."""
+
+_OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
+_CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
+_NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)\s*+[:.]?\s*+[\"'(\[]*+)?"
+_NOTHING_MORE = re.compile(rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1)*{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE)
 _ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
-_LINE = re.compile(rf"^{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}$", re.MULTILINE)
+_LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
-_STANDING = re.compile(rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ])(?!{IN_A_WORD}|-\w)")
+_STANDING = re.compile(rf"(?<!{IN_A_WORD})(?<![-/.])([B-HJ])(?!{IN_A_WORD}|-\w)")
 _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
@@ -45,11 +48,21 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     if not text:
         letter, rule = (None, Rule.UNDECIDED) if prediction.strip() else (NONE, Rule.EMPTY)
         return Decision(letter, (*trail, Clue(rule, letter, "")))
+    if len(text) > 2 * ENDS:
+        text = _ends(text)
+        trail = (*trail, Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
     answer = Answer(text, options)
     for rule in _RULES:
         if clue := rule(answer):
             return Decision(clue.letter, (*trail, clue))
     return Decision(None, (*trail, Clue(Rule.UNDECIDED, None, text[:200])))
+
+
+def _ends(text: str) -> str:
+    """Return the first and the last part of a long answer; a sentence that the cut broke off is left out."""
+    tail = text[-ENDS:]
+    broken = _SENTENCES.search(tail)
+    return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
 
 
 def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
@@ -134,7 +147,7 @@ def _cut_short(answer: Answer, letter: str, rest: str) -> bool:
 
 def _own_line(answer: Answer) -> Clue | None:
     """Read a letter that has a line of its own, where no other letter has one."""
-    lines = {found[1]: found[0].strip() for found in _LINE.finditer(answer.masked)}
+    lines = {found[1]: line.strip() for line in answer.masked.split("\n") if (found := _LINE.fullmatch(line))}
     if len(lines) != 1:
         return None
     letter, span = lines.popitem()
@@ -161,9 +174,11 @@ def _labelled_content(answer: Answer) -> Clue | None:
 def _among_fillers(answer: Answer) -> Clue | None:
     """Read a letter beside words that say nothing: "I think B", "B, of course"."""
     words = _TOKEN.findall(answer.text)
+    if len(words) > 8:
+        return None
     letters = [word for word in words if len(word) == 1 and word.isupper() and word != "I"]
     others = [word.lower() for word in words if word not in letters]
-    if len(words) > 8 or "?" in answer.text or not FILLERS.issuperset(others):
+    if "?" in answer.text or not FILLERS.issuperset(others):
         return None
     if len(letters) != 1 or letters[0] not in answer.options or letters[0] not in _letters(answer.masked) - {"A"}:
         return None

@@ -1,7 +1,7 @@
 """Uploads of multiple choice and of VQA answers: the benchmark is recognised, and rules make the first report."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,9 @@ MARK_PROTOCOLS: tuple[MarkProtocol, ...] = ("strict", "mmbench-paper")
 
 
 P = TypeVar("P", bound=str)
+T = TypeVar("T")
+_ROWS_AT_A_TIME = 20
+"""Rows between two looks at whether the file is still wanted."""
 
 
 class ChoicesError(ValueError):
@@ -37,6 +40,7 @@ class OpenedChoices:
     file: ChoiceFile
     name: str
     """What its owner calls it."""
+    wanted: Callable[[], bool] = lambda: True
 
     @property
     def title(self) -> str:
@@ -67,7 +71,7 @@ class OpenedChoices:
     def report(self, protocol: Protocol, title: str = "") -> ChoiceReport:
         """Return the report by rules alone. Raises ChoicesError with all that is in the way."""
         _check(self.name, self.file.problems)
-        rows = decided(self.file.rows, _known(protocol, PROTOCOLS))
+        rows = decided(_while_wanted(self.file.rows, self.wanted, self.name), _known(protocol, PROTOCOLS))
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
         return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems)
 
@@ -113,11 +117,12 @@ def opened(
     name: str | None = None,
     benchmark: Subject | None = None,
     questions: Mapping[int, ChoiceQuestion] | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> Opened | None:
     """Read a file; None where it is of neither kind, and no benchmark is told.
 
-    A column of pictures is skipped unread. `questions` are the benchmark's own, for a file without options. Raises
-    RowsError.
+    A column of pictures is skipped unread. `questions` are the benchmark's own, for a file without options. Reading it
+    and its letters ends where it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
     records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
@@ -125,10 +130,10 @@ def opened(
     if first is None:
         raise RowsError("expected answers, found none; choose the file that holds them", label)
     kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICES else "marks"
-    whole = chain([first], records)
+    whole = _while_wanted(chain([first], records), wanted, label)
     if questions or kind == "choices":
         choices = read_choices(whole, questions)
-        return OpenedChoices(benchmark if benchmark in CHOICES else _recognised(choices), choices, label)
+        return OpenedChoices(benchmark if benchmark in CHOICES else _recognised(choices), choices, label, wanted)
     if kind == "marks":
         answers = vqa_marks.read_answers(whole)
         dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)
@@ -148,6 +153,13 @@ def in_words(problems: Sequence[Problem], shown: int = 20) -> str:
     lines = [f"row {problem.row}: {problem.text}" if problem.row else problem.text for problem in problems[:shown]]
     more = [f"and {len(problems) - shown:,} more"] if len(problems) > shown else []
     return "; ".join([*lines, *more])
+
+
+def _while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:
+    for number, row in enumerate(rows):
+        if number % _ROWS_AT_A_TIME == 0 and not wanted():
+            raise ChoicesError(f"{name}: nobody waits for it any more, or it was replaced; choose the file again")
+        yield row
 
 
 def _check(name: str, problems: Iterable[Problem]) -> None:

@@ -33,6 +33,11 @@ _BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _WORD = re.compile(r"[a-z0134579@$!]{2,}")
 _SPACED = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
+_BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
+_BLANKS = re.compile(r"[^\S\n]+")
+_NO_LETTERS = re.compile(r"[\W_]")
+_BETWEEN_BYTES = re.compile(r"0x|\\x|[\s:,]")
+_OCTETS = re.compile(r"[01]{8}")
 _UNSEEN = {"Cc", "Cf", "Co", "Cn"}
 
 
@@ -54,9 +59,9 @@ def readings(text: str) -> tuple[Reading, ...]:
 
 def _plain(text: str) -> str:
     """Return the text without invisible characters, in compatible forms and lower case, one blank between words."""
-    lines = re.sub(r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
+    lines = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
     shown = "".join(char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN)
-    return re.sub(r"[^\S\n]+", " ", shown).casefold().strip()
+    return _BLANKS.sub(" ", shown).casefold().strip()
 
 
 def _others(text: str, plain: str, depth: int) -> Iterator[str]:
@@ -64,7 +69,7 @@ def _others(text: str, plain: str, depth: int) -> Iterator[str]:
     yield unmarked(plain).translate(_HOMOGLYPHS)
     for alphabet in (_LEET, _LEET_L):
         yield _WORD.sub(partial(_letters, alphabet), plain)
-    yield _SPACED.sub(lambda run: re.sub(r"[\W_]", "", run[0]), plain)
+    yield _SPACED.sub(lambda run: _NO_LETTERS.sub("", run[0]), plain)
     yield plain[::-1]
     yield codecs.encode(plain, "rot13")
     for decoded in _decoded(text) if depth else ():
@@ -93,9 +98,9 @@ def _decoded(text: str) -> Iterator[str]:
     for chunk in _BASE64.findall(text):
         yield _text_of(_from_base64(chunk))
     for chunk in _HEX.findall(text):
-        yield _text_of(bytes.fromhex(re.sub(r"0x|\\x|[\s:,]", "", chunk)))
+        yield _text_of(bytes.fromhex(_BETWEEN_BYTES.sub("", chunk)))
     for chunk in _BINARY.findall(text):
-        yield _text_of(bytes(int(octet, 2) for octet in re.findall(r"[01]{8}", chunk)))
+        yield _text_of(bytes(int(octet, 2) for octet in _OCTETS.findall(chunk)))
 
 
 def _from_base64(chunk: str) -> bytes:

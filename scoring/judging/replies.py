@@ -17,12 +17,20 @@ LONGEST_WAIT = 120.0
 
 _GATEWAY_TIMEOUTS = (504, 524)
 """Statuses of a proxy that waited for the reply in vain: the model may have run."""
-_KEY = r"api.?key|authenticat|credential|unauthori[sz]ed"
-_QUOTA = r"insufficient_quota|billing|credit|exceeded your current quota|payment"
-_MODEL = r"model_not_found|\bmodel\b.*(not found|not exist|not a valid|unknown|not supported by)"
-_POLICY = r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
-_LENGTH = r"context_length|context length|maximum context|too long|too large|string_above_max|reduce the length"
-_FIELD = r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
+_KEY = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
+_QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
+_MODEL = re.compile(
+    r"model_not_found|\bmodel\b(?:(?!\bmodel\b).)*(?:not found|not exist|not a valid|unknown|not supported by)"
+)
+_POLICY = re.compile(
+    r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
+)
+_LENGTH = re.compile(
+    r"context_length|context length|maximum context|too long|too large|string_above_max|reduce the length"
+)
+_FIELD = re.compile(
+    r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
+)
 _FIELDS = frozenset("temperature max_tokens max_completion_tokens n seed logprobs response_format".split())
 
 
@@ -92,7 +100,7 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
     """Return what an HTTP status other than 200 means, with its headers and decoded body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
-    if status == 402 or (status in (403, 429) and re.search(_QUOTA, said)):
+    if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
         return Trouble("hopeless", "the account has no quota or credit left; add some, then resume")
     if status in (401, 403):
         return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
@@ -129,16 +137,16 @@ def _seconds(text: str, unit: float, now: float) -> float | None:
 def _bad_request(status: int, said: str, error: object) -> Trouble:
     """Tell a request that is wrong for every prompt from one that is wrong for this one."""
     field = error.get("param") if isinstance(error, dict) else None
-    if re.search(_KEY, said):
+    if _KEY.search(said):
         return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
-    if re.search(_POLICY, said):
+    if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
-    if status == 413 or re.search(_LENGTH, said):
+    if status == 413 or _LENGTH.search(said):
         return Trouble("refused", "the prompt is too long for the judge")
-    if field in _FIELDS or re.search(_FIELD, said):
+    if field in _FIELDS or _FIELD.search(said):
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
         return Trouble("field", f"the model does not take {name}; choose another judge, or have it probed anew")
-    if re.search(_MODEL, said):
+    if _MODEL.search(said):
         return Trouble("hopeless", f"the server knows no such model ({status}); check its spelling")
     return Trouble("refused", f"the server refuses this prompt ({status})")
 

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -102,5 +101,5 @@ def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: s
     writer.writerow(["instruction", "instruction_category", column, f"{model} prediction"])
     for one in instances:
         if one.key in answers:
-            writer.writerow([one.instruction, one.category, one.cell, re.sub("\0", "", answers[one.key])])
+            writer.writerow([one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")])
     return out.getvalue().encode("utf-8", "replace")

@@ -15,6 +15,7 @@ from arena.rows import JSON, PAGE, Limits, Record, RowsError, read_records
 from arena.strict_json import parse_json
 
 PREDICTION = "prediction"
+_PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
 _IMAGES = ("images", "image", "image_url")
 
@@ -89,7 +90,7 @@ def is_submission(path: Path, name: str) -> bool:
 
 def last_part(name: str) -> str:
     """Return the file name at the end of an address or path."""
-    return PurePosixPath(unquote(re.split(r"[?#]", name)[0] if "://" in name else name)).name
+    return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
 def _entry(record: Record, column: str) -> Entry:

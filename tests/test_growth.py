@@ -1,0 +1,241 @@
+"""No text of strangers freezes the server: four times the text takes at most six times the work."""
+
+import ast
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena import identity
+from arena.exchange import files as vote_files
+from arena.exchange import visit_battles
+from arena.hosting import logs
+from scoring import defence, mm_vet, results, text_metrics, uploads, visit_bench, vqa_marks
+from scoring.choice import named_options, phrases, plain_answers, statements, strict
+from scoring.judging import replies
+from scoring.multiple_choice import extract, read_reply
+from scoring.results import Question
+from tests.growth import grows_too_fast, texts, units_of
+
+ROOT = Path(__file__).parent.parent
+ANCHORED = {"match", "fullmatch"}
+SEARCHING = {"search", "findall", "finditer", "split", "sub", "subn"}
+QUICKLY = 15_000
+"""Characters of the longest text, but in `make soak`."""
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    files = [*ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)]
+    return tuple(importlib.import_module(name) for name in names if not name.endswith("__main__"))
+
+
+def held(value: object, seen: set[int]) -> Iterator[re.Pattern]:
+    """Yield the patterns that a value is, or holds in containers, records and classes."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    inner: list[object] = []
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, Mapping):
+        inner = [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = [*value]
+    elif isinstance(value, type) and value.__module__.split(".")[0] in ("arena", "scoring"):
+        inner = [*vars(value).values()]
+    elif is_dataclass(value):
+        inner = [getattr(value, field.name, None) for field in fields(value)]
+    for one in inner:
+        yield from held(one, seen)
+
+
+@cache
+def patterns() -> Mapping[str, re.Pattern]:
+    """Return every pattern of the app by its module and name."""
+    found: dict[re.Pattern, str] = {}
+    for module in modules():
+        for name, value in list(vars(module).items()):
+            for number, pattern in enumerate(held(value, set())):
+                found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
+    for number, pattern in enumerate(held(defence._rules(), set())):
+        found.setdefault(pattern, f"scoring.defence.rules{number}")
+    return {name: pattern for pattern, name in found.items()}
+
+
+@cache
+def uses() -> Mapping[re.Pattern, set[str]]:
+    """Return by which of their methods the code calls the patterns that have a name."""
+    found: dict[re.Pattern, set[str]] = {}
+    for module in modules():
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                value = vars(module).get(node.value.id)
+                if isinstance(value, re.Pattern):
+                    found.setdefault(value, set()).add(node.attr)
+    return found
+
+
+def ways(pattern: re.Pattern) -> list[Callable[[str], object]]:
+    """Return how a pattern is tried: as the code calls it, in every way where that is not seen."""
+    used = uses().get(pattern, ANCHORED | SEARCHING)
+    calls: list[Callable] = [getattr(pattern, name) for name in sorted(used & ANCHORED)]
+    if used & SEARCHING:
+        calls.append(lambda text: [None for _ in pattern.finditer(text)])
+    if isinstance(pattern.pattern, bytes):
+        return [lambda text, call=call: call(text.encode("utf-8")) for call in calls]
+    return calls
+
+
+def slow(call: Callable[[str], object], units: list[str], soak: bool) -> list[str]:
+    most = 60_000 if soak else QUICKLY
+    made = [*texts(every=soak), *texts(units, every=soak)]
+    return [found for make in made if (found := grows_too_fast(call, make, most))]
+
+
+def slow_ways(name: str, soak: bool) -> list[str]:
+    pattern = patterns()[name]
+    units = units_of(pattern)
+    return [found for call in ways(pattern) for found in slow(call, units if soak else units[::2], soak)]
+
+
+@pytest.mark.parametrize("name", sorted(patterns()))
+def test_the_work_of_every_pattern_grows_with_the_text(name):
+    assert not slow_ways(name, soak=False)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", sorted(patterns()))
+def test_the_work_of_every_pattern_grows_with_the_text_in_every_shape(name):
+    assert not slow_ways(name, soak=True)
+
+
+ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "5"}
+NUMBERS = {"A": "5", "B": "7", "C": "yes", "D": "a"}
+QUESTION = Question("1", "What is it?", "cat <OR> dog", ())
+
+
+def metric(name):
+    return lambda text: text_metrics.score(name, [text_metrics.Candidate("i", "m", text, text[::-1])])
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "strict": lambda text: extract(text, ANIMALS),
+    "strict, numbers": lambda text: extract(text, NUMBERS),
+    "strict, an option": lambda text: extract("It is B", {"A": text, "B": "cat"}),
+    "mmbench-paper": lambda text: extract(text, ANIMALS, "mmbench-paper"),
+    "mmbench-paper, a letter": lambda text: extract(f"B {text}", ANIMALS, "mmbench-paper"),
+    "mmbench-paper, numbers": lambda text: extract(f"5 B {text}", NUMBERS, "mmbench-paper"),
+    "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
+    "a judge's letter": lambda text: read_reply(text, ANIMALS),
+    "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
+    "a judge's mark": vqa_marks.read_mark,
+    "a judge's verdict": lambda text: [
+        visit_bench.read_verdict(text, "paper"),
+        visit_bench.read_verdict(text, "hardened"),
+        visit_bench.read_extraction(text),
+    ],
+    "a judge's reply": lambda text: replies.read_answer(text.encode("utf-8")),
+    "a judge's refusal": lambda text: replies.refusal(400, {}, text),
+    "neutralise": defence.neutralise,
+    "attacks": lambda text: defence.flags(text, QUESTION),
+    "another truth": lambda text: defence.swapped(QUESTION, text, [Question("2", "", text, ())]),
+    "a marked response": visit_bench.marked,
+    "reference answers": vqa_marks.references,
+    "VQA accuracy": lambda text: vqa_marks.consensus(text, (text, "cat")),
+    "ids": lambda text: uploads._normal(text) + uploads._folded(text),
+    "a cell of a CSV": results.safe_cell,
+    "a name of a file": results.file_stem,
+    "ROUGE-L": metric("ROUGE-L"),
+    "a log": logs.Redaction([]).clean,
+    "a cookie": identity.cookie_in,
+    "a torn line": vote_files._ends_too_early,
+    "a VisIT-Bench vote": visit_battles._SAID.search,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_work_of_every_reader_grows_with_the_text(reader):
+    assert not slow(READERS[reader], [], soak=False)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("reader", [*READERS, "BLEU-4"])
+def test_the_work_of_every_reader_grows_with_the_text_in_every_shape(reader):
+    assert not slow(READERS.get(reader) or metric("BLEU-4"), [], soak=True)
+
+
+# Where a rule was written so that its work grows with the text, it finds what its plain form finds.
+PIECES = (
+    "A B C D a Option option choice letter answer is be was not never cannot suppose supposing might think but so "
+    "therefore wrong unlikely exactly _ly ly no. figure 5 12 # ## : ; . , ! ? - / * _ __ ** ' \" ( [ ) ] & + ’ “ "
+    "question: options: Question q user system output print extract please and <think> </think> <cot x> </cot> [THINK] "
+    "[/THINK] ◁think▷ ◁/think▷ \\text{ } 但 不 答案 是 选项 汉 assistant:"
+).split()
+TEXTS = st.lists(
+    st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n", "\n\n", " \n ", "\t"])), max_size=24
+).map(lambda pairs: "".join(piece + gap for piece, gap in pairs))
+IN_A_WORD = phrases.IN_A_WORD
+STANDING = re.compile(
+    rf"(?<!{IN_A_WORD})(?<![-/])[\"'(\[*]*(?:[Oo]ption\s+|[Cc]hoice\s+)?[\"'(\[*]*(?<!{IN_A_WORD})([A-Z])(?!{IN_A_WORD})"
+)
+STRICT_STANDING = re.compile(rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ])(?!{IN_A_WORD}|-\w)")
+TAKEN_BACK = re.compile(
+    phrases.TAKEN_BACK.pattern.replace("_]*+", "_]*").replace(r"(?:(?:\w|(?<=_))\w*ly\s+)?", r"(?:\w+ly\s+)?"), re.I
+)
+SPEAKS = re.compile(
+    phrases.SPEAKS.pattern.replace(r"(?:(?!\bquestion\s*:).)", ".").replace(phrases._NEW_LINE, r"\n"),
+    phrases.SPEAKS.flags,
+)
+NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE)
+MARKUP = re.compile(
+    plain_answers._MARKUP.pattern.replace(r"^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+", r"^\s*#+\s+()"),
+    plain_answers._MARKUP.flags,
+)
+REASONING = re.compile(
+    rf"<({plain_answers._WORDS})\b[^<>]*>.*?</\1>|◁think▷.*?◁/think▷|\[THINK\].*?\[/THINK\]"
+    rf"|<\|begin_of_thought\|>.*?<\|end_of_thought\|>",
+    re.DOTALL | re.IGNORECASE,
+)
+NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", "*") + "$")
+
+
+@given(TEXTS)
+@settings(max_examples=600)
+def test_linear_rules_find_what_their_plain_forms_find(text):
+    found = [(one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)]
+    assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
+    letters = [one.start(1) for one in strict._STANDING.finditer(text)]
+    assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
+    assert bool(phrases.SPEAKS.search(text)) == bool(SPEAKS.search(text))
+    assert plain_answers._without_closed_reasoning(text) == REASONING.sub("", text)
+    marked = plain_answers._MARKUP.sub(plain_answers._kept, text)
+    assert marked == MARKUP.sub(lambda mark: mark[1] or "", text)
+    question, plainly = plain_answers._NEXT_QUESTION.search(text), NEXT_QUESTION.search(text)
+    assert (question and question.start()) == (plainly and plainly.start())
+    named = {one.end() for one in named_options._NAME_OF_NUMBER.finditer(text)}
+    for place in range(len(text)):
+        back, plain_back = phrases.TAKEN_BACK.match(text, place), TAKEN_BACK.match(text, place)
+        assert (back and back.end()) == (plain_back and plain_back.end())
+        if text[place].isdigit():
+            assert (place in named) == bool(NAME_OF_NUMBER.search(text, 0, place))
+
+
+@given(TEXTS, st.sampled_from([phrases.DENIED, phrases.PLAIN_NOT]))
+@settings(max_examples=300)
+def test_a_denial_is_found_in_its_clause_whatever_was_asked_before(text, denials):
+    places = [found.start("all") for found in statements._STANDING.finditer(text)]
+    in_clause = statements._InClause(text, denials)
+    for place in places:
+        first = max((found.end() for found in phrases.CLAUSE_START.finditer(text, 0, place)), default=0)
+        assert in_clause.before(place) == bool(denials.search(text[first:place]))
