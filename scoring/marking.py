@@ -74,7 +74,7 @@ def draft(
     prompt, parser = mm_vet.prompt_digest(options.protocol), mm_vet.PARSERS[options.protocol]
     return Report(
         benchmark=questions.benchmark,
-        questions=questions,
+        questions=replace(questions, outside=()),
         protocol=options.protocol,
         judge=JudgeStamp(spec.model, (), address, prompt, parser),
         runs=options.runs,

@@ -48,6 +48,8 @@ class QuestionSet:
     official: bool
     """Whether these are the published questions, whole and unchanged."""
     questions: tuple[Question, ...]
+    outside: tuple[Question, ...] = ()
+    """Of a subset, the other questions of the whole set: a file may answer them, and a report does not keep them."""
 
 
 @dataclass(frozen=True)
