@@ -24,7 +24,7 @@ from scoring.choice.accuracies import (
     success,
     undecided_is_wrong,
 )
-from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, rotation_problems
+from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, order_problems
 from scoring.choice.files import Problem
 from scoring.choice.records import ChoiceQuestion, Decided, Protocol
 
@@ -114,12 +114,17 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return is_circular(questions) or 2 * known > len(questions)
 
 
-def tabulate(rows: Sequence[Decided], protocol: Protocol) -> MMBenchReport:
-    """Return vanilla and circular accuracies of each split; what keeps the file from being circular is named."""
+def tabulate(
+    rows: Sequence[Decided], protocol: Protocol, missing: Sequence[ChoiceQuestion] | None = None
+) -> MMBenchReport:
+    """Return vanilla and circular accuracies of each split; what keeps the file from being circular is named.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file.
+    """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     questions = [row.question for row in scored]
-    problems = _circular_problems(questions, found := circles(scored, wrong))
+    problems = _circular_problems(questions, found := circles(scored, wrong, missing), missing is None)
     complete = not any(problem.blocks == "circular" for problem in problems)
     splits = dict.fromkeys(question.split for question in questions)
     names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
@@ -134,13 +139,16 @@ def tabulate(rows: Sequence[Decided], protocol: Protocol) -> MMBenchReport:
     )
 
 
-def _circular_problems(questions: Sequence[ChoiceQuestion], found: Sequence[Circle]) -> tuple[Problem, ...]:
+def _circular_problems(
+    questions: Sequence[ChoiceQuestion], found: Sequence[Circle], compare: bool
+) -> tuple[Problem, ...]:
+    """Return what keeps a file from CircularEval; passes are compared where no question file vouches for them."""
     if not questions:
         return (Problem(0, None, "no row has a right answer; letters are extracted, nothing is scored", "circular"),)
     if not is_circular(questions):
         text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
         return (Problem(0, None, text, "circular"),)
-    return (*gaps(found), *rotation_problems(questions), *missing_bases(questions))
+    return (*gaps(found), *(order_problems(questions) if compare else ()), *missing_bases(questions))
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args, overload
 from scoring import mmbench, mmt_bench, multiple_choice, vqa_marks
 from scoring.choice.accuracies import Comparison
 from scoring.choice.files import Problem
-from scoring.choice.records import Answered, Decided, Protocol
+from scoring.choice.records import Answered, ChoiceQuestion, Decided, Protocol
 from scoring.results import Grade, JudgeStamp, safe_cell
 from scoring.spec import JudgeSpec
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAnswer
@@ -42,6 +42,8 @@ class ChoiceReport:
     rows: tuple[Decided, ...]
     problems: tuple[Problem, ...]
     """What its owner should know about the file."""
+    missing: tuple[ChoiceQuestion, ...] | None = None
+    """Rows of the question file without an answer; None where none was given."""
 
     @property
     def left(self) -> int:
@@ -129,7 +131,7 @@ def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQ
         return vqa_marks.tabulate(report.rows, report.grades, report.benchmark)
     if report.benchmark == "mmt-bench":
         return mmt_bench.tabulate(report.rows, report.protocol)
-    return mmbench.tabulate(report.rows, report.protocol)
+    return mmbench.tabulate(report.rows, report.protocol, report.missing)
 
 
 def accuracy_csv(report: ChoiceReport) -> bytes:
@@ -159,7 +161,10 @@ def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ..
             Compared("subtasks that take several images", several),
         ]
     else:
-        whole = all(mmbench.tabulate(rows, first.protocol).splits[-1].circular for rows in pair)
+        whole = all(
+            isinstance(one, mmbench.MMBenchReport) and one.splits[-1].circular
+            for one in map(tabulated, (first, second))
+        )
         found = [Compared("base rows", mmbench.comparison(*pair, circular=False))]
         found += [Compared("whole questions", mmbench.comparison(*pair, circular=True))] if whole else []
     return tuple(found)

@@ -37,6 +37,8 @@ class OpenedChoices:
     file: ChoiceFile
     name: str
     """What its owner calls it."""
+    questions: Mapping[int, ChoiceQuestion] | None = None
+    """The benchmark's own, where its question file was given."""
 
     @property
     def title(self) -> str:
@@ -69,7 +71,11 @@ class OpenedChoices:
         _check(self.name, self.file.problems)
         rows = decided(self.file.rows, _known(protocol, PROTOCOLS))
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
-        return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems)
+        missing = None
+        if self.questions is not None:
+            answered = {row.question.index for row in rows}
+            missing = tuple(question for index, question in self.questions.items() if index not in answered)
+        return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems, missing)
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,8 @@ def opened(
     whole = chain([first], records)
     if questions or kind == "choices":
         choices = read_choices(whole, questions)
-        return OpenedChoices(benchmark if benchmark in CHOICES else _recognised(choices), choices, label)
+        known = benchmark if benchmark in CHOICES else _recognised(choices)
+        return OpenedChoices(known, choices, label, questions)
     if kind == "marks":
         answers = vqa_marks.read_answers(whole)
         dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)
