@@ -21,6 +21,7 @@ from scoring.results import (
     Row,
     audit,
     file_stem,
+    lines_csv,
     read_report,
     report_json,
     safe_csv,
@@ -118,6 +119,10 @@ class MMVet:
         versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), rows=tuple(rows), canaries=canaries)
 
+    def ungraded(self, report: Report) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return mm_vet.ungraded(report)
+
     def write(self, report: Report) -> str:
         """Return the whole report as JSON text."""
         return report_json(report)
@@ -127,9 +132,14 @@ class MMVet:
         return read_report(text)
 
     def files(self, report: Report) -> Mapping[str, bytes]:
-        """Return the authors' three files, the lossless audit, and a CSV that is safe in Excel, by their names."""
+        """Return the authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         stem = file_stem(report.file)
-        more = {f"{stem}-audit.jsonl": audit(report), f"{stem}-audit.csv": safe_csv(report)}
+        scores = lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report))
+        more = {
+            f"{stem}-scores.csv": scores,
+            f"{stem}-audit.jsonl": audit(report),
+            f"{stem}-audit.csv": safe_csv(report),
+        }
         return {**mm_vet.files(report), **more}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.rows import JSON, KEY, PAGE, VALUE, Limits, Record, RowsError, read_records, require_columns
-from scoring.results import Question, QuestionSet
+from scoring.results import NoAnswersError, Question, QuestionSet
 
 Layout = Literal[
     "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
@@ -125,7 +125,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: Limits = PAGE, 
     except RowsError as error:
         raise error.at(file=label) from error
     if columns is None:
-        raise RowsError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
     if len(named) > 1:
         raise RowsError(f"expected one model's answers, found those of {_counted(named)}; split the file", label)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from arena.database import now
-from arena.rows import KEY, PAGE, VALUE, Limits, Record, RowsError, read_records
+from arena.rows import KEY, PAGE, VALUE, Limits, Record, read_records
 from scoring import mmbench, mmt_bench, vqa_marks
 from scoring.choice.circular import PASS
 from scoring.choice.files import IMAGE_COLUMNS, ChoiceFile, Problem, read_choices, read_questions
 from scoring.choice.records import LETTERS, PROTOCOLS, ChoiceQuestion, Protocol
 from scoring.choice.reports import ChoiceBenchmark, ChoiceReport, MarksReport, decided, tabulated
+from scoring.results import NoAnswersError
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAFile
 
 Subject: TypeAlias = ChoiceBenchmark | Dataset
@@ -129,7 +130,7 @@ def opened(
     records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
     first = next(records, None)
     if first is None:
-        raise RowsError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICES else "marks"
     whole = chain([first], records)
     if questions or kind == "choices":
