@@ -22,6 +22,7 @@ from scoring.results import (
     audit,
     file_stem,
     lines_csv,
+    missing_csv,
     read_report,
     report_json,
     safe_csv,
@@ -133,13 +134,15 @@ class MMVet:
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """Return the authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
-        stem = file_stem(report.file)
-        scores = lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report))
+        partial = bool(report.missing)
+        stem = f"{'partial_' if partial else ''}{file_stem(report.file)}"
         more = {
-            f"{stem}-scores.csv": scores,
+            f"{stem}-scores.csv": lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report)),
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }
+        if partial:
+            more[f"{stem}-missing.csv"] = missing_csv(report)
         return {**mm_vet.files(report), **more}
 
 

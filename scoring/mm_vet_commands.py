@@ -11,7 +11,7 @@ from scoring.judging.clerk import Clerk, add_judge, finished
 from scoring.marking import Options, OptionsError, draft
 from scoring.mm_vet import tabulate
 from scoring.questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
-from scoring.results import NothingGradedError, QuestionSet, Report, bounds
+from scoring.results import NothingGradedError, QuestionSet, Report, bounds, told_missing
 from scoring.uploads import UploadError, fill, notices, read_predictions
 
 MENDABLE = (*clerk.MENDABLE, OptionsError, QuestionsError, UploadError)
@@ -47,14 +47,14 @@ def _questions(arguments: argparse.Namespace, settings: Settings) -> QuestionSet
 
 
 def _tables(report: Report) -> Iterator[str]:
+    if report.missing:
+        yield f"PARTIAL: {told_missing(report)}"
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:
             mean = "unscored" if line.mean is None else f"{line.mean:5.1f}"
             interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
             yield f"{line.name:>24} {line.n:>5} {mean}{interval}  {bounds(line, report.runs)}".rstrip()
-    if report.missing:
-        yield f"\nPARTIAL: {len(report.missing)} questions have no prediction."
     if not report.trusted:
         yield "\nJUDGE NOT TRUSTED: it gave points to an answer that deserves none."
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from arena.plots import Figure
 from scoring.mm_vet import UNREADABLE, Published, scored_only, tabulate, ungraded
 from scoring.questions import CAPABILITIES
-from scoring.results import Grade, Line, Report, Row, Table
+from scoring.results import Grade, Line, Report, Row, Table, told_missing
 
 Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0.5", "no prediction"]
 SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
@@ -48,7 +48,7 @@ def head_html(report: Report, total: Table) -> str:
     nothing = ungraded(report)
     warnings = [nothing] if nothing else []
     if report.missing:
-        warnings.append(f"partial: {len(report.missing)} of {len(report.rows)} questions have no prediction")
+        warnings.append(f"partial: {told_missing(report)}")
     if not report.trusted:
         warnings.append("judge not trusted: it gave points to an answer that deserves none")
     if line.unscored:

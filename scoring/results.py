@@ -279,6 +279,22 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
+def told_missing(report: Report) -> str:
+    """Return how many questions have no prediction, and the first of them."""
+    shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
+    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
+
+
+def missing_csv(report: Report) -> bytes:
+    """Return the questions without a prediction, safe in Excel."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["id", "groups", "question"])
+    for question in (row.question for row in report.rows if row.prediction is None):
+        writer.writerow(map(safe_cell, (question.id, " ".join(question.groups), question.text)))
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
 def bounds(line: Line, runs: int = 1) -> str:
     """Return how much of a line is unscored, with the means of the worst and best case; "" where nothing is."""
     if not line.unscored:

@@ -148,9 +148,9 @@ def test_votes_on_no_known_item(command, tmp_path):
 
 
 def test_worst_and_best_stand_beside_a_mean_on_the_terminal_and_in_the_files(command, tmp_path):
-    file = table_file(tmp_path / "m.tsv", [row(1, "B"), row(2, "Hard to put in words.", split="")])
+    file = table_file(tmp_path / "m.tsv", [row(1, "B", split="x"), row(2, "Hard to put in words.", split="x")])
     _, said, _ = command("mmbench", file, "--no-judge")
-    (overall,) = [line for line in command.table("-scores.csv") if line["table"] == "all: vanilla"][:1]
+    (overall,) = [line for line in command.table("-scores.csv") if line["table"] == "x: vanilla"][:1]
     assert overall["name"] == "Overall" and (overall["n"], overall["unscored"]) == ("2", "1")
     assert (overall["mean"], overall["worst"], overall["best"]) == ("100.0", "50.0", "100.0")
     assert "1 of 2 unscored: 50.0 to 100.0" in said

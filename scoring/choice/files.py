@@ -14,8 +14,8 @@ from typing import Literal
 from arena.rows import JSON, Record
 from scoring.choice.records import LETTERS, Answered, ChoiceQuestion
 
-Blocks = Literal["scoring", "circular", "nothing"]
-"""What a problem keeps from being done."""
+Blocks = Literal["scoring", "whole", "circular", "nothing"]
+"""What a problem keeps from being done; "whole" keeps the score from being that of the whole benchmark."""
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that a reader leaves out unread."""

@@ -114,10 +114,12 @@ def _warnings(report: ChoiceReport, found: Found, place: int) -> Sequence[str]:
     if refused and is_circular(row.question for row in report.rows):
         warnings.append(f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
     undecided = sum(row.decision.letter is None for row in report.rows)
-    if undecided:
+    told = [problem.text for problem in found.problems if problem.blocks == "whole"]
+    told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
+    if told:
         totals = FACES[report.benchmark].totals(found, place) if found.splits else ()
         ends = "".join(f"; {name} lies between {one.worst:.1f} and {one.best:.1f}" for name, one in totals[:1])
-        warnings.append(f"{undecided:,} of {len(report.rows):,} answers are undecided{ends}")
+        warnings += [*told[:-1], f"{told[-1]}{ends}"]
     if found.without_answer:
         warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")
     return warnings

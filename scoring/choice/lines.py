@@ -54,14 +54,15 @@ def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
     for scores in tables.splits:
         for over, tree in (("circular, over questions", scores.circular), ("vanilla, over base rows", scores.vanilla)):
             if tree is not None and tree.line.n:
-                yield f"\n{tables.edition} {scores.split or '(no split)'}: {over}"
+                partial = "partial, " if tables.partial else ""
+                yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
                 yield from map(_node, tree.walk())
 
 
 def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
     for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
         if scores.overall.samples.n:
-            yield f"\nMMT-Bench {scores.split}"
+            yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
             for overalls, name in (
                 (scores.overall, ""),
                 (scores.random, "Random: "),

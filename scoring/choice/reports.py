@@ -133,8 +133,8 @@ def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQ
         rows = tuple(replace(row, decision=replace(row.decision, letter=None)) for row in report.rows)
         report = replace(report, protocol="strict", rows=rows)
     if report.benchmark == "mmt-bench":
-        return mmt_bench.tabulate(report.rows, report.protocol)
-    return mmbench.tabulate(report.rows, report.protocol, report.missing)
+        return mmt_bench.tabulate(report.rows, report.protocol, report.missing, report.file)
+    return mmbench.tabulate(report.rows, report.protocol, report.missing, report.file)
 
 
 def ungraded(report: ChoiceReport | MarksReport) -> str:
