@@ -9,10 +9,11 @@ from typing import NamedTuple
 from arena.settings import Settings
 from scoring.judge import JudgeError
 from scoring.judging.clerk import DeclinedError
+from scoring.results import NoAnswersError, NothingGradedError
 
-WRONG, DECLINED, UNFINISHED = 2, 3, 4
+WRONG, DECLINED, UNFINISHED, NOTHING = 2, 3, 4, 5
 """Exit codes: an input or a setting is wrong; the cost was not accepted; the judge stopped, and the same command goes
-on where it was."""
+on where it was; nothing could be graded."""
 
 
 class Room(NamedTuple):
@@ -52,6 +53,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         for line in arguments.run(arguments, Settings.from_env()):
             print(line)
+    except (NoAnswersError, NothingGradedError) as error:
+        return _ended(NOTHING, str(error))
     except room.MENDABLE as error:
         return _ended(WRONG, str(error))
     except DeclinedError:

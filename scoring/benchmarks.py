@@ -31,6 +31,10 @@ class Benchmark(Protocol[R]):
         """Return the draft with the outcomes, which stand in the order of the tasks."""
         ...
 
+    def ungraded(self, report: R) -> str:
+        """Return the sentence that says that nothing was graded, and why; "" where anything was."""
+        ...
+
     def write(self, report: R) -> str:
         """Return the whole report as JSON text."""
         ...

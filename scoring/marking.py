@@ -21,6 +21,8 @@ from scoring.results import (
     Row,
     audit,
     file_stem,
+    lines_csv,
+    missing_csv,
     read_report,
     report_json,
     safe_csv,
@@ -74,7 +76,7 @@ def draft(
     prompt, parser = mm_vet.prompt_digest(options.protocol), mm_vet.PARSERS[options.protocol]
     return Report(
         benchmark=questions.benchmark,
-        questions=questions,
+        questions=replace(questions, outside=()),
         protocol=options.protocol,
         judge=JudgeStamp(spec.model, (), address, prompt, parser),
         runs=options.runs,
@@ -118,6 +120,10 @@ class MMVet:
         versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), rows=tuple(rows), canaries=canaries)
 
+    def ungraded(self, report: Report) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return mm_vet.ungraded(report)
+
     def write(self, report: Report) -> str:
         """Return the whole report as JSON text."""
         return report_json(report)
@@ -127,9 +133,16 @@ class MMVet:
         return read_report(text)
 
     def files(self, report: Report) -> Mapping[str, bytes]:
-        """Return the authors' three files, the lossless audit, and a CSV that is safe in Excel, by their names."""
-        stem = file_stem(report.file)
-        more = {f"{stem}-audit.jsonl": audit(report), f"{stem}-audit.csv": safe_csv(report)}
+        """Return the authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
+        partial = bool(report.missing)
+        stem = f"{'partial_' if partial else ''}{file_stem(report.file)}"
+        more = {
+            f"{stem}-scores.csv": lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report)),
+            f"{stem}-audit.jsonl": audit(report),
+            f"{stem}-audit.csv": safe_csv(report),
+        }
+        if partial:
+            more[f"{stem}-missing.csv"] = missing_csv(report)
         return {**mm_vet.files(report), **more}
 
 

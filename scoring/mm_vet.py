@@ -183,9 +183,10 @@ def _fenced(question: str, truth: str, prediction: str) -> str:
 def tabulate(report: Report) -> tuple[Table, ...]:
     """Return the paper's two tables: capabilities in their order, and integrations, the largest first.
 
-    A capability or integration without questions has no line. In a `paper` report what could not be read counts 0.0;
-    `scored_only` returns the report without it.
+    A capability or integration without questions has no line. In a `paper` report what could not be read counts 0.0,
+    unless nothing was; `scored_only` returns the report without it.
     """
+    report = scored_only(report) if ungraded(report) else report
     capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in CAPABILITIES}
     return (
         table("Capabilities", {name: rows for name, rows in capabilities.items() if rows}, report.rows, report.runs),
@@ -203,6 +204,16 @@ def scored_only(report: Report) -> Report:
     return replace(report, rows=rows)
 
 
+def ungraded(report: Report) -> str:
+    """Return the sentence that says that the judge gave no grade at all, and why; "" where it gave any."""
+    grades = [grade for row in report.rows for grade in row.grades]
+    if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
+        return ""
+    reasons = [grade.reason for row in report.rows if row.prediction is not None for grade in row.grades]
+    why = next(filter(None, reasons), "no question has an answer")
+    return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
+
+
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Return the rows of each set of capabilities; equal counts stand in the order of their capabilities."""
     found: dict[tuple[int, ...], list[Row]] = {}
@@ -218,6 +229,7 @@ def files(report: Report) -> Mapping[str, bytes]:
     Names tell what the script's never are: over other questions than the published ones, or partial. A
     grade without a score is null in the grades.
     """
+    report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
     model = _file_name(Path(report.file).stem)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from arena.rows import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks import BENCHMARKS
 from scoring.judging import clerk
-from scoring.judging.clerk import Clerk, add_judge, written
+from scoring.judging.clerk import Clerk, add_judge, finished
 from scoring.marking import Options, OptionsError, draft
 from scoring.mm_vet import tabulate
 from scoring.questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
-from scoring.results import QuestionSet, Report
+from scoring.results import NothingGradedError, QuestionSet, Report, bounds, told_missing
 from scoring.uploads import UploadError, fill, notices, read_predictions
 
 MENDABLE = (*clerk.MENDABLE, OptionsError, QuestionsError, UploadError)
@@ -24,6 +23,8 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     upload = read_predictions(arguments.file, questions, COMMAND_LINE)
     filled = fill(questions, upload, arguments.missing)
     yield from notices(upload)
+    if all(one.prediction is None for one in filled):
+        raise NothingGradedError(f"Nothing can be graded: {upload.file} answers none of the {len(filled):,} questions")
     serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)
@@ -32,9 +33,7 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     yield f"{questions.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
     report = yield from serving.judged(report, spec)
     serving.close()
-    kept = written(BENCHMARKS[report.benchmark].files(report), arguments.out)
-    yield from _tables(report)
-    yield f"\n{kept}"
+    yield from finished(report, _tables(report), arguments.out)
 
 
 def fetch(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
@@ -48,15 +47,14 @@ def _questions(arguments: argparse.Namespace, settings: Settings) -> QuestionSet
 
 
 def _tables(report: Report) -> Iterator[str]:
+    if report.missing:
+        yield f"PARTIAL: {told_missing(report)}"
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:
             mean = "unscored" if line.mean is None else f"{line.mean:5.1f}"
             interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
-            unscored = f"  {line.unscored} unscored" if line.unscored else ""
-            yield f"{line.name:>24} {line.n:>5} {mean}{interval}{unscored}"
-    if report.missing:
-        yield f"\nPARTIAL: {len(report.missing)} questions have no prediction."
+            yield f"{line.name:>24} {line.n:>5} {mean}{interval}  {bounds(line, report.runs)}".rstrip()
     if not report.trusted:
         yield "\nJUDGE NOT TRUSTED: it gave points to an answer that deserves none."
 

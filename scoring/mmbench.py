@@ -6,6 +6,7 @@ Also for MMBench-CN, v1.1 and CCBench, whose categories belong to no ability of 
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,11 +21,12 @@ from scoring.choice.accuracies import (
     Success,
     compared,
     letter_counts,
+    missing_problem,
     share,
     success,
     undecided_is_wrong,
 )
-from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, rotation_problems
+from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, order_problems
 from scoring.choice.files import Problem
 from scoring.choice.records import ChoiceQuestion, Decided, Protocol
 
@@ -54,8 +56,14 @@ L3: Mapping[str, tuple[str, ...]] = {
 _L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
 _PUBLISHED = Path(__file__).parent / "data" / "mmbench_published.csv"
 _CJK = re.compile(r"[\u4e00-\u9fff]")
+_V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
+_SPLIT = re.compile(r"(?<![a-z])(dev|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
 NO_CATEGORY = "(no category)"
+SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
+"""Questions of MMBench's splits, in English and Chinese: of the files of today, and of the first edition."""
+CCBENCH = 510
+_SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,10 @@ class MMBenchReport:
     letters: tuple[LetterCount, ...]
     without_answer: int
     """Rows whose right answer is not known: extracted, not scored."""
+    missing: tuple[ChoiceQuestion, ...] = ()
+    """Rows of the question file whose answers would be needed."""
+    partial: bool = False
+    """Whether answers are missing, so that the score is not that of the whole benchmark."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +109,13 @@ class Published:
     scores: Mapping[str, float]
 
 
-def edition(questions: Sequence[ChoiceQuestion]) -> Edition:
-    """Return which edition the indices and the language tell, by the ranges of the official service."""
+def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
+    """Return which edition the file's name, indices and language tell, by the ranges of the official service."""
     highest = max((question.index % PASS for question in questions), default=0)
-    if highest < 1000 and not any(question.group for question in questions):
+    if highest < 1000 and not any(question.group or question.category in _L2_OF for question in questions):
         return "CCBench"
     chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
-    if highest < 3000:
+    if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
 
@@ -114,33 +126,128 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return is_circular(questions) or 2 * known > len(questions)
 
 
-def tabulate(rows: Sequence[Decided], protocol: Protocol) -> MMBenchReport:
-    """Return vanilla and circular accuracies of each split; what keeps the file from being circular is named."""
+def size(name: Edition, split: str, there: int) -> int | None:
+    """Return how many questions a split of an edition has, of which a file holds so many; None if that is not known."""
+    sizes = (CCBENCH,) if name == "CCBench" else SIZES.get(split.lower(), ()) if name in _SIZED else ()
+    return next((known for known in sizes if there <= known), None)
+
+
+def tabulate(
+    rows: Sequence[Decided],
+    protocol: Protocol,
+    missing: Sequence[ChoiceQuestion] | None = None,
+    file: str | None = None,
+) -> MMBenchReport:
+    """Return vanilla and circular accuracies of each split; what keeps the file from being circular or whole is named.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then the
+    number of questions is that of the edition, which `file`, the file's name, may tell; without it none is asked for.
+    """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     questions = [row.question for row in scored]
-    problems = _circular_problems(questions, found := circles(scored, wrong))
+    problems = _circular_problems(questions, found := circles(scored, wrong, missing), missing is None)
     complete = not any(problem.blocks == "circular" for problem in problems)
+    gaps = _Gaps(rows, found, missing, file)
     splits = dict.fromkeys(question.split for question in questions)
     names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
     return MMBenchReport(
-        edition([row.question for row in rows]),
+        gaps.edition,
         protocol,
-        tuple(_split_scores(name, scored, found if complete else None, wrong) for name in names),
-        (*problems, *_unknown(questions)),
+        tuple(_split_scores(name, scored, found if complete else None, wrong, gaps) for name in names),
+        (*gaps.problems, *problems, *_unknown(questions)),
         success(row.decision for row in rows),
         letter_counts(rows),
         len(rows) - len(scored),
+        gaps.missing,
+        gaps.partial,
     )
 
 
-def _circular_problems(questions: Sequence[ChoiceQuestion], found: Sequence[Circle]) -> tuple[Problem, ...]:
+class _Gaps:
+    """What a file lacks: the rows of a question file that are still needed, or as many as its edition has more."""
+
+    def __init__(
+        self,
+        rows: Sequence[Decided],
+        found: Sequence[Circle],
+        missing: Sequence[ChoiceQuestion] | None,
+        file: str | None,
+    ) -> None:
+        questions = [row.question for row in rows]
+        self.edition: Edition = edition(questions, file or "")
+        self._bases = {question.index % PASS for question in questions}
+        circular = is_circular(questions)
+        open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
+        self.missing = tuple(
+            question
+            for question in missing or ()
+            if question.index < PASS or (circular and (question.index % PASS in open_ or not self._has(question)))
+        )
+        self._sizes: dict[str, int] = {}
+        self._there: dict[str, tuple[int, int]] = {}
+        self.problems: tuple[Problem, ...] = ()
+        if missing is not None:
+            self.problems = self._of_questions()
+        elif file is not None:
+            self.problems = self._of_edition(questions, file)
+        self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
+
+    def _has(self, question: ChoiceQuestion) -> bool:
+        return question.index % PASS in self._bases
+
+    def _of_questions(self) -> tuple[Problem, ...]:
+        gone = {question.index % PASS for question in self.missing}
+        known = sorted(self.missing, key=lambda question: question.index)
+        total = len(gone | self._bases)
+        return (missing_problem(len(gone), total, "the question file", known),) if gone else ()
+
+    def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
+        groups: dict[str, set[int]] = {}
+        for question in questions:
+            groups.setdefault(question.split, set()).add(question.index % PASS)
+        bases = {question.index for question in questions if question.index < PASS}
+        problems = []
+        for split, there in groups.items():
+            named = _SPLIT.search(file)
+            known = size(self.edition, split or (named[1] if named else ""), len(there))
+            what = " ".join(filter(None, (self.edition, split)))
+            if known is None:
+                text = f"{what}: {len(there):,} questions; not checked against an edition"
+                problems.append(Problem(0, None, text, "nothing"))
+                continue
+            self._sizes[split], self._there[split] = known, (len(there & bases), len(there))
+            if known > len(there):
+                problems.append(missing_problem(known - len(there), known, what, None))
+        return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
+
+    def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
+        """Return how many questions of each ability and category a question file has more than the file."""
+        return Counter(
+            (ability(question), question.category or NO_CATEGORY)
+            for question in self.missing
+            if question.index < PASS
+            and question.answer
+            and split in (_WHOLE_FILE, question.split)
+            and not (circular and self._has(question))
+        )
+
+    def unplaced(self, split: str, circular: bool) -> int:
+        """Return how many questions an edition has more than the file, of whatever ability."""
+        splits = self._sizes if split == _WHOLE_FILE else self._sizes.keys() & {split}
+        return sum(self._sizes[one] - self._there[one][circular] for one in splits)
+
+
+def _circular_problems(
+    questions: Sequence[ChoiceQuestion], found: Sequence[Circle], compare: bool
+) -> tuple[Problem, ...]:
+    """Return what keeps a file from CircularEval; passes are compared where no question file vouches for them."""
     if not questions:
         return (Problem(0, None, "no row has a right answer; letters are extracted, nothing is scored", "circular"),)
     if not is_circular(questions):
         text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
         return (Problem(0, None, text, "circular"),)
-    return (*gaps(found), *rotation_problems(questions), *missing_bases(questions))
+    return (*gaps(found), *(order_problems(questions) if compare else ()), *missing_bases(questions))
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
@@ -154,21 +261,29 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
     )
 
 
-def _split_scores(split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool) -> SplitScores:
+def _split_scores(
+    split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
+) -> SplitScores:
     def chosen(question: ChoiceQuestion) -> bool:
-        return split == _WHOLE_FILE or question.split == split
+        return split in (_WHOLE_FILE, question.split)
+
+    def tree(outcomes: _Outcomes, circular: bool) -> Node:
+        return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
     base = [(row.question, row.right) for row in rows if row.question.index < PASS and chosen(row.question)]
     whole = None if found is None else [(one.question, one.right) for one in found if chosen(one.question)]
-    return SplitScores(split, _tree(base, wrong), None if whole is None else _tree(whole, wrong))
+    return SplitScores(split, tree(base, False), None if whole is None else tree(whole, True))
 
 
 _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
 
 
-def _tree(outcomes: _Outcomes, wrong: bool) -> Node:
-    """Return the accuracies from Overall down; what belongs to no ability of the paper stands below Overall."""
-    by_l3: dict[tuple[str, str], list[bool | None]] = {}
+def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
+    """Return the accuracies from Overall down; what belongs to no ability of the paper stands below Overall.
+
+    `missing` questions are unscored where they belong, and `unplaced` ones in the Overall alone.
+    """
+    by_l3: dict[tuple[str, str], list[bool | None]] = {key: [] for key in missing}
     for question, right in outcomes:
         by_l3.setdefault((ability(question), question.category or NO_CATEGORY), []).append(right)
 
@@ -178,7 +293,9 @@ def _tree(outcomes: _Outcomes, wrong: bool) -> Node:
         keys: Iterable[tuple[str, str]],
         below: Sequence[Node],
     ) -> Node:
-        return Node(share(name, (right for key in keys for right in by_l3[key]), wrong), level, tuple(below))
+        keys = list(keys)
+        gone = sum(missing.get(key, 0) for key in keys) + (unplaced if level == "overall" else 0)
+        return Node(share(name, (right for key in keys for right in by_l3[key]), wrong, gone), level, tuple(below))
 
     def leaves(group: str) -> list[Node]:
         order = {name: place for place, name in enumerate(L3.get(group, ()))}

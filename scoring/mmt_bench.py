@@ -6,6 +6,7 @@ The paper's Overall is a mean over subtasks for some models and over samples for
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from scoring.choice.accuracies import (
     compared,
     letter_counts,
     mean_of,
+    missing_problem,
     share,
     success,
     undecided_is_wrong,
@@ -34,6 +36,7 @@ VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
 """The toolkit's name of all splits together."""
 NO_CATEGORY = "(no category)"
+_SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?![a-z])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Subtask:
     meta_task: str
     """Key of its meta-task."""
     samples: int
+    val_samples: int
+    """Of these, those of the split VAL."""
     image_types: tuple[str, ...]
     capabilities: tuple[str, ...]
     multi_image: str
@@ -102,6 +107,10 @@ class MMTBenchReport:
     success: Success
     letters: tuple[LetterCount, ...]
     without_answer: int
+    missing: tuple[ChoiceQuestion, ...] = ()
+    """Rows of the question file without an answer."""
+    partial: bool = False
+    """Whether answers are missing, so that the score is not that of the whole benchmark."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +138,9 @@ def subtasks() -> Mapping[str, Subtask]:
     found = {}
     for row in (record.values for record in read_records(_DATA / "mmt_bench_subtasks.csv")):
         types, capabilities = (tuple(str(row[name]).split("; ")) for name in ("image_types", "capabilities"))
-        key, meta, samples = str(row["category"]), str(row["l2_category"]), int(str(row["samples"]))
-        multi = str(row["multi_image_abbreviation"])
-        found[key] = Subtask(key, str(row["subtask"]), meta, samples, types, capabilities, multi)
+        key, meta, multi = (str(row[name]) for name in ("category", "l2_category", "multi_image_abbreviation"))
+        samples, val = (int(str(row[name])) for name in ("samples", "val_samples"))
+        found[key] = Subtask(key, str(row["subtask"]), meta, samples, val, types, capabilities, multi)
     return found
 
 
@@ -155,20 +164,81 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
-def tabulate(rows: Sequence[Decided], protocol: Protocol) -> MMTBenchReport:
-    """Return the accuracies of each split and of all, with both baselines of the same questions."""
+def sizes(split: str) -> Mapping[str, int] | None:
+    """Return how many samples each subtask has in a split of the published files; None for any other split."""
+    parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
+    parts["TEST"] = lambda one: one.samples - one.val_samples
+    part = parts.get(split.upper())
+    return part and {key: part(one) for key, one in subtasks().items()}
+
+
+def tabulate(
+    rows: Sequence[Decided],
+    protocol: Protocol,
+    missing: Sequence[ChoiceQuestion] | None = None,
+    file: str | None = None,
+) -> MMTBenchReport:
+    """Return the accuracies of each split and of all, with both baselines of the same questions.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then each
+    subtask has as many samples as in the published split, which `file`, the file's name, may tell; without it none is
+    asked for.
+    """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
+    gaps, problems = {}, ()
+    if missing is not None:
+        gaps, problems = _gaps_of_questions(missing, len(rows))
+    elif file is not None:
+        gaps, problems = _gaps_of_split([row.question for row in rows], file)
     parts = [(split, [row for row in scored if row.question.split == split]) for split in splits]
     return MMTBenchReport(
         protocol,
-        tuple(_split_scores(split, part, wrong) for split, part in [*parts, (ALL, scored)]),
-        _unknown(scored),
+        tuple(
+            [_split_scores(split, part, wrong, gaps.get(split, {})) for split, part in parts]
+            + [_split_scores(ALL, scored, wrong, sum(map(Counter, gaps.values()), Counter()))]
+        ),
+        (*problems, *_unknown(scored)),
         success(row.decision for row in rows),
         letter_counts(rows),
         len(rows) - len(scored),
+        tuple(missing or ()),
+        any(problem.blocks == "whole" for problem in problems),
     )
+
+
+_Gaps = Mapping[str, Mapping[str, int]]
+"""By split and subtask, how many samples have no answer."""
+
+
+def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_Gaps, tuple[Problem, ...]]:
+    gaps: dict[str, Counter[str]] = {}
+    for question in missing:
+        gaps.setdefault(question.split, Counter())[category(question)] += question.answer is not None
+    found = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
+    return gaps, (found,) if missing else ()
+
+
+def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gaps, tuple[Problem, ...]]:
+    """Return what the file lacks of the published splits that it holds rows of."""
+    there: dict[str, Counter[str]] = {}
+    for question in questions:
+        there.setdefault(question.split, Counter())[category(question)] += 1
+    named = _SPLIT.search(file)
+    gaps: dict[str, Mapping[str, int]] = {}
+    problems = []
+    for split, times in there.items():
+        known = sizes(split or (named[1] if named else ""))
+        if known is None or any(number > known.get(name, 0) for name, number in times.items()):
+            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
+            problems.append(Problem(0, None, text, "nothing"))
+            continue
+        gaps[split] = {name: number - times[name] for name, number in known.items() if number > times[name]}
+        total, lacking = sum(known.values()), sum(gaps[split].values())
+        if lacking:
+            problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
+    return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
@@ -195,14 +265,18 @@ def meta_task(question: ChoiceQuestion) -> str:
     return known.meta_task if known else question.group or NO_CATEGORY
 
 
-def _split_scores(split: str, rows: Sequence[Decided], wrong: bool) -> SplitScores:
+def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> SplitScores:
     by_subtask: dict[str, list[Decided]] = {}
     for row in rows:
         by_subtask.setdefault(category(row.question), []).append(row)
-    metas = {name: meta_task(members[0].question) for name, members in by_subtask.items()}
-    lines = {name: share(name, (row.right for row in members), wrong) for name, members in by_subtask.items()}
+    metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
+    metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
+    lines = {
+        name: share(name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0))
+        for name in dict.fromkeys([*by_subtask, *metas])
+    }
     overall = _overalls(lines, metas)
-    samples = share("Overall (mean over samples)", (row.right for row in rows), wrong)
+    samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
     return SplitScores(
         split,
         Overalls(overall.subtasks, samples, overall.star),

@@ -62,8 +62,9 @@ def own_sample() -> QuestionSet:
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
     """Return the questions whose ids a file lists, a JSON list or one a line, in the parent's order.
 
-    Its name says what it is, and only the whole of an official set is official. Raises RowsError for ids that are
-    unknown, listed twice or not text.
+    A file of answers to the whole set is scored on them, as by the authors' `--use_sub_set`. Its name says what it
+    is, and only the whole of an official set is official. Raises RowsError for ids that are unknown, listed twice or
+    not text.
     """
     ids = set(_listed_ids(path))
     unknown = sorted(ids - {question.id for question in questions.questions})
@@ -71,9 +72,10 @@ def subset(questions: QuestionSet, path: Path) -> QuestionSet:
         found = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
         raise RowsError(f"expected ids of {questions.name}, found {found}; correct or delete them", path.name)
     kept = tuple(question for question in questions.questions if question.id in ids)
+    others = tuple(question for question in questions.questions if question.id not in ids)
     name = f"{questions.name}, subset {path.stem} ({len(kept)} of {len(questions.questions)})"
     official = questions.official and kept == questions.questions
-    return replace(questions, name=name, digest=_digest(kept), official=official, questions=kept)
+    return replace(questions, name=name, digest=_digest(kept), official=official, questions=kept, outside=others)
 
 
 def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 from urllib.parse import quote
 
 from arena.plots import Figure
-from scoring.mm_vet import UNREADABLE, Published, scored_only, tabulate
+from scoring.mm_vet import UNREADABLE, Published, scored_only, tabulate, ungraded
 from scoring.questions import CAPABILITIES
-from scoring.results import Grade, Line, Report, Row, Table
+from scoring.results import Grade, Line, Report, Row, Table, told_missing
 
 Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0.5", "no prediction"]
 SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
@@ -45,17 +45,23 @@ def head_html(report: Report, total: Table) -> str:
     notes.append(f"{report.runs} samples of one call" if report.sampled else runs)
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
-    warnings = []
+    nothing = ungraded(report)
+    warnings = [nothing] if nothing else []
     if report.missing:
-        warnings.append(f"partial: {len(report.missing)} of {len(report.rows)} questions have no prediction")
+        warnings.append(f"partial: {told_missing(report)}")
     if not report.trusted:
         warnings.append("judge not trusted: it gave points to an answer that deserves none")
     if line.unscored:
-        warnings.append(f"{line.unscored} grades unscored: the mean lies between {line.worst:.1f} and {line.best:.1f}")
-    if report.protocol == "paper" and unread:
+        warnings.append(
+            f"{line.unscored:,} of {line.n * report.runs:,} grades unscored: the mean lies between {line.worst:.1f} "
+            f"and {line.best:.1f}"
+        )
+    if report.protocol == "paper" and unread and not nothing:
         scored = tabulate(scored_only(report))[0].lines[-1].mean
-        beside = "nothing was read" if scored is None else f"over those that were read the mean is {scored:.1f}"
-        warnings.append(f"{unread} grades could not be read and count 0.0 as in the paper's script; {beside}")
+        warnings.append(
+            f"{unread} grades could not be read and count 0.0 as in the paper's script; over those that were read the "
+            f"mean is {scored:.1f}"
+        )
     judged = f"{report.judge.model} at {report.judge.address}"
     versions = ", ".join(version for version in report.judge.versions if version != report.judge.model)
     if versions:

@@ -16,11 +16,20 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.strict_json import RowsError
 from scoring.stored import read_record, record_json
 
 Protocol = Literal["paper", "hardened"]
 Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
+
+
+class NothingGradedError(Exception):
+    """Say that nothing of a file could be graded, and why."""
+
+
+class NoAnswersError(RowsError):
+    """Say that a file holds no answers at all."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class QuestionSet:
     official: bool
     """Whether these are the published questions, whole and unchanged."""
     questions: tuple[Question, ...]
+    outside: tuple[Question, ...] = ()
+    """Of a subset, the other questions of the whole set: a file may answer them, and a report does not keep them."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +248,7 @@ def _run_means(values: Matrix, weights: Matrix) -> Matrix:
     One question is added after the other, as MM-Vet's script adds them: its totals come out to the last bit.
     """
     scored = ~np.isnan(values)
-    if len(weights) == 1:
+    if len(weights) == 1 and len(values):
         sums = np.cumsum(np.where(scored, values, 0.0), axis=0)[-1:] + 0.0
     else:
         sums = weights @ np.where(scored, values, 0.0)
@@ -266,6 +277,42 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def told_missing(report: Report) -> str:
+    """Return how many questions have no prediction, and the first of them."""
+    shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
+    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
+
+
+def missing_csv(report: Report) -> bytes:
+    """Return the questions without a prediction, safe in Excel."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["id", "groups", "question"])
+    for question in (row.question for row in report.rows if row.prediction is None):
+        writer.writerow(map(safe_cell, (question.id, " ".join(question.groups), question.text)))
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def bounds(line: Line, runs: int = 1) -> str:
+    """Return how much of a line is unscored, with the means of the worst and best case; "" where nothing is."""
+    if not line.unscored:
+        return ""
+    return f"{line.unscored:,} of {line.n * runs:,} unscored: {line.worst:.1f} to {line.best:.1f}"
+
+
+def lines_csv(tables: Iterable[tuple[str, Iterable[Line]]]) -> bytes:
+    """Return the lines of named tables with what is unscored, the interval, and the worst and best case."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"])
+    for name, lines in tables:
+        for line in lines:
+            means = (line.mean, line.low, line.high, line.worst, line.best)
+            cells = ("" if mean is None else repr(mean) for mean in means)
+            writer.writerow([safe_cell(name), safe_cell(line.name), line.n, line.unscored, *cells])
+    return out.getvalue().encode("utf-8-sig", "replace")
 
 
 def report_json(report: Report) -> str:

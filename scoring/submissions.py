@@ -22,7 +22,7 @@ from scoring.spec import Shown
 from scoring.uploads import UploadError
 from scoring.visit.book import Book, Shelf
 from scoring.visit.joining import MENDS, Index, Misfit, Named
-from scoring.visit.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response
+from scoring.visit.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit.submission_files import SubmissionFile
 from scoring.visit_bench import PARSERS, prompt_digest
 
@@ -165,8 +165,8 @@ class Submissions:
         )
 
     def arrived(self, job: Job, report: AnyReport) -> None:
-        """Put a judged report on the public board, if it is a whole submission judged at the operator's address."""
-        if isinstance(report, MatchReport) and report.complete and not job.own_key:
+        """Put a judged report on the public board, if it is a whole submission with results of the operator's judge."""
+        if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
             self.book.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.rows import JSON, KEY, PAGE, VALUE, Limits, Record, RowsError, read_records, require_columns
-from scoring.results import Question, QuestionSet
+from scoring.results import NoAnswersError, Question, QuestionSet
 
 Layout = Literal[
     "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
@@ -74,6 +74,8 @@ class Upload:
     title: str
     """The model's name if the file tells it, else the file's name without its ending."""
     predictions: tuple[Prediction, ...]
+    outside: int = 0
+    """Answers to questions of the whole set that are not in the subset: left out."""
 
 
 @dataclass(frozen=True)
@@ -106,24 +108,30 @@ def read_predictions(path: Path, questions: QuestionSet, limits: Limits = PAGE, 
     index = _Index(questions)
     columns: _Columns | None = None
     predictions: list[Prediction] = []
+    others = {question.id for question in questions.outside}
+    outside = 0
     models: set[str] = set()
     try:
         for found in read_records(path, limits, _SKIPPED, label, members=True):
             record = _flat(found)
             columns = columns or _columns(found, record)
             require_columns(record, [column for column in (columns.id, columns.answer) if column])
-            predictions.append(Prediction(index.id_of(record, columns), _answer(record, columns), record.row))
+            prediction = Prediction(index.id_of(record, columns), _answer(record, columns), record.row)
+            if prediction.id in others:
+                outside += 1
+            else:
+                predictions.append(prediction)
             model = record.values.get(columns.model or "")
             models |= {model.strip()} if isinstance(model, str) else set()
     except RowsError as error:
         raise error.at(file=label) from error
     if columns is None:
-        raise RowsError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
     if len(named) > 1:
         raise RowsError(f"expected one model's answers, found those of {_counted(named)}; split the file", label)
     title = named[0][:200] if named else Path(label).stem
-    return Upload(label, columns.layout, title, tuple(predictions))
+    return Upload(label, columns.layout, title, tuple(predictions), outside)
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -149,19 +157,24 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 def notices(upload: Upload) -> tuple[str, ...]:
     """Return what the owner should know of a file that can be scored, a line each."""
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
-    return (f"empty answers, which count as they are: {_counted(empty)}",) if empty else ()
+    lines = (
+        f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
+        f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
+    )
+    return tuple(filter(None, lines))
 
 
 class _Index:
     """Find the question that a record means."""
 
     def __init__(self, questions: QuestionSet) -> None:
-        self._ids = {_normal(question.id): question.id for question in questions.questions}
+        whole = (*questions.questions, *questions.outside)
+        self._ids = {_normal(question.id): question.id for question in whole}
         numbers = [(int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))]
         times = Counter(number for number, _ in numbers)
         self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
         self._texts: dict[str, list[Question]] = {}
-        for question in questions.questions:
+        for question in whole:
             self._texts.setdefault(_folded(question.text), []).append(question)
 
     def id_of(self, record: Record, columns: _Columns) -> str:

@@ -89,6 +89,9 @@ class Marks:
     low: float | None
     high: float | None
     """95% interval of the mean, by the normal distribution."""
+    worst: float
+    best: float
+    """The mean if every answer without a mark had the lowest, and the highest."""
     times: Mapping[int, int]
     """How often each mark was given."""
 
@@ -254,13 +257,15 @@ def _marks(scores: Sequence[float | None]) -> Marks:
     known = [score for score in scores if score is not None]
     times = Counter(map(round, known))
     counts = {mark: times[mark] for mark in MARKS}
+    unmarked = len(scores) - len(known)
+    worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in (1, 5))
     if not known:
-        return Marks(len(scores), len(scores), None, None, None, counts)
+        return Marks(len(scores), unmarked, None, None, None, worst, best, counts)
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / max(1, len(known) - 1))
     reach = NormalDist().inv_cdf(0.975) * spread / math.sqrt(len(known))
     low, high = (mean - reach, mean + reach) if len(known) > 1 else (None, None)
-    return Marks(len(scores), len(scores) - len(known), mean, low, high, counts)
+    return Marks(len(scores), unmarked, mean, low, high, worst, best, counts)
 
 
 @cache

@@ -94,7 +94,8 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             return visit.desk.recognise(visit.owner, visit.brings(file), benchmark)
 
         found = seen(GOLDEN / "complete.tsv")
-        assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True) and found.problems == ()
+        assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
+        assert [problem.blocks for problem in found.problems] == ["whole"], "two questions of MMBench's dev split"
         assert found.lines[0].startswith("MMBench: 8 answers, 2 questions with rotated passes; 8 with the right letter")
         assert seen(data / "vlmevalkit" / "vila_8b_CCBench.xlsx").lines[0].startswith("CCBench: 2,040 answers")
         assert seen(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").benchmark == "TextVQA"
@@ -216,7 +217,7 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
     )
     benchmark = BENCHMARKS["mmbench"]
     assert benchmark.read(benchmark.write(report)) == report
-    items = [json.loads(line) for line in benchmark.files(report)["missing_pass-audit.jsonl"].splitlines()]
+    items = [json.loads(line) for line in benchmark.files(report)["partial_missing_pass-audit.jsonl"].splitlines()]
     assert items[0]["prediction"] == said and items[0]["replies"] == replies
 
 

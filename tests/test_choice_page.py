@@ -118,8 +118,9 @@ def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
     names = [cells[0] for _, _, cells in rows]
     assert names[:3] == ["Overall", "Perception", "Coarse perception (CP)"] and "OCR" in names
     overall = rows[0][2]
-    assert overall[1] == "40" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
-    assert overall[4] == "1"  # one question is undecided, and stays out of the mean
+    assert overall[1] == "1,164" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
+    assert overall[4] == "1125"  # one question is undecided, the others are missing: they stay out of the mean
+    assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", ""]
 
 
 def test_a_file_that_is_not_circular_has_one_column(circular):
@@ -145,7 +146,7 @@ def test_splits_stand_by_themselves_and_together(circular):
     shown = report([*other, *circular.rows[40:]])
     found = tabulated(shown)
     assert split_names(found) == ("test", "dev", "all")
-    assert [rows_of(tables(shown, place).levels)[0][2][1] for place in range(3)] == ["10", "30", "40"]
+    assert [rows_of(tables(shown, place).levels)[0][2][1] for place in range(3)] == ["1,784", "1,164", "2,948"]
 
 
 def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):

@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import replace
 
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,7 +111,7 @@ def test_doubles_are_named_and_stop_the_file():
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"A": "cow"}, "its options are not those of the base row moved on by 1"),
+        ({"A": "cow"}, "its options are not those of the base row in another order"),
         ({"answer": "A"}, "its answer A is another option than the base row's B"),
         ({"D": ""}, "expected 4 options, found 3"),
     ],
@@ -279,3 +280,106 @@ def test_ccbench_of_a_real_model_gives_the_toolkits_numbers(data, protocol, with
     theirs = list(csv.reader((data / "vlmevalkit" / "vila_8b_CCBench_acc.csv").read_text().splitlines()))
     assert ours[0] == theirs[0] and ours[1][0] == theirs[1][0]
     assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)
+
+
+# Passes of which the last options stay in place
+
+
+def turned(base, letters, texts=("dog", "cat", "both", "neither"), still=1, answer=0):
+    """Passes of a question that move all but its last options on, as in the published dev file."""
+    moving = len(texts) - still
+    rows = []
+    for number, letter in enumerate(letters):
+        moved = [*texts[moving - number : moving], *texts[: moving - number], *texts[moving:]]
+        right = "ABCD"[moved.index(texts[answer])]
+        options = dict(zip("ABCD", [*moved, "", "", ""], strict=False))
+        said = right if letter == "right" else letter
+        rows.append({**row(base + number * PASS, said), **options, "answer": right, "prediction": said})
+    return rows
+
+
+@pytest.mark.parametrize(("still", "count"), [(1, 3), (2, 2)])
+def test_options_that_stay_last_take_as_many_passes_as_the_others(still, count):
+    report, vanilla, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * count, still=still)])
+    assert (circular.n, circular.mean, vanilla.n) == (2, 100.0, 2)
+    _, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * (count - 1) + ["D"], still=still)])
+    assert (circular.n, circular.mean) == (2, 50.0)
+
+
+def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
+    report, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * 3)[:2]])
+    assert circular is None
+    assert [problem.text.split(";")[0] for problem in report.problems] == [
+        "question 2 lacks pass 2 and no pass of it is wrong"
+    ]
+
+
+def test_passes_in_any_other_order_of_the_options_count_as_they_are():
+    swapped = passes(1, ["right", "right"], texts=TEXTS)
+    swapped[1] |= {"A": "fish", "B": "cat", "C": "bird", "D": "dog", "answer": "B", "prediction": "B"}
+    report, _, circular = scored([*passes(2, RIGHT), *swapped])
+    assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
+
+
+def test_options_are_the_same_however_a_table_writes_their_numbers():
+    file = passes(1, RIGHT, texts=("1", "2", "3", "4"))
+    file[2] = {**file[2], "A": "3.0", "B": "4.0 "}
+    report, _, circular = scored(file)
+    assert (circular.n, circular.mean) == (1, 100.0) and not report.problems
+
+
+def test_a_question_of_one_option_has_one_pass():
+    one = {**row(7, "A"), "A": "dog", "B": "nan", "C": "nan", "D": "nan", "answer": "A"}
+    report, _, circular = scored([*WHOLE[:4], one])
+    assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
+
+
+def test_the_passes_of_the_question_file_are_those_that_count():
+    known = [*passes(1, RIGHT), *turned(2, ["right"] * 3), row(3, "B"), row(4, "B")]
+    questions, _ = read_questions(records(known))
+    whole = [{"index": one["index"], "prediction": one["prediction"]} for one in known]
+    for given_up, circular_mean in (((), 100.0), ((str(2 + 2 * PASS),), None)):
+        read = read_choices(records([one for one in whole if one["index"] not in given_up]), questions)
+        lacking = [question for index, question in questions.items() if str(index) in given_up]
+        rows = [Decided(one.question, one.prediction, extract(one.prediction, one.question.options, "strict"))
+                for one in read.rows]  # fmt: skip
+        report = mmbench.tabulate(rows, "strict", lacking)
+        tree = report.splits[0].circular
+        assert (tree and tree.line.mean) == circular_mean
+    assert "question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
+
+
+def toolkits_rule(rows):
+    """The public toolkit's CircularEval: a question is right if all of its rows are."""
+    table = pandas.DataFrame(rows)
+    table["base"] = table["index"].astype(float).astype(int) % PASS
+    table["right"] = table["prediction"] == table["answer"]
+    whole = table.groupby("base").agg(right=("right", "all"), category=("category", "first"))
+    return whole["right"].mean(), whole.groupby("category")["right"].mean().to_dict()
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+@pytest.mark.parametrize("count", [1176, 1164])
+def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(data, tmp_path, count, protocol):
+    with (data / "mmbench_dev_groups.csv").open() as file:
+        groups = list(csv.DictReader(file))
+    coin = random.Random(5)
+    file = []
+    for group in coin.sample(groups, count):
+        options, number = int(group["options"]), int(group["passes"])
+        base, texts = int(group["index"]), [f"thing {base} {place}" for base, place in
+                                            zip([group["index"]] * 4, range(options), strict=False)]  # fmt: skip
+        short, category = coin.choice(ABILITIES)
+        letters = ["right" if coin.random() < 0.9 else "A" for _ in range(number)]
+        still = int(group["trailing_options_in_place"])
+        empty = {letter: coin.choice(("", "nan")) for letter in "ABCD"[options:]}
+        more = {"category": category, "l2-category": next(name for name, one in mmbench.L2.items() if one == short)}
+        for one in turned(base, letters, texts, still, coin.randrange(options - still)):
+            file.append({**one, **empty, **more, "index": f"{one['index']}.0", "hint": coin.choice(("", "nan"))})
+    coin.shuffle(file)
+    overall, abilities = toolkits_rule(file)
+    report, vanilla, circular = scored(file, protocol)
+    assert (circular.n, vanilla.n) == (count, count)
+    assert circular.mean == pytest.approx(100 * overall, rel=1e-12) and 50 < circular.mean < vanilla.mean
+    found = {node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")}
+    assert found == pytest.approx(abilities, rel=1e-12)

@@ -49,7 +49,7 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     assert done.returncode == 0, done.stderr
     assert "not MM-Vet: 16 questions, 5 runs, hardened" in done.stdout and "total" in done.stdout
     first, calls = command.files(), command.judge.counts.calls
-    assert len(first) == 5
+    assert len(first) == 6
     again = command("--sample", str(SAMPLE_PREDICTIONS), "--yes")
     assert "0 calls to test-judge" in again.stdout
     files = command.files()

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.rows import COMMAND_LINE, PAGE, RowsError
-from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample
+from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample, subset
 from scoring.results import Question, QuestionSet
 from scoring.uploads import Upload, UploadError, fill, notices, read_predictions
 from tests.test_spreadsheet import workbook
@@ -466,3 +466,44 @@ def test_300_mutated_workbooks_are_taken_whole_or_refused(tmp_path):
 @pytest.mark.timeout(900)
 def test_1500_mutated_workbooks_are_taken_whole_or_refused(tmp_path):
     assert 25 < mutated_workbooks(tmp_path, 1_500, "uploads xlsx, long") < 1_250
+
+
+def bard_set(folder: Path, *ids: str) -> Path:
+    path = folder / "bard_set.json"
+    path.write_text(json.dumps(ids))
+    return path
+
+
+@pytest.mark.parametrize("layout", ["ids", "numbers", "texts"])
+def test_a_subset_takes_the_file_of_the_whole_set(tmp_path, layout):
+    part = subset(SAMPLE, bard_set(tmp_path, IDS[3], IDS[1]))
+    named = {
+        "ids": [{"id": question.id} for question in SAMPLE.questions],
+        "numbers": [{"index": f"{place}.0"} for place in range(len(IDS))],
+        "texts": [{"question": question.text, "gt_answer": question.truth} for question in SAMPLE.questions],
+    }[layout]
+    content = lines([row | {"prediction": ANSWERS[id]} for id, row in zip(IDS, named, strict=True)])
+    upload = read(tmp_path, "outputs.jsonl", content, part)
+    filled = fill(part, upload, "stop")
+    assert [(one.question.id, one.prediction) for one in filled] == [(id, ANSWERS[id]) for id in (IDS[1], IDS[3])]
+    assert notices(upload) == ("answers to questions outside the subset, left out: 14",)
+
+
+def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tmp_path):
+    part = subset(SAMPLE, bard_set(tmp_path, IDS[1], IDS[3]))
+    kept = {id: text for id, text in ANSWERS.items() if id != IDS[3]}
+    upload = read(tmp_path, "outputs.json", json.dumps({**kept, "v1_999": "?"}), part)
+    with pytest.raises(UploadError) as caught:
+        fill(part, upload, "stop")
+    assert [problem.split(";")[0] for problem in caught.value.problems] == [
+        f"questions without an answer: 1 ({IDS[3]})",
+        f"ids that are not in {part.name}: 1 (v1_999)",
+    ]
+
+
+def test_the_bard_subset_takes_the_218_answers_of_a_real_model(data, tmp_path):
+    whole = load_mm_vet(data / "mm-vet")
+    part = subset(whole, bard_set(tmp_path, *[question.id for question in whole.questions[::4]]))
+    upload = read_predictions(data / "mm-vet" / "llava_llama2_13b_chat.json", part)
+    assert len(fill(part, upload, "stop")) == 55
+    assert notices(upload) == ("answers to questions outside the subset, left out: 163",)

@@ -9,9 +9,11 @@ from typing import Literal
 import numpy as np
 
 from arena.intervals import wilson
-from scoring.choice.records import NONE, Decided, Decision, Protocol, Step
+from scoring.choice.files import Problem
+from scoring.choice.records import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
 from scoring.results import Line
 
+_SHOWN = 20
 Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
 
 
@@ -39,12 +41,15 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
     return protocol != "strict"
 
 
-def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False) -> Line:
-    """Return the share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong."""
+def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> Line:
+    """Return the share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
+
+    Questions that are `missing` stay out of it and are unscored, whatever the protocol.
+    """
     times = Counter(outcomes)
-    right, unscored = times[True], times[None]
-    n = times.total()
-    scored = n if undecided_wrong else n - unscored
+    right, unscored = times[True], times[None] + missing
+    n = times.total() + missing
+    scored = n - missing if undecided_wrong else n - unscored
     if not scored:
         return Line(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     bounds = wilson(np.array([right]), np.array([scored]))
@@ -110,6 +115,17 @@ def success(decisions: Iterable[Decision]) -> Success:
         none += refused
         times["none" if refused else decision.step] += 1
     return Success(n, dict(times), none)
+
+
+def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
+    """Return what a file lacks to be whole: so many questions; `known` are those of the question file."""
+    if known is None:
+        which = "only the question file tells which (--questions)"
+    else:
+        ids = ", ".join(str(question.index) for question in known[:_SHOWN])
+        which = f"index {ids}{', ... (all are in the file -missing.csv)' if len(known) > _SHOWN else ''}"
+    text = f"PARTIAL: {count:,} of the {of:,} questions of {what} have no answer: {which}"
+    return Problem(0, None, text, "whole")
 
 
 @dataclass(frozen=True)

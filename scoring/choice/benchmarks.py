@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scoring import vqa_marks
-from scoring.choice.downloads import audit_lines, differences_csv, problems_csv, submission
+from scoring.choice.downloads import audit_lines, differences_csv, missing_csv, problems_csv, submission
 from scoring.choice.records import PROTOCOLS, Clue, Decided, Decision, Rule
-from scoring.choice.reports import ChoiceReport, MarksReport, accuracy_csv, tabulated, under
+from scoring.choice.reports import ChoiceReport, MarksReport, accuracy_csv, score_lines, tabulated, under, ungraded
 from scoring.judging.driving import Task
 from scoring.multiple_choice import extraction
-from scoring.results import Grade, file_stem
+from scoring.results import Grade, file_stem, lines_csv
 from scoring.spec import JudgeSpec
 from scoring.stored import read_record, record_json
 from scoring.vqa_marks import VQAnswer
@@ -58,6 +58,10 @@ class Choices:
         versions = tuple(sorted({decision.model for decision in outcomes} - {""}))
         return replace(report, judge=report.judge and replace(report.judge, versions=versions), rows=rows)
 
+    def ungraded(self, report: ChoiceReport) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return ungraded(report)
+
     def write(self, report: ChoiceReport) -> str:
         """Return the whole report as JSON text."""
         return record_json(report)
@@ -71,16 +75,20 @@ class Choices:
 
         Where a split has no right answers, its letters are there for the benchmark's own server.
         """
-        stem = file_stem(report.file)
+        found = tabulated(report)
+        stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": lambda: accuracy_csv(report),
+            f"{stem}-scores.csv": lambda: lines_csv(score_lines(report)),
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
-            f"{stem}-problems.csv": lambda: problems_csv((*report.problems, *tabulated(report).problems)),
+            f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
                 | {name: under(report, name).rows for name in PROTOCOLS if name != report.protocol}
             ),
         }
+        if found.missing:
+            makers[f"{stem}-missing.csv"] = lambda: missing_csv(found.missing)
         answered = {row.question.split for row in report.rows if row.question.answer}
         blind = [row for row in report.rows if row.question.split not in answered]
         if blind:
@@ -109,6 +117,10 @@ class Marks:
         judge = report.judge and replace(report.judge, versions=versions)
         return replace(report, judge=judge, grades=(*report.grades, *outcomes))
 
+    def ungraded(self, report: MarksReport) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return ungraded(report)
+
     def write(self, report: MarksReport) -> str:
         """Return the whole report as JSON text."""
         return record_json(report)
@@ -123,6 +135,7 @@ class Marks:
         return Files(
             {
                 f"{stem}_acc.csv": lambda: _marks_csv(report),
+                f"{stem}-scores.csv": lambda: lines_csv(score_lines(report)),
                 f"{stem}-problems.csv": lambda: problems_csv(report.problems),
                 f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
             }

@@ -1,10 +1,14 @@
-"""CircularEval (MMBench 4.1): a question is right if all its rotated passes are; only a complete file can say so."""
+"""CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can say so.
+
+Which passes a question has is the question file's to say. Without one they are told by their options: those that move
+on make a whole turn, and the last ones ("all of the above") may stay in place.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scoring.choice.files import Problem
+from scoring.choice.files import Problem, plain_option
 from scoring.choice.records import ChoiceQuestion, Decided
 
 PASS = 1_000_000
@@ -41,25 +45,50 @@ def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
     return any(question.index >= PASS for question in questions)
 
 
-def circles(rows: Sequence[Decided], undecided_wrong: bool = False) -> tuple[Circle, ...]:
-    """Return every question of a file with its passes, in the order of indices."""
+def circles(
+    rows: Sequence[Decided], undecided_wrong: bool = False, missing: Iterable[ChoiceQuestion] | None = None
+) -> tuple[Circle, ...]:
+    """Return every question of a file with its passes, in the order of indices.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file.
+    """
     by_base: dict[int, list[Decided]] = {}
     for row in rows:
         by_base.setdefault(row.question.index % PASS, []).append(row)
-    return tuple(_circle(base, by_base[base], undecided_wrong) for base in sorted(by_base))
+    gone: dict[int, set[int]] = {}
+    for question in missing or ():
+        gone.setdefault(question.index % PASS, set()).add(question.index // PASS)
+    found = []
+    for base in sorted(by_base):
+        passes = tuple(sorted(by_base[base], key=lambda row: row.question.index))
+        lacking = gone.get(base, set()) if missing is not None else _missing([row.question for row in passes])
+        outcome = _outcome([bool(row.right) if undecided_wrong else row.right for row in passes], bool(lacking))
+        found.append(Circle(base, passes, tuple(sorted(lacking)), outcome))
+    return tuple(found)
 
 
-def _circle(base: int, rows: list[Decided], undecided_wrong: bool) -> Circle:
-    passes = tuple(sorted(rows, key=lambda row: row.question.index))
-    there = {row.question.index // PASS for row in passes}
-    needed = max(len(row.question.options) for row in passes)
-    missing = tuple(sorted(set(range(needed)) - there))
-    outcomes = [bool(row.right) if undecided_wrong else row.right for row in passes]
-    if False in outcomes:
-        return Circle(base, passes, missing, "wrong")
-    if missing:
-        return Circle(base, passes, missing, "incomplete")
-    return Circle(base, passes, missing, "undecided" if None in outcomes else "right")
+def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
+    if False in passes:
+        return "wrong"
+    if lacking:
+        return "incomplete"
+    return "undecided" if None in passes else "right"
+
+
+def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
+    """Return the numbers of the passes that are not there, as far as the options of the others tell."""
+    there = {question.index // PASS for question in passes}
+    texts = [_options(question) for question in passes]
+    for moving in range(len(texts[0]), 0, -1):
+        head, tail = texts[0][:moving], texts[0][moving:]
+        turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
+        if all(moved in turn for moved in texts):
+            return set() if all(moved in texts for moved in turn) else set(range(moving)) - there
+    return set(range(max(there))) - there
+
+
+def _options(question: ChoiceQuestion) -> list[str]:
+    return [plain_option(text) for text in question.options.values()]
 
 
 def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
@@ -93,8 +122,8 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     )
 
 
-def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Return the passes whose options or answer are not the base row's, moved on by the pass's number."""
+def order_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """Return the passes whose options are not the base row's in another order, or whose answer is another one."""
     by_base: dict[int, list[ChoiceQuestion]] = {}
     for question in questions:
         by_base.setdefault(question.index % PASS, []).append(question)
@@ -103,7 +132,7 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
         passes.sort(key=lambda question: question.index)
         first = passes[0]
         for question in passes[1:]:
-            if wrong := _wrong_rotation(first, question):
+            if wrong := _other_question(first, question):
                 text = (
                     f"pass {question.index // PASS} of question {base}: {wrong}; take both rows from one question file"
                 )
@@ -111,17 +140,17 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
     return tuple(problems)
 
 
-def _wrong_rotation(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
-    """Return what is wrong with a pass beside the first one; "" if it is its rotation, either way around."""
-    texts, moved = list(first.options.values()), list(other.options.values())
-    by = other.index // PASS - first.index // PASS
+def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
+    """Return what makes a pass another question than the first one; "" if nothing does."""
+    texts, moved = _options(first), _options(other)
     if len(moved) != len(texts):
         return f"expected {len(texts)} options, found {len(moved)}"
-    if other.index // PASS >= len(texts):
-        return f"there is no such pass of {len(texts)} options"
-    if moved not in (texts[-by:] + texts[:-by], texts[by:] + texts[:by]):
-        return f"its options are not those of the base row moved on by {by}"
-    if first.answer and other.answer and other.options[other.answer] != first.options[first.answer]:
+    if sorted(moved) != sorted(texts):
+        return "its options are not those of the base row in another order"
+    right, other_right = (
+        plain_option(question.options[question.answer]) if question.answer else None for question in (first, other)
+    )
+    if right and other_right and right != other_right:
         return f"its answer {other.answer} is another option than the base row's {first.answer}"
     return ""
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from arena.rows import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks import BENCHMARKS
 from scoring.choice.lines import comparison_lines, problem_lines, report_lines
 from scoring.choice.records import PROTOCOLS
 from scoring.choice.reports import (
@@ -31,7 +30,7 @@ from scoring.choice.uploads import (
     question_file,
 )
 from scoring.judging import clerk
-from scoring.judging.clerk import Clerk, Lines, add_judge, written
+from scoring.judging.clerk import Clerk, Lines, add_judge, finished, written
 from scoring.results import file_stem
 
 R = TypeVar("R", ChoiceReport, MarksReport)
@@ -49,9 +48,7 @@ def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, set
         return (yield from _judged(found, found.report(arguments.protocol, title), arguments, settings))
 
     report = yield from report_of(arguments.file, arguments.title)
-    kept = written(BENCHMARKS[report.benchmark].files(report), arguments.out)
-    yield from report_lines(report)
-    yield f"\n{kept}"
+    yield from finished(report, report_lines(report), arguments.out)
     if arguments.against:
         other = yield from report_of(arguments.against, "")
         found = comparisons(report, other)
@@ -71,9 +68,7 @@ def mark(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
         )
     first = found.report(arguments.protocol, arguments.title)
     report = yield from _judged(found, first, arguments, settings)
-    kept = written(BENCHMARKS[report.benchmark].files(report), arguments.out)
-    yield from report_lines(report)
-    yield f"\n{kept}"
+    yield from finished(report, report_lines(report), arguments.out)
 
 
 def _judged(found: Opened, report: R, arguments: argparse.Namespace, settings: Settings) -> Lines[R]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scoring.choice.files import Problem
-from scoring.choice.records import LETTERS, NONE, Decided, Decision
+from scoring.choice.records import LETTERS, NONE, ChoiceQuestion, Decided, Decision
 from scoring.results import safe_cell
 
 _CONTROL = dict.fromkeys([*range(0x20), 0x7F])
@@ -88,4 +88,14 @@ def problems_csv(problems: Iterable[Problem]) -> bytes:
     for problem in problems:
         index = "" if problem.index is None else problem.index
         writer.writerow([problem.row or "", index, problem.blocks, safe_cell(problem.text)])
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
+    """Return the rows of the question file that have no answer, safe in Excel."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["index", "question", "category", "l2-category", "split"])
+    for one in questions:
+        writer.writerow([one.index, *map(safe_cell, (one.text, one.category, one.group, one.split))])
     return out.getvalue().encode("utf-8-sig", "replace")

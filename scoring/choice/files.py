@@ -14,8 +14,8 @@ from typing import Literal
 from arena.rows import JSON, Record
 from scoring.choice.records import LETTERS, Answered, ChoiceQuestion
 
-Blocks = Literal["scoring", "circular", "nothing"]
-"""What a problem keeps from being done."""
+Blocks = Literal["scoring", "whole", "circular", "nothing"]
+"""What a problem keeps from being done; "whole" keeps the score from being that of the whole benchmark."""
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that a reader leaves out unread."""
@@ -25,6 +25,7 @@ _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,11 @@ class _Reader:
             self._tell(record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring")
             return None
         answer = self._answer(record, index, options or known.options)
-        other = [letter for letter, text in options.items() if text.strip() != known.options.get(letter, "").strip()]
+        other = [
+            letter
+            for letter, text in options.items()
+            if plain_option(text) != plain_option(known.options.get(letter, ""))
+        ]
         if other or (answer and known.answer and answer != known.answer):
             text = f"index {index} has other options or another answer than in the question file; choose the right one"
             self._tell(record.row, index, text, "scoring")
@@ -215,7 +220,10 @@ class _Reader:
         cells = {letter: _written(record.values[letter]) for letter in LETTERS if letter in record.values}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
-        while len(options) > 2 and (last := next(reversed(options))) != answer and options[last] == "nan":
+        filled = len(options)
+        while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] == "nan":
+            if len(options) == filled == 2:  # nothing empty is written so behind it: it is an option
+                break
             del options[last]
             self._unnamed_options += 1
         return options
@@ -250,6 +258,12 @@ def _written(value: JSON) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else str(value)
+
+
+def plain_option(text: str) -> str:
+    """Return an option's text as it is compared: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
+    plain = _folded(text)
+    return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
 
 
 def _folded(text: str) -> str:

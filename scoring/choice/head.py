@@ -13,7 +13,7 @@ from scoring.choice.levels import name_html
 from scoring.choice.marks_page import marks_totals_html
 from scoring.choice.page import file_problems_html, number, totals_html
 from scoring.choice.records import Protocol
-from scoring.choice.reports import ChoiceReport, MarksReport
+from scoring.choice.reports import ChoiceReport, MarksReport, ungraded
 from scoring.multiple_choice import SEED
 from scoring.results import JudgeStamp, Line
 from scoring.vqa_marks import VQAReport
@@ -47,9 +47,14 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
     """Return what was marked and how, accuracy and mark."""
     notes = f"{_MARKS[report.protocol]}. {_judge(report.judge, 'No judge was asked yet: exact match only')}"
     listed = _listed(report.problems)
-    warnings = []
+    nothing = ungraded(report)
+    warnings = [nothing] if nothing else []
     if report.judge and found.marks.unscored:
-        warnings.append(f"{found.marks.unscored:,} answers got no mark and stay out of the mean")
+        marks = found.marks
+        warnings.append(
+            f"{marks.unscored:,} answers got no mark and stay out of the mean, which over all {marks.n:,} lies between "
+            f"{marks.worst:.2f} and {marks.best:.2f}"
+        )
     return _head(report.benchmark, report, marks_totals_html(found), warnings, notes, listed)
 
 
@@ -103,15 +108,18 @@ def _listed(problems: Sequence[Problem]) -> str:
 
 
 def _warnings(report: ChoiceReport, found: Found, place: int) -> Sequence[str]:
-    warnings = []
+    nothing = ungraded(report)
+    warnings = [nothing] if nothing else []
     refused = sum(problem.blocks == "circular" for problem in found.problems)
     if refused and is_circular(row.question for row in report.rows):
         warnings.append(f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
     undecided = sum(row.decision.letter is None for row in report.rows)
-    if undecided:
+    told = [problem.text for problem in found.problems if problem.blocks == "whole"]
+    told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
+    if told:
         totals = FACES[report.benchmark].totals(found, place) if found.splits else ()
         ends = "".join(f"; {name} lies between {one.worst:.1f} and {one.best:.1f}" for name, one in totals[:1])
-        warnings.append(f"{undecided:,} of {len(report.rows):,} answers are undecided{ends}")
+        warnings += [*told[:-1], f"{told[-1]}{ends}"]
     if found.without_answer:
         warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")
     return warnings

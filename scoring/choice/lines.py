@@ -7,7 +7,7 @@ from scoring.choice.accuracies import Level, Node, Success
 from scoring.choice.files import Problem
 from scoring.choice.reports import ChoiceReport, Compared, MarksReport, tabulated
 from scoring.multiple_choice import SEED
-from scoring.results import Line
+from scoring.results import Line, bounds
 
 _SHOWN = 20
 _WIDTH = 68
@@ -54,14 +54,15 @@ def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
     for scores in tables.splits:
         for over, tree in (("circular, over questions", scores.circular), ("vanilla, over base rows", scores.vanilla)):
             if tree is not None and tree.line.n:
-                yield f"\n{tables.edition} {scores.split or '(no split)'}: {over}"
+                partial = "partial, " if tables.partial else ""
+                yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
                 yield from map(_node, tree.walk())
 
 
 def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
     for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
         if scores.overall.samples.n:
-            yield f"\nMMT-Bench {scores.split}"
+            yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
             for overalls, name in (
                 (scores.overall, ""),
                 (scores.random, "Random: "),
@@ -81,7 +82,9 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
         yield "No answer is marked."
         return
     interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
-    unscored = f"  {marks.unscored:,} unscored" if marks.unscored else ""
+    unscored = (
+        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}" if marks.unscored else ""
+    )
     yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
 
 
@@ -98,5 +101,4 @@ def _node(node: Node) -> str:
 def _line(name: str, line: Line) -> str:
     mean = "" if line.mean is None else f"{line.mean:.1f}"
     interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
-    unscored = f"  {line.unscored:,} unscored" if line.unscored else ""
-    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}{unscored}"
+    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}  {bounds(line)}".rstrip()

@@ -17,6 +17,7 @@ MOST_PROBLEMS = 100
 """Problems of a kind that a page lists."""
 BLOCKS: Mapping[Blocks, str] = {
     "scoring": "This keeps the file from being scored",
+    "whole": "What is missing: the score is partial",
     "circular": "This keeps the file from CircularEval",
     "nothing": "Good to know",
 }

@@ -5,15 +5,15 @@ Rules alone make a report at once. `asked` turns it into the draft of what a jud
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args, overload
 
 from scoring import mmbench, mmt_bench, multiple_choice, vqa_marks
 from scoring.choice.accuracies import Comparison
 from scoring.choice.files import Problem
-from scoring.choice.records import Answered, Decided, Protocol
-from scoring.results import Grade, JudgeStamp, safe_cell
+from scoring.choice.records import Answered, ChoiceQuestion, Decided, Protocol
+from scoring.results import Grade, JudgeStamp, Line, safe_cell
 from scoring.spec import JudgeSpec
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAnswer
 
@@ -42,6 +42,8 @@ class ChoiceReport:
     rows: tuple[Decided, ...]
     problems: tuple[Problem, ...]
     """What its owner should know about the file."""
+    missing: tuple[ChoiceQuestion, ...] | None = None
+    """Rows of the question file without an answer; None where none was given."""
 
     @property
     def left(self) -> int:
@@ -124,12 +126,65 @@ def tabulated(report: MarksReport) -> vqa_marks.VQAReport:
 
 
 def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQAReport:
-    """Return the tables of a report."""
+    """Return the tables of a report; where no answer could be read at all, what protocols assign scores nothing."""
     if isinstance(report, MarksReport):
         return vqa_marks.tabulate(report.rows, report.grades, report.benchmark)
+    if report.rows and not any(map(_is_read, report.rows)):
+        rows = tuple(replace(row, decision=replace(row.decision, letter=None)) for row in report.rows)
+        report = replace(report, protocol="strict", rows=rows)
     if report.benchmark == "mmt-bench":
-        return mmt_bench.tabulate(report.rows, report.protocol)
-    return mmbench.tabulate(report.rows, report.protocol)
+        return mmt_bench.tabulate(report.rows, report.protocol, report.missing, report.file)
+    return mmbench.tabulate(report.rows, report.protocol, report.missing, report.file)
+
+
+def ungraded(report: ChoiceReport | MarksReport) -> str:
+    """Return the sentence that says that nothing was graded, and why; "" where anything was, or nothing is to be."""
+    if isinstance(report, MarksReport):
+        return _unmarked(report)
+    known = [row for row in report.rows if row.question.answer is not None]
+    if known and not any(map(_is_read, known)):
+        return (
+            f"Nothing was graded: none of {len(known):,} answers could be read as an option ({known[0].decision.rule})"
+        )
+    tables = tabulated(report)
+    if known and isinstance(tables, mmbench.MMBenchReport):
+        scores = tables.splits[-1]
+        if (scores.circular or scores.vanilla).line.mean is None:
+            return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
+    return ""
+
+
+def _is_read(row: Decided) -> bool:
+    return row.decision.letter is not None and row.decision.step != "fallback"
+
+
+def _unmarked(report: MarksReport) -> str:
+    if not any(row.answers for row in report.rows):
+        return f"Nothing was graded: none of {len(report.rows):,} questions has a reference answer"
+    if report.judge and report.grades and all(grade.score is None for grade in report.grades):
+        return f"Nothing was graded: the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
+    return ""
+
+
+def score_lines(report: ChoiceReport | MarksReport) -> Iterator[tuple[str, list[Line]]]:
+    """Yield every table of a report by its name."""
+    tables = tabulated(report)
+    if isinstance(tables, vqa_marks.VQAReport):
+        marks = tables.marks
+        mean = Line("mean mark", marks.n, marks.unscored, marks.mean, marks.low, marks.high, marks.worst, marks.best)
+        yield tables.dataset, [tables.exact, tables.consensus, *([mean] if report.judge else [])]
+    elif isinstance(tables, mmbench.MMBenchReport):
+        for scores in tables.splits:
+            for name, tree in (("circular", scores.circular), ("vanilla", scores.vanilla)):
+                if tree is not None:
+                    yield f"{scores.split or '(no split)'}: {name}", [node.line for node in tree.walk()]
+    else:
+        for scores in tables.splits:
+            overall = scores.overall
+            lines = [overall.subtasks, overall.samples, overall.star]
+            yield scores.split, [*lines, *(node.line for node in scores.tree.walk() if node.level != "overall")]
+            yield f"{scores.split}: image types", list(scores.image_types)
+            yield f"{scores.split}: capabilities", list(scores.capabilities)
 
 
 def accuracy_csv(report: ChoiceReport) -> bytes:
@@ -159,7 +214,10 @@ def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ..
             Compared("subtasks that take several images", several),
         ]
     else:
-        whole = all(mmbench.tabulate(rows, first.protocol).splits[-1].circular for rows in pair)
+        whole = all(
+            isinstance(one, mmbench.MMBenchReport) and one.splits[-1].circular
+            for one in map(tabulated, (first, second))
+        )
         found = [Compared("base rows", mmbench.comparison(*pair, circular=False))]
         found += [Compared("whole questions", mmbench.comparison(*pair, circular=True))] if whole else []
     return tuple(found)

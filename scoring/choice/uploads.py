@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from arena.database import now
-from arena.rows import KEY, PAGE, VALUE, Limits, Record, RowsError, read_records
+from arena.rows import KEY, PAGE, VALUE, Limits, Record, read_records
 from scoring import mmbench, mmt_bench, vqa_marks
 from scoring.choice.circular import PASS
 from scoring.choice.files import IMAGE_COLUMNS, ChoiceFile, Problem, read_choices, read_questions
 from scoring.choice.records import LETTERS, PROTOCOLS, ChoiceQuestion, Protocol
 from scoring.choice.reports import ChoiceBenchmark, ChoiceReport, MarksReport, decided, tabulated
+from scoring.results import NoAnswersError
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAFile
 
 Subject: TypeAlias = ChoiceBenchmark | Dataset
@@ -41,6 +42,8 @@ class OpenedChoices:
     name: str
     """What its owner calls it."""
     wanted: Callable[[], bool] = lambda: True
+    questions: Mapping[int, ChoiceQuestion] | None = None
+    """The benchmark's own, where its question file was given."""
 
     @property
     def title(self) -> str:
@@ -73,7 +76,11 @@ class OpenedChoices:
         _check(self.name, self.file.problems)
         rows = decided(_while_wanted(self.file.rows, self.wanted, self.name), _known(protocol, PROTOCOLS))
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
-        return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems)
+        missing = None
+        if self.questions is not None:
+            answered = {row.question.index for row in rows}
+            missing = tuple(question for index, question in self.questions.items() if index not in answered)
+        return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems, missing)
 
 
 @dataclass(frozen=True)
@@ -128,12 +135,13 @@ def opened(
     records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
     first = next(records, None)
     if first is None:
-        raise RowsError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICES else "marks"
     whole = _while_wanted(chain([first], records), wanted, label)
     if questions or kind == "choices":
         choices = read_choices(whole, questions)
-        return OpenedChoices(benchmark if benchmark in CHOICES else _recognised(choices), choices, label, wanted)
+        known = benchmark if benchmark in CHOICES else _recognised(choices)
+        return OpenedChoices(known, choices, label, wanted, questions)
     if kind == "marks":
         answers = vqa_marks.read_answers(whole)
         dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)

@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from arena.database import Database, DatabaseError
 from arena.pictures import PictureStore
 from arena.rows import RowsError
 from arena.settings import SettingError, Settings
-from scoring.benchmarks import quote, score
+from scoring.benchmarks import BENCHMARKS, quote, score
 from scoring.cache import ReplyCache
 from scoring.desk import TRY_OUT, known
 from scoring.jobs import Jobs
@@ -22,7 +22,7 @@ from scoring.judging.address import Address, AddressError
 from scoring.judging.batch import BatchJudge, half
 from scoring.judging.driving import Progress
 from scoring.judging.pace import Pace
-from scoring.results import AnyReport
+from scoring.results import AnyReport, NothingGradedError
 from scoring.spec import JudgeSpec, read_prices, with_price
 
 T = TypeVar("T")
@@ -107,6 +107,21 @@ def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")
     parser.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
     parser.add_argument("--yes", action="store_true", help="accept the cost")
+
+
+def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
+    """Write a report's files and yield its lines; the first says so where nothing was graded.
+
+    Raises NothingGradedError then, when all is written and said.
+    """
+    benchmark = BENCHMARKS[report.benchmark]
+    kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)
+    if ungraded:
+        yield ungraded
+    yield from lines
+    yield f"\n{kept}"
+    if ungraded:
+        raise NothingGradedError(ungraded)
 
 
 def written(files: Mapping[str, bytes], folder: Path) -> str:

@@ -15,6 +15,7 @@ from scoring.judging.clerk import written
 from scoring.people.concordance import Concordance, concordance
 from scoring.people.files import agreement_json, measures_csv, read_answers, read_scores
 from scoring.people.page import TITLE, reproduction_figure
+from scoring.results import NothingGradedError
 from scoring.text_metrics import KEPT, MetricName, TextMetricError
 
 MENDABLE = (*clerk.MENDABLE, TextMetricError, PlotsError)
@@ -23,6 +24,9 @@ MENDABLE = (*clerk.MENDABLE, TextMetricError, PlotsError)
 def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
     """Find out how far people agree and which measures follow them, write it, and yield the lines to say."""
     poll = read_poll(arguments.files)
+    if not poll.choices and not poll.verdicts:
+        yield from poll.notices
+        raise NothingGradedError("Nothing was measured: the files hold no vote or verdict on a known item")
     if arguments.answers:
         poll = replace(poll, answers={**poll.answers, **read_answers(arguments.answers)})
     taken = {*arguments.metrics, *(verdict.judge for verdict in poll.verdicts)}

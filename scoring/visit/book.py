@@ -46,6 +46,7 @@ from scoring.visit.matches import (
     Winner,
     decided,
     steadiness,
+    ungraded,
 )
 
 _JUDGED_BY = ("model", "address", "protocol", "reference", "context", "prompt")
@@ -186,8 +187,10 @@ class Book:
         """Put a judged, complete report on its public boards; the same one twice changes nothing.
 
         Where another's submission took the name meanwhile, it stands there as a variant. Raises BookError for a
-        partial one.
+        partial one, and for one without any verdict.
         """
+        if nothing := ungraded(report):
+            raise BookError(f"{nothing}: {report.title} gets no place on a public board")
         if not report.complete:
             raise BookError(f"{report.title} answers some items only: it gets a report, and no place on a public board")
         with self._database.write() as connection:
@@ -245,10 +248,11 @@ class Book:
         return found
 
     def shelves(self) -> tuple[Shelf, ...]:
-        """Return every board that there is, the one with the most matches first."""
+        """Return every board that has a result, the one with the most matches first."""
         counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
             JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
         )
+        counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
         with self._database.read() as connection:
             judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
             rows = connection.execute(counted).all()

@@ -13,11 +13,12 @@ from arena.settings import Settings
 from scoring.benchmarks import BENCHMARKS
 from scoring.judging import clerk
 from scoring.judging.clerk import Clerk, add_judge, written
+from scoring.results import NothingGradedError
 from scoring.submissions import Drafted, Submissions, Wish
 from scoring.uploads import UploadError
 from scoring.visit.board import AutomaticBoard, Line, automatic_board, family_table, played_of, table
 from scoring.visit.book import Book, BookError
-from scoring.visit.matches import MatchReport, Part, Steadiness, steadiness
+from scoring.visit.matches import MatchReport, Part, Steadiness, steadiness, ungraded
 from scoring.visit.matching import boards as boards_of
 from scoring.visit.submission_files import read_submission
 
@@ -36,18 +37,24 @@ def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     spec = yield from serving.spec(arguments.judge)
     report = yield from serving.judged(drafted.report, spec)
     serving.close()
+    nothing = ungraded(report)
+    if nothing:
+        yield nothing
     yield from _steady(steadiness(match.winners for match in report.matches))
     private = arguments.base_url and arguments.base_url != settings.judge.base_url
-    if report.complete and not private:
+    if report.complete and not private and not nothing:
         yield from _entered(submissions.book, report)
         boards = _public(submissions.book, report)
     else:
-        yield f"Private: {'judged elsewhere than at JUDGE_URL' if private else 'a partial submission'}."
+        why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
+        yield f"Private: {'nothing was graded' if nothing else why}."
         boards = boards_of(report)
     database.close()
     yield from _printed(boards)
     files = BENCHMARKS[report.benchmark].files(report)
     yield written({**files, **_tables(boards)}, arguments.out)
+    if nothing:
+        raise NothingGradedError(nothing)
 
 
 def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
@@ -58,6 +65,8 @@ def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
     if battles.format == "visit-battles":
         yield from _steady(steadiness(results(line.row) for line in battles.lines()))
     matches = list(played_of(battles))
+    if not matches:
+        raise NothingGradedError(f"{arguments.file.name}: expected votes, found none; choose the file that holds them")
     boards = [automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})]
     yield from _printed(boards)
     yield written(_tables(boards), arguments.out)
@@ -122,13 +131,7 @@ def _one_kind(battles: Battles, file: str) -> None:
 
 
 def _steady(found: Steadiness) -> Iterator[str]:
-    parts = {
-        "the same winner in both orders": found.consistent,
-        "ties": found.ties,
-        "verdicts for the response shown first": found.first,
-        "matches without a result": found.unscored,
-    }
-    yield "; ".join(f"{name}: {_part(part)}" for name, part in parts.items())
+    yield "; ".join(f"{name}: {_part(part)}" for name, part in found.named.items())
 
 
 def _part(part: Part) -> str:

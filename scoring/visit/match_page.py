@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 from arena.render import answer_html, instruction_html, plain_html
 from scoring.visit.board import AutomaticBoard
-from scoring.visit.matches import Match, MatchReport, Verdict, Winner, steadiness
+from scoring.visit.matches import Match, MatchReport, Verdict, Winner, steadiness, ungraded
 from scoring.visit.page import Beside, board_table, steady_html
 
 Show = Literal["all matches", "won", "lost", "tied", "decided by order", "without a result"]
@@ -34,6 +34,7 @@ def head_html(report: MatchReport, own_key: bool) -> str:
         f"{_SHOWN[report.reference]}"
     )
     private = {
+        ungraded(report): bool(ungraded(report)),
         "partial: it answers some items only, so no public board has it": not report.complete,
         "private: it was judged with its owner's key, so no public board has it": own_key,
     }
@@ -41,9 +42,9 @@ def head_html(report: MatchReport, own_key: bool) -> str:
         f'<section class="report-head"><p class="kind">VisIT-Bench · {escape(report.source)} · {escape(report.file)} · '
         f"{escape(report.created[:16].replace('T', ' '))} UTC</p>"
         f'<h2 tabindex="-1" id="report-heading">{escape(report.title)}</h2>'
-        f"<p><b>{len(report.matches):,} matches</b>, each judged in both orders</p>"
-        f"{steady_html(steadiness(match.winners for match in report.matches))}"
         + "".join(f'<p class="warning" role="note">{escape(told)}</p>' for told, holds in private.items() if holds)
+        + f"<p><b>{len(report.matches):,} matches</b>, each judged in both orders</p>"
+        f"{steady_html(steadiness(match.winners for match in report.matches))}"
         + f'<p class="note">{escape(judged)}.</p>'
         f'<p class="note">Prompt {judge.prompt[:12]} · reading {escape(judge.parser)}</p></section>'
     )

@@ -4,7 +4,7 @@ A verdict is a judge's vote. Sides are canonical: `a` is the model whose name so
 who was named first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -122,6 +122,15 @@ class MatchReport:
     matches: tuple[Match, ...]
 
 
+def ungraded(report: MatchReport) -> str:
+    """Return the sentence that says that no verdict was read of any match, and why; "" where any was."""
+    verdicts = [verdict for match in report.matches for verdict in match.verdicts]
+    if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
+        return ""
+    why = next((verdict.reason for verdict in verdicts), "there are no matches")
+    return f"Nothing was graded: the judge gave none of {len(verdicts):,} verdicts ({why})"
+
+
 class Part(NamedTuple):
     """How many of how many."""
 
@@ -146,6 +155,16 @@ class Steadiness:
     """Verdicts for the response that was shown first, of those for either."""
     unscored: Part
     """Matches without a result, of all."""
+
+    @property
+    def named(self) -> Mapping[str, Part]:
+        """Return each by what a person reads."""
+        return {
+            "the same winner in both orders": self.consistent,
+            "ties": self.ties,
+            "verdicts for the response shown first": self.first,
+            "matches without a result": self.unscored,
+        }
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Steadiness:

@@ -11,7 +11,7 @@ from scoring.judging.driving import Task
 from scoring.spec import JudgeSpec
 from scoring.stored import read_record, record_json
 from scoring.visit.board import AutomaticBoard, Played, automatic_board
-from scoring.visit.matches import MatchReport, Verdict
+from scoring.visit.matches import MatchReport, Verdict, steadiness, ungraded
 from scoring.visit_bench import ORDERS, Contest, judging
 
 _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
@@ -36,6 +36,10 @@ class VisitBench:
         versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
 
+    def ungraded(self, report: MatchReport) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return ungraded(report)
+
     def write(self, report: MatchReport) -> str:
         """Return the whole report as JSON text."""
         return record_json(report)
@@ -45,10 +49,13 @@ class VisitBench:
         return read_record(MatchReport, text)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
-        """Return the battles as the authors give them, and the whole report."""
+        """Return the battles as the authors give them, how steady the judge was, and the whole report."""
+        steady = steadiness(match.winners for match in report.matches)
+        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
         return {
             "battles.jsonl": battles.encode("ascii"),
+            "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
             "report.json": record_json(report).encode("ascii"),
         }
 

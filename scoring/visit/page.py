@@ -146,15 +146,8 @@ def _tells(shelf: Shelf, found: Standings, beside: Beside) -> list[str]:
 
 def steady_html(found: Steadiness) -> str:
     """Return how far the judge's verdicts hang on the order, with the numbers behind each share."""
-    parts = {
-        "Same winner in both orders": found.consistent,
-        "Ties": found.ties,
-        "Verdicts for the response shown first": found.first,
-        "Matches without a result": found.unscored,
-    }
-    return (
-        f'<dl class="steady">{"".join(f"<div><dt>{name}</dt>{_part(part)}</div>" for name, part in parts.items())}</dl>'
-    )
+    parts = "".join(f"<div><dt>{name.capitalize()}</dt>{_part(part)}</div>" for name, part in found.named.items())
+    return f'<dl class="steady">{parts}</dl>'
 
 
 def _judge(judging: Judging) -> str:

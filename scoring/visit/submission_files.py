@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from arena.rows import JSON, PAGE, Limits, Record, RowsError, read_records
 from arena.strict_json import parse_json
+from scoring.results import NoAnswersError
 
 PREDICTION = "prediction"
 _PARAMETERS = re.compile(r"[?#]")
@@ -59,7 +60,7 @@ def read_submission(path: Path, limits: Limits = PAGE, name: str | None = None) 
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
-        raise RowsError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     columns = list(records[0].values)
     answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
     if not answers:
