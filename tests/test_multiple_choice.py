@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.choice.records import NONE, PROTOCOLS, ChoiceQuestion, Decision, Rule
+from scoring.choice.records import NONE, PROTOCOLS, ChoiceQuestion, Clue, Decision, Rule
 from scoring.multiple_choice import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
 from scoring.spec import JudgeSpec, Reply
 from tests.timing import work_seconds
@@ -202,6 +202,18 @@ def test_never_a_letter_that_is_no_option(text, options, protocol):
 def test_letter_and_content_are_read_in_any_order_of_options(texts, letter, form):
     options = dict(zip("ABCD", texts, strict=True))
     assert extract(form.format(letter, options[letter]), options).letter == letter
+
+
+def test_strict_reads_both_ends_of_a_long_answer_and_says_so():
+    middle = "It has whiskers and a tail. " * 2000
+    cut = Clue(Rule.CUT, None, "all but the first and the last 4,000 characters")
+    ends = (f"The answer is B. {middle}", f"{middle}The answer is B.", f"{middle}It is A. {middle}B is correct.")
+    for text in ends:
+        decision = extract(text, ANIMALS)
+        assert (decision.letter, decision.trail[0]) == ("B", cut)
+    thought = extract(f"<think>{middle}The answer is A.</think>B", ANIMALS)
+    assert (thought.letter, [clue.span for clue in thought.trail]) == ("B", ["reasoning", "B"])
+    assert extract(f"{middle}B", ANIMALS, "mmbench-paper").letter == "B"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ Found = mmbench.MMBenchReport | mmt_bench.MMTBenchReport
 CHANGE = 0.05
 """A what-if names the means that move by more, in percent."""
 _PROTOCOLS: Mapping[Protocol, str] = {
-    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means",
+    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
+    "answer the first and the last 4,000 characters are read",
     "mmbench-paper": "MMBench's protocol: whole words that are letters; what the judge cannot read is assigned at "
     f"random (seed {SEED}), and what nobody read counts as wrong",
     "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "

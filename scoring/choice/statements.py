@@ -54,6 +54,8 @@ _OTHER = re.compile(
 _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
+_PIECE, _OVERLAP = 20_000, 4_000
+"""Characters of a piece of text, and of what is read behind it: the longest phrase that speaks has about 2,000."""
 _LONGEST_PHRASE = 32
 """Characters that a mark of a clause or a denial has at most, a word's own ending left out."""
 
@@ -90,8 +92,17 @@ class _InClause:
 
 def speaks(answer: Answer) -> str:
     """Return the piece of the answer that tells its reader what to put out; "" where it only answers."""
-    found = None if answer.words.isdisjoint(SPEAK_WORDS) else SPEAKS.search(answer.masked)
+    found = None if answer.words.isdisjoint(SPEAK_WORDS) else _in_pieces(SPEAKS, answer.masked)
     return answer.text[found.start() : found.end() + 20].strip() if found else ""
+
+
+def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Search a text piece by piece: one search of a megabyte would keep all other threads waiting."""
+    for begin in range(0, len(text), _PIECE):
+        found = phrase.search(text, begin, begin + _PIECE + _OVERLAP)
+        if found and found.start() < begin + _PIECE:
+            return found
+    return None
 
 
 def last_statement(answer: Answer) -> Reference | None:
