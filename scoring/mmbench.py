@@ -26,7 +26,7 @@ from scoring.choice.accuracies import (
     success,
     undecided_is_wrong,
 )
-from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, order_problems
+from scoring.choice.circular import PASS, Circle, circles, gaps, is_circular, missing_bases, rotation_problems
 from scoring.choice.files import Problem
 from scoring.choice.records import ChoiceQuestion, Decided, Protocol
 
@@ -247,7 +247,7 @@ def _circular_problems(
     if not is_circular(questions):
         text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
         return (Problem(0, None, text, "circular"),)
-    return (*gaps(found), *(order_problems(questions) if compare else ()), *missing_bases(questions))
+    return (*gaps(found), *(rotation_problems(questions) if compare else ()), *missing_bases(questions))
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:

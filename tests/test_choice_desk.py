@@ -106,7 +106,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
         assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
         incomplete = seen(GOLDEN / "missing_pass.tsv")
-        assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["circular"]
+        assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
         with pytest.raises(DeskError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):

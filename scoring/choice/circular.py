@@ -122,7 +122,7 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     )
 
 
-def order_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Return the passes whose options are not the base row's in another order, or whose answer is another one."""
     by_base: dict[int, list[ChoiceQuestion]] = {}
     for question in questions:
