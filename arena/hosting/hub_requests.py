@@ -5,7 +5,6 @@ as a server names. Here each is sent up to seven times. A commit alone is not: i
 so whoever commits asks first which files are there (`repeat` does it all once more).
 """
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -101,7 +100,7 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
 def _asked_wait(headers: httpx2.Headers) -> float:
     """Return the seconds that the Hub asks to wait: by Retry-After (RFC 9110, 10.2.3), or by its rate limits."""
     text = headers.get("retry-after", "")
-    if re.fullmatch(r"\d{1,9}", text, re.ASCII):
+    if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
     with suppress(ValueError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
