@@ -126,7 +126,7 @@ def test_the_audit_is_filtered(visitor, scoring):
 def test_every_download_is_whole(visitor, scoring):
     visitor.goto(f"{scoring.address}/{judged(visitor)}")
     links = visitor.locator(".files a")
-    expect(links).to_have_count(5)
+    expect(links).to_have_count(6)
     for link in links.all():
         with visitor.expect_download() as download:
             link.click()
