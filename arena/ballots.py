@@ -25,18 +25,9 @@ from sqlalchemy import (
     select,
 )
 
-from arena.clock import NOW, SECOND, ChangeNumber
+from arena.clock import LAST_OPEN, ChangeNumber
 from arena.database import METADATA, Moment
 from arena.items import ANSWER, ITEM
-
-UNDO_SECONDS = 3
-"""How long a choice can be taken back."""
-UNDO_GRACE_SECONDS = 2
-"""What the network may take on top of it."""
-FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
-"""After so long a choice is final: the last undo has reached the disk by then."""
-LAST_OPEN = NOW - FINAL_SECONDS * SECOND
-"""In SQL, the tick after which a choice may still be taken back."""
 
 VOTER = Table(
     "voter",

@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from arena.clock import UNDO_SECONDS
 from arena.records import Battle, Image, Item, Names, Phase, Side
 from arena.render import answer_html, instruction_html, plain_html
-from arena.store import UNDO_SECONDS
 
 GUIDELINES = (
     "Choose the better answer by <b>accuracy</b>, <b>helpfulness</b> and <b>detail</b>. "

@@ -1,17 +1,19 @@
 """The database's clock and its numbers of changes: both go on when the machine's clock is set back.
 
 Where several servers share a database, they share its clock. When the machine's clock is found to be set back, the
-database's goes on from the last time that it is known to have shown.
+database's goes on from the last time that was stored. What readers go by is that stored time: it never falls, and it
+stands still while somebody holds it (`hold_clock`), so that nothing becomes public under an undo that is on its way.
 """
 
 import logging
+from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, event, insert, select, update
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, event, func, insert, select, update
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from arena.database import METADATA
+from arena.database import METADATA, Database, DatabaseError
 
 CLOCK = Table(
     "clock",
@@ -20,8 +22,14 @@ CLOCK = Table(
     Column("seen", BigInteger, nullable=False),
     Column("ahead", BigInteger, nullable=False),
 )
-"""One row, in microseconds: about the last time that was told, and how far the clock is ahead of the machine's."""
+"""One row, in microseconds: the last time that was stored, and how far the clock is ahead of the machine's."""
 SECOND = 1_000_000
+UNDO_SECONDS = 3
+"""How long a choice can be taken back."""
+UNDO_GRACE_SECONDS = 2
+"""What the network may take on top of it."""
+FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
+"""After so long a choice is final."""
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +41,6 @@ def _start(_table: Table, connection: Connection, **_options: Any) -> None:
 
 class MachineTime(FunctionElement):
     """What the clock of the database's machine shows, in SQL."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-class TransactionTime(FunctionElement):
-    """What the clock of the database's machine showed before this transaction saw anything, in SQL."""
 
     type = BigInteger()
     inherit_cache = True
@@ -64,21 +65,19 @@ class ChangesSeen(FunctionElement):
 
 _POSTGRESQL = {
     MachineTime: "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
-    TransactionTime: "CAST(extract(epoch FROM transaction_timestamp()) * 1000000 AS bigint)",
     ChangeNumber: "CAST(CAST(pg_current_xact_id() AS text) AS bigint)",
     ChangesSeen: "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
 }
 for _function, _sql in _POSTGRESQL.items():
     compiles(_function, "postgresql")(lambda element, compiler, _sql=_sql, **_: _sql)
-for _function, _sql in {MachineTime: "machine_time()", TransactionTime: "transaction_time()"}.items():
-    compiles(_function, "sqlite")(lambda element, compiler, _sql=_sql, **_: _sql)  # functions made in `database.py`
+compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")  # made in `database.py`
 for _function in (ChangeNumber, ChangesSeen):
     compiles(_function, "sqlite")(lambda element, compiler, **more: compiler.process(element.clauses, **more))
 
-NOW = TransactionTime() + select(CLOCK.c.ahead).scalar_subquery()
-"""The database's time at which a transaction began, in SQL."""
+LAST_OPEN = select(CLOCK.c.seen - FINAL_SECONDS * SECOND).scalar_subquery()
+"""In SQL, the tick after which a choice may still be taken back."""
+_CLOCK = select(CLOCK.c.id)
 _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
-_SET_BACK = select(CLOCK.c.seen > NOW)
 
 
 def tick(connection: Connection) -> int:
@@ -95,7 +94,24 @@ def tick(connection: Connection) -> int:
     return present
 
 
-def is_set_back(connection: Connection) -> bool:
-    """Tell whether the machine's clock was set back and no `tick` has put that right yet."""
-    return bool(connection.scalar(_SET_BACK))
+def hold_clock(connection: Connection) -> int:
+    """Return the time as `tick` does, and let the stored one stand still until this transaction has ended."""
+    connection.execute(_CLOCK.with_for_update())  # SQLite has one writer at a time anyway
+    return tick(connection)
+
+
+def keep_time(database: Database, *votes: Table) -> None:
+    """Let the stored time go on before these tables' votes are read, if any of them waits to become final.
+
+    Where the database is held or stores nothing, readers go by the time that it has.
+    """
+    with database.read() as connection:
+        row = connection.execute(_READING).one()
+        last = max(connection.scalar(select(func.max(table.c.tick))) or 0 for table in votes)
+    late = row.machine + row.ahead - row.seen
+    waits = (late > SECOND or late < 0) and last > row.seen - FINAL_SECONDS * SECOND
+    if waits and not database.is_writing:
+        with suppress(DatabaseError), database.write() as connection:
+            if connection.execute(_CLOCK.with_for_update(skip_locked=True)).first():
+                tick(connection)
 

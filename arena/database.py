@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -195,6 +194,11 @@ class Database:
             log.warning("write refused: %s", _reason(error))
             raise DatabaseError("Not stored: the database refused it. Please try again in a moment.") from error
 
+    @property
+    def is_writing(self) -> bool:
+        """Tell whether who wants to write to the SQLite file has to wait for another of this process."""
+        return self._turn.locked()
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Run one transaction that only reads; raises DatabaseError if the database cannot be read."""
@@ -261,10 +265,9 @@ def take_turn(connection: Connection, table: Table) -> None:
 
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
-    def on_connect(connection, record) -> None:
+    def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
-        connection.create_function("machine_time", 0, _microseconds)
-        connection.create_function("transaction_time", 0, lambda: record.info["begun"])
+        connection.create_function("machine_time", 0, lambda: time.time_ns() // 1000)
         for pragma in ("synchronous=FULL", f"busy_timeout={BUSY_SECONDS}000", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         _turn_wal_on(connection)
@@ -280,19 +283,11 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
 
-    def on_begin(connection: Connection, begin: str) -> None:
-        connection.exec_driver_sql(begin)
-        connection.info["begun"] = _microseconds()
-
     event.listen(writer, "connect", on_writer)
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
         event.listen(engine, "connect", on_connect)
-        event.listen(engine, "begin", partial(on_begin, begin=begin))
+        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
     return writer, reader
-
-
-def _microseconds() -> int:
-    return time.time_ns() // 1000
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from arena.ballots import LAST_VOTE, WINS
+from arena.ballots import LAST_VOTE, VOTE, WINS
 from arena.boards.board import (
     NONE_LEFT_OUT,
     NOTHING,
@@ -50,11 +50,11 @@ from arena.boards.votes import (
     open_rows,
     tuples_of,
 )
-from arena.clock import ChangesSeen, is_set_back, tick
+from arena.clock import ChangesSeen, keep_time
 from arena.database import META, Database
 from arena.elsewhere.imported_votes import imported_sources
 from arena.items import BANK_VERSION, FAMILY, MODEL
-from arena.live.ballots import LAST_LIVE_VOTE
+from arena.live.ballots import LAST_LIVE_VOTE, LIVE_VOTE
 from arena.live.board import LIVE_CHANGED, LIVE_TOTAL
 from arena.records import REFERENCE
 from arena.settings import CountSettings
@@ -126,6 +126,7 @@ class Leaderboard:
         first, last = day_of(since), day_of(until)
         if first and last and first > last:
             raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
+        keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection, self._lock:
             self._know_bank(connection)
             sources = board_sources(connection)
@@ -154,6 +155,7 @@ class Leaderboard:
 
     def history(self, key: BoardKey) -> History:
         """Return the ratings of a board's models day by day."""
+        keep_time(self._database, VOTE, LIVE_VOTE)
         kept = self._keep(key)
         with kept.turn:
             if kept.history is None or time.monotonic() - kept.history.at > self._every:
@@ -193,6 +195,7 @@ class Leaderboard:
 
     def _count(self, key: BoardKey, kept: "_Kept") -> None:
         """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
+        keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection:
             # Taken before the first statement, so that nobody reads an older state after a newer one.
             with self._lock:
@@ -203,7 +206,6 @@ class Leaderboard:
                 if version == kept.counted and not late:
                     return
                 counts = less_counts(tally.counts(key.family), _of_family(still_open, key))
-                set_back = len(still_open) > 0 and is_set_back(connection)
             one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
             if not one_by_one or late:
                 if version.bank != kept.counted.bank:
@@ -217,9 +219,6 @@ class Leaderboard:
                 if not same_counts(counts, kept.counts):
                     kept.counts = counts
                 kept.counted = version
-        if set_back:
-            with self._database.write() as connection:
-                tick(connection)
 
     def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
         """Ask the database who is left out of a board, which the tally does not tell."""

@@ -19,8 +19,6 @@ from arena.ballots import (
     SEAT,
     SKIP,
     UNDO,
-    UNDO_GRACE_SECONDS,
-    UNDO_SECONDS,
     VOTE,
     WINS,
     counted_votes,
@@ -28,7 +26,7 @@ from arena.ballots import (
     standings,
     unfinished,
 )
-from arena.clock import SECOND, tick
+from arena.clock import SECOND, UNDO_GRACE_SECONDS, UNDO_SECONDS, hold_clock, keep_time, tick
 from arena.database import Database, now
 from arena.items import ANSWER, MODEL
 from arena.records import Battle, Names, Phase, Side, SkipReason
@@ -191,7 +189,6 @@ class Store:
                 check_undo(connection, row)
                 connection.execute(insert(UNDO).values(battle_id=row.id, undone_at=now()))
                 self._count(connection, row, row.choice, -1)
-                check_undo(connection, row)  # once more, after what it may have waited for
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _battle(connection.execute(_of_id(row.id)).one())
@@ -241,6 +238,7 @@ class Store:
 
     def pair_votes(self) -> dict[tuple[int, int], int]:
         """Return the final votes of each pair of models, lower code first."""
+        keep_time(self._database, VOTE)
         pairs: dict[tuple[int, int], int] = {}
         with self._database.read() as connection:
             for query, sign in ((_PAIR_VOTES, 1), (_OPEN_PAIR_VOTES, -1)):
@@ -375,12 +373,15 @@ def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
 
 
 def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError where a choice, as a SELECT of standings has it, cannot be taken back any more."""
+    """Raise ChoiceError where a choice, as a SELECT of standings has it, cannot be taken back any more.
+
+    Else it does not become public before this transaction has ended.
+    """
     if row.undone:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed:
         raise ChoiceError("The names have been shown; the choice is final.")
-    if tick(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
+    if hold_clock(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
         raise ChoiceError(f"A choice can be taken back for {UNDO_SECONDS} seconds; this one is final.")
 
 

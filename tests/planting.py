@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import func, insert, select, text, update
 
 from arena.ballots import BATTLE, VOTE, VOTER, WINS
-from arena.clock import CLOCK, SECOND
+from arena.clock import CLOCK, SECOND, tick
 from arena.database import Database, now
 from arena.items import ITEM, ItemBank
 from arena.live.ballots import LIVE_VOTE
@@ -77,8 +77,10 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
 
 
 def let_pass(database: Database, seconds: float) -> None:
-    """Make all votes older by so many seconds of the database's clock."""
+    """Make all votes older by so many seconds of the database's clock, and store its time."""
     with database.write() as connection:
+        present = tick(connection)
+        connection.execute(update(CLOCK).where(CLOCK.c.seen < present).values(seen=present))
         for table in (VOTE, LIVE_VOTE):
             connection.execute(update(table).values(tick=table.c.tick - round(seconds * SECOND)))
 

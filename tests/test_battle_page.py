@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from arena.store import UNDO_SECONDS
+from arena.clock import UNDO_SECONDS
 from tests.screens import assert_fits, shoot
 
 

@@ -7,14 +7,24 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select, update
 
-from arena.ballots import FINAL_SECONDS, UNDO_GRACE_SECONDS, UNDO_SECONDS
+from arena.ballots import BATTLE, LAST_VOTE, UNDO, WINS, standings
 from arena.boards.board import BoardKey
-from arena.clock import CLOCK, SECOND, tick
+from arena.clock import (
+    CLOCK,
+    FINAL_SECONDS,
+    SECOND,
+    UNDO_GRACE_SECONDS,
+    UNDO_SECONDS,
+    ChangeNumber,
+    MachineTime,
+    tick,
+)
+from arena.database import now
 from arena.leaderboard import Leaderboard
 from arena.live.board import LIVE_SOURCES
-from arena.store import ChoiceError
+from arena.store import ChoiceError, check_undo
 from tests.conftest import AppServer, new_postgresql_database
 from tests.live_visitor import Visitor as LiveVisitor
 from tests.live_visitor import card, catalogue, says
@@ -176,6 +186,7 @@ def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
     visitor.decide("a")
     late = visitor.vote(visitor.serve())
     let_pass(bank, 4)
+    assert board.board(SINGLE).votes == 1
     set_clock_back(bank, 3600)
     assert board.board(SINGLE).votes == 1
     with bank.read() as connection:
@@ -190,6 +201,39 @@ def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
     visitor.reveal(late)
     visitor.decide("b")
     assert board.board(SINGLE).votes == 4
+    board.close()
+
+
+@pytest.mark.parametrize("seconds", [4, 3600])
+def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, seconds):
+    board = Leaderboard(bank, every=3600)
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    let_pass(bank, FINAL_SECONDS)
+    assert board.board(SINGLE).votes == 1
+    set_clock_back(bank, seconds)
+    with pytest.raises(ChoiceError, match="for 3 seconds"):
+        visitor.undo(battle)
+    assert board.board(SINGLE).votes == 1
+    board.close()
+
+
+def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
+    """Its transaction may be as slow as it likes: who reads meanwhile neither waits nor sees the vote."""
+    board = Leaderboard(bank, every=3600)
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    let_pass(bank, 4)
+    with bank.write() as connection:
+        row = connection.execute(standings().where(BATTLE.c.id == battle.id)).one()
+        check_undo(connection, row)
+        with bank.read() as reading:
+            began = reading.scalar(select(MachineTime()))
+            while reading.scalar(select(MachineTime())) < began + 4 * SECOND:
+                assert board.board(SINGLE).votes == 0
+        connection.execute(insert(UNDO).values(battle_id=battle.id, undone_at=now()))
+        connection.execute(update(WINS).values(n=0, left_n=0, change=ChangeNumber(LAST_VOTE)))
+    assert board.board(SINGLE).votes == 0
     board.close()
 
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from arena.ballots import FINAL_SECONDS, VOTE
+from arena.ballots import VOTE
 from arena.bank.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
+from arena.clock import FINAL_SECONDS
 from arena.database import METADATA, Database, DatabaseError
 from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
 from arena.records import Image, folded, item_key

@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
-from arena.ballots import FINAL_SECONDS, VOTE, WINS
+from arena.ballots import VOTE, WINS
 from arena.bank.intake import Intake
 from arena.boards.board import SETTLED, Board, BoardKey, Standing
 from arena.boards.choice import BoardChoiceError
 from arena.boards.findings import FLOOR, ORDERS, SEED
+from arena.clock import FINAL_SECONDS
 from arena.database import META, Database, now
 from arena.exchange.files import read
 from arena.intervals import intervals, rank_ranges, ranks, wilson

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from arena.__main__ import main
-from arena.ballots import FINAL_SECONDS
 from arena.bank.intake import Intake
 from arena.boards.board import Board, BoardKey
 from arena.boards.page import board_html, summary
+from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
 from arena.elsewhere.imports import ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, columns_of

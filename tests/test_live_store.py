@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, select
 
-from arena.ballots import FINAL_SECONDS
 from arena.bank.intake import Intake
 from arena.boards.tally import Tally
+from arena.clock import FINAL_SECONDS
 from arena.live.ballots import LIVE_VOTE, LIVE_WINS
 from arena.live.board import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_ballots, live_sources
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from arena.agreement import Choices, Contest, Poll, contest_of
 from arena.ballots import BATTLE, VOTE, final_votes
+from arena.clock import keep_time
 from arena.database import Database
 from arena.elsewhere.imported_votes import imported_battles, imported_sources
 from arena.elsewhere.polled import polled
@@ -39,6 +40,7 @@ class Polls:
         Of the votes cast here those on answers in use count; a voter has one on an item and pair at most, the database
         sees to that.
         """
+        keep_time(self._database, VOTE)
         with self._database.read() as connection:
             sources = imported_sources(connection)
             people = next((one for one in sources if one.label == source and not one.judge), None)

@@ -11,12 +11,14 @@ from itertools import repeat
 from sqlalchemy import Connection, Row, func, select
 
 from arena.ballots import BATTLE, VOTE, final_votes
+from arena.clock import keep_time
 from arena.database import Database, DatabaseError
 from arena.elsewhere.imported_votes import imported_battles, imported_sources
 from arena.elsewhere.imports import ImportedVotesError, ImportOrder, Imports
 from arena.exchange.battles import Battles, Vote, columns_of
 from arena.exchange.stereoscope import STEREOSCOPE
 from arena.items import FAMILY, IMAGE, ITEM, MODEL, sources_of
+from arena.live.ballots import LIVE_VOTE
 from arena.live.board import live_outside, live_sources, live_votes
 from arena.settings import SettingError, Settings
 
@@ -50,7 +52,7 @@ def stored_votes(source: str | None) -> Battles:
     Of live votes, those in the ranking; no text and no image of theirs. Sources are never mixed.
     Raises StoredVotesError if there is no such source, if none is named and there are several, or for the database.
     """
-    with _database() as database, database.read() as connection:
+    with _database() as database, _moment(database) as connection:
         bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
         live = {one.label: one for one in live_sources(connection)}
         elsewhere = {one.name: one for one in imported_sources(connection) if one.name not in bank}
@@ -78,6 +80,13 @@ def _database() -> Iterator[Database]:
             database.close()
     except (SettingError, DatabaseError, ImportedVotesError) as error:
         raise StoredVotesError(str(error)) from error
+
+
+@contextmanager
+def _moment(database: Database) -> Iterator[Connection]:
+    keep_time(database, VOTE, LIVE_VOTE)
+    with database.read() as connection:
+        yield connection
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:

@@ -22,8 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from arena.ballots import LAST_OPEN
-from arena.clock import ChangeNumber
+from arena.clock import LAST_OPEN, ChangeNumber
 from arena.database import METADATA, Moment
 
 LIVE_BATTLE = Table(

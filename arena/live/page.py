@@ -8,13 +8,13 @@ from html import escape
 from pathlib import Path
 
 from arena.battle_page import item_html, side_html, title_html
+from arena.clock import UNDO_SECONDS
 from arena.live.chats import ShownTalk
 from arena.live.hall import Shown
 from arena.live.own_images import MOST_IMAGES
 from arena.live.store import MOST_TURNS, LiveBattle, LiveTurn, Outside
 from arena.records import SIDES, Item, Names, Phase, Side
 from arena.render import instruction_html
-from arena.store import UNDO_SECONDS
 
 LIVE_HEAD = f"<script>{(Path(__file__).parent / 'live.js').read_text('utf-8')}</script>"
 OUTSIDE: Mapping[Outside, str] = {

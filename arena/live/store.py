@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
-from arena.clock import tick
+from arena.clock import keep_time, tick
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items import BANK_VERSION, MODEL, SOURCE
 from arena.live.ballots import (
@@ -236,7 +236,6 @@ class LiveStore:
                 connection.execute(insert(LIVE_UNDO).values(battle_id=row.id, undone_at=now()))
                 if row.outside is None:
                     self._count(connection, row, row.choice, -1)
-                check_undo(connection, row)  # once more, after what it may have waited for
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _stored(connection, row.id)
@@ -272,6 +271,7 @@ class LiveStore:
 
     def pair_votes(self) -> dict[frozenset[str], int]:
         """Return the final ranked votes of each pair of models, by name."""
+        keep_time(self._database, LIVE_VOTE)
         pairs: dict[frozenset[str], int] = {}
         with self._database.read() as connection:
             names = {one.id: one.name for one in connection.execute(select(MODEL.c.id, MODEL.c.name))}

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, case, func, literal, null, select
 
 from arena.ballots import BATTLE, VOTE, final_votes
+from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.exchange.battles import Vote
 from arena.exchange.parquet import write_columns
@@ -73,6 +74,7 @@ class PublicFiles:
 
 def write_export(database: Database, folder: Path) -> Written:
     """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
+    keep_time(database, VOTE, LIVE_VOTE)
     with database.write() as connection:
         voters = voter_keys(connection)
     with database.read() as connection:
