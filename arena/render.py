@@ -24,7 +24,7 @@ TAGS = frozenset(
 """Elements that can come out of `answer_html`, besides the one `div class="plain"` around plain text."""
 
 _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*+>")
 _JOINERS = re.compile("[\u200c\u200d]+")
 _LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
 _MOST_MARKS = 8

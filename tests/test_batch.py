@@ -175,4 +175,4 @@ def test_the_command_tells_the_half_price_and_scores(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert f"{CALLS} questions are in batch batch-0" in done.stdout
-        assert len(command.files()) == 5 and len(judge.batches.lines) == CALLS
+        assert len(command.files()) == 6 and len(judge.batches.lines) == CALLS

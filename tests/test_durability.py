@@ -26,9 +26,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from arena.bank.intake import Intake
+from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
 from arena.leaderboard import BoardKey, Leaderboard
 from tests.conftest import ROOT, AppServer, drafts, new_postgresql_database
+from tests.planting import let_pass
 from tests.test_store import Visitor as Person
 from tests.voter import EventError, Voter
 from tests.voting_process import Ask, entries
@@ -319,6 +321,7 @@ def kill_at_store(folder: Path, kills: int, kind: str = "store", unique: bool = 
 def check_board(url: str, tally: Tally) -> None:
     """The board has every vote that stands, once."""
     database = Database(url)
+    let_pass(database, FINAL_SECONDS)
     leaderboard = Leaderboard(database)
     on_board = leaderboard.board(BoardKey(source=1, multi=False))
     with database.read() as connection:

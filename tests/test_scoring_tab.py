@@ -363,7 +363,7 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
         with visitor.expect_download() as download:
             link.click()
         assert Path(download.value.path()).read_bytes()
-    assert {"circular_acc.csv", "circular-audit.jsonl"} <= set(links.all_inner_texts())
+    assert {"partial_circular_acc.csv", "partial_circular-audit.jsonl"} <= set(links.all_inner_texts())
 
 
 def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):

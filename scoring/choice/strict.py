@@ -29,7 +29,10 @@ _LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
-_STANDING = re.compile(rf"(?<!{IN_A_WORD})(?<![-/.])([B-HJ])(?!{IN_A_WORD}|-\w)")
+_STANDING = re.compile(
+    rf"(?:(?<!{IN_A_WORD})(?<![-/.])|(?<=option|choice)(?<!{IN_A_WORD}option)(?<!{IN_A_WORD}choice)(?<![-/.]option)"
+    rf"(?<![-/.]choice))([B-HJ])(?!{IN_A_WORD}|-\w)"
+)
 _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
