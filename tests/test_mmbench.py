@@ -127,7 +127,9 @@ def test_an_undecided_pass_is_unscored_with_us_and_wrong_in_the_paper():
     _, _, ours = scored(file)
     assert (ours.n, ours.unscored, ours.mean, ours.worst, ours.best) == (2, 1, 100.0, 50.0, 100.0)
     _, _, paper = scored(file, "mmbench-paper")
-    assert (paper.n, paper.mean) == (2, 50.0)
+    assert (paper.n, paper.unscored, paper.mean, paper.worst, paper.best) == (2, 1, 50.0, 50.0, 100.0)
+    report, _, early = scored(file[:-1], "mmbench-paper")
+    assert (early.n, early.mean) == (2, 50.0) and not report.problems
 
 
 ABILITIES = [(short, ability) for short, abilities in mmbench.L3.items() for ability in abilities]
@@ -312,6 +314,15 @@ def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
     assert [problem.text.split(";")[0] for problem in report.problems] == [
         "question 2 lacks pass 2 and no pass of it is wrong"
     ]
+
+
+def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
+    far = {**row(1 + 3 * PASS, "B"), "index": "999999000001", "A": "cow"}
+    report, vanilla, circular = scored([row(1, "B"), far])
+    assert circular is None and vanilla.n == 1
+    texts = [problem.text for problem in report.problems]
+    assert any("pass 999999 of question 1: expected at most 26 passes" in text for text in texts)
+    assert sum(map(len, texts)) < 1_000
 
 
 def test_passes_in_any_other_order_of_the_options_count_as_they_are():
