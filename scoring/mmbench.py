@@ -112,9 +112,10 @@ class Published:
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     """Return which edition the file's name, indices and language tell, by the ranges of the official service."""
     highest = max((question.index % PASS for question in questions), default=0)
-    if highest < 1000 and not any(question.group or question.category in _L2_OF for question in questions):
-        return "CCBench"
     chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
+    foreign = not any(question.group or question.category in _L2_OF for question in questions)
+    if highest < 1000 and foreign and (chinese or any(question.category for question in questions)):
+        return "CCBench"
     if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"

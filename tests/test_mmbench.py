@@ -152,6 +152,20 @@ def test_all_three_levels():
     assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
 
 
+@pytest.mark.parametrize(
+    ("text", "category", "edition"),
+    [
+        ("What is it?", "", "MMBench"),
+        ("What is it?", "sketch_reasoning", "CCBench"),
+        ("图中是什么?", "", "CCBench"),
+    ],
+)
+def test_english_questions_without_a_category_are_not_ccbench(text, category, edition):
+    cells = {"question": text, "l2-category": ""}
+    rows = [{**row(index, "B"), **cells, "category": category} for index in range(1, 9)]
+    assert mmbench.tabulate(decided(rows), "strict").edition == edition
+
+
 def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
     report, vanilla, _ = scored([*WHOLE, *passes(3, RIGHT, category="juggling")])
     assert vanilla.n == 3
