@@ -330,6 +330,13 @@ def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
     ]
 
 
+def test_equal_options_hide_no_missing_pass():
+    texts = ("dog", "cat", "dog", "cat")
+    assert scored(passes(1, RIGHT, texts=texts))[2].mean == 100.0
+    report, _, circular = scored(passes(1, RIGHT[:2], texts=texts))
+    assert circular is None and "question 1 lacks pass 2 and pass 3" in report.problems[0].text
+
+
 def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
     far = {**row(1 + 3 * PASS, "B"), "index": "999999000001", "A": "cow"}
     report, vanilla, circular = scored([row(1, "B"), far])

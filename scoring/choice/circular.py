@@ -90,7 +90,8 @@ def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
         head, tail = texts[0][:moving], texts[0][moving:]
         turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
         if all(moved in turn for moved in texts):
-            return set() if all(moved in texts for moved in turn) else set(range(moving)) - there
+            whole = len(there) >= moving and all(moved in texts for moved in turn)
+            return set() if whole else set(range(moving)) - there
     return set(range(min(max(there), MOST_PASSES))) - there
 
 
