@@ -23,8 +23,8 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     upload = read_predictions(arguments.file, questions, COMMAND_LINE)
     filled = fill(questions, upload, arguments.missing)
     yield from notices(upload)
-    if all(one.prediction is None for one in filled):
-        raise NothingGradedError(f"Nothing can be graded: {upload.file} answers none of the {len(filled):,} questions")
+    if not any((one.prediction or "").strip() for one in filled):
+        raise NothingGradedError(f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions")
     serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)

@@ -57,7 +57,7 @@ _L2_OF = {ability: group for group, abilities in L3.items() for ability in abili
 _PUBLISHED = Path(__file__).parent / "data" / "mmbench_published.csv"
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
-_SPLIT = re.compile(r"(?<![a-z])(dev|test)(?![a-z])", re.IGNORECASE)
+_SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
 NO_CATEGORY = "(no category)"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
@@ -112,9 +112,10 @@ class Published:
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     """Return which edition the file's name, indices and language tell, by the ranges of the official service."""
     highest = max((question.index % PASS for question in questions), default=0)
-    if highest < 1000 and not any(question.group or question.category in _L2_OF for question in questions):
-        return "CCBench"
     chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
+    foreign = not any(question.group or question.category in _L2_OF for question in questions)
+    if highest < 1000 and foreign and (chinese or any(question.category for question in questions)):
+        return "CCBench"
     if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
@@ -126,9 +127,21 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return is_circular(questions) or 2 * known > len(questions)
 
 
+def _is_foreign(questions: Sequence[ChoiceQuestion]) -> bool:
+    """Tell whether most rows are of abilities that are not MMBench's; rows of none may be."""
+    strange = sum(bool(question.group or question.category) and ability(question) not in L3 for question in questions)
+    return 2 * strange > len(questions)
+
+
 def size(name: Edition, split: str, there: int) -> int | None:
-    """Return how many questions a split of an edition has, of which a file holds so many; None if that is not known."""
-    sizes = (CCBENCH,) if name == "CCBench" else SIZES.get(split.lower(), ()) if name in _SIZED else ()
+    """Return how many questions a split of an edition has, of which a file holds so many; None if that is not known.
+
+    `split` is any text that names it. A file of fewer questions than every split lacks some, whatever its split.
+    """
+    sizes = (CCBENCH,) if name == "CCBench" else ()
+    if name in _SIZED:
+        found = _SPLIT.search(split)
+        sizes = SIZES["dev" if found[1] else "test"] if found else (min(map(min, SIZES.values())),)
     return next((known for known in sizes if there <= known), None)
 
 
@@ -208,9 +221,13 @@ class _Gaps:
             groups.setdefault(question.split, set()).add(question.index % PASS)
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
+        unnamed = not any(map(_SPLIT.search, groups))
+        if unnamed and len(groups) > 1:
+            groups = {_WHOLE_FILE: set().union(*groups.values())}
+        sized = self.edition == "CCBench" or (unnamed and not _is_foreign(questions))
         for split, there in groups.items():
-            named = _SPLIT.search(file)
-            known = size(self.edition, split or (named[1] if named else ""), len(there))
+            name = split if _SPLIT.search(split) else file if (unnamed or not split) and _SPLIT.search(file) else ""
+            known = size(self.edition, name, len(there)) if name or sized else None
             what = " ".join(filter(None, (self.edition, split)))
             if known is None:
                 text = f"{what}: {len(there):,} questions; not checked against an edition"

@@ -36,7 +36,7 @@ VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
 """The toolkit's name of all splits together."""
 NO_CATEGORY = "(no category)"
-_SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?![a-z])", re.IGNORECASE)
+_SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -221,16 +221,20 @@ def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_G
 
 
 def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gaps, tuple[Problem, ...]]:
-    """Return what the file lacks of the published splits that it holds rows of."""
+    """Return what the file lacks of the published splits that it holds rows of; unnamed, of the smallest that fits."""
     there: dict[str, Counter[str]] = {}
     for question in questions:
         there.setdefault(question.split, Counter())[category(question)] += 1
-    named = _SPLIT.search(file)
+    unnamed = not any(map(_SPLIT.search, there))
+    if unnamed and len(there) > 1:
+        there = {ALL: sum(there.values(), Counter())}
     gaps: dict[str, Mapping[str, int]] = {}
     problems = []
     for split, times in there.items():
-        known = sizes(split or (named[1] if named else ""))
-        if known is None or any(number > known.get(name, 0) for name, number in times.items()):
+        named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
+        tried = (named[1],) if named else ("VAL", "TEST", "ALL") if unnamed else ()
+        known = next((part for name in tried if (part := sizes(name)) and times <= Counter(part)), None)
+        if known is None:
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
             continue

@@ -127,7 +127,9 @@ def test_an_undecided_pass_is_unscored_with_us_and_wrong_in_the_paper():
     _, _, ours = scored(file)
     assert (ours.n, ours.unscored, ours.mean, ours.worst, ours.best) == (2, 1, 100.0, 50.0, 100.0)
     _, _, paper = scored(file, "mmbench-paper")
-    assert (paper.n, paper.mean) == (2, 50.0)
+    assert (paper.n, paper.unscored, paper.mean, paper.worst, paper.best) == (2, 1, 50.0, 50.0, 100.0)
+    report, _, early = scored(file[:-1], "mmbench-paper")
+    assert (early.n, early.mean) == (2, 50.0) and not report.problems
 
 
 ABILITIES = [(short, ability) for short, abilities in mmbench.L3.items() for ability in abilities]
@@ -148,6 +150,20 @@ def test_all_three_levels():
     assert (tree.line.mean, report.edition) == (50.0, "MMBench")
     coarse = tree.find("L-2")[0].line
     assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "edition"),
+    [
+        ("What is it?", "", "MMBench"),
+        ("What is it?", "sketch_reasoning", "CCBench"),
+        ("图中是什么?", "", "CCBench"),
+    ],
+)
+def test_english_questions_without_a_category_are_not_ccbench(text, category, edition):
+    cells = {"question": text, "l2-category": ""}
+    rows = [{**row(index, "B"), **cells, "category": category} for index in range(1, 9)]
+    assert mmbench.tabulate(decided(rows), "strict").edition == edition
 
 
 def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
@@ -312,6 +328,22 @@ def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
     assert [problem.text.split(";")[0] for problem in report.problems] == [
         "question 2 lacks pass 2 and no pass of it is wrong"
     ]
+
+
+def test_equal_options_hide_no_missing_pass():
+    texts = ("dog", "cat", "dog", "cat")
+    assert scored(passes(1, RIGHT, texts=texts))[2].mean == 100.0
+    report, _, circular = scored(passes(1, RIGHT[:2], texts=texts))
+    assert circular is None and "question 1 lacks pass 2 and pass 3" in report.problems[0].text
+
+
+def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
+    far = {**row(1 + 3 * PASS, "B"), "index": "999999000001", "A": "cow"}
+    report, vanilla, circular = scored([row(1, "B"), far])
+    assert circular is None and vanilla.n == 1
+    texts = [problem.text for problem in report.problems]
+    assert any("pass 999999 of question 1: expected at most 26 passes" in text for text in texts)
+    assert sum(map(len, texts)) < 1_000
 
 
 def test_passes_in_any_other_order_of_the_options_count_as_they_are():

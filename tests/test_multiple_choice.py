@@ -133,6 +133,7 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("左图是张大千的作品", {"A": "徐悲鸿", "B": "张大千"}, "B"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
         ("", ANIMALS, NONE),
+        ('{"answer": ' + "[ " * 1500 + "] " * 1500 + "}", ANIMALS, None),
     ],
 )
 def test_strict_knows_its_options(prediction, options, letter):

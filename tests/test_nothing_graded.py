@@ -84,6 +84,15 @@ def test_mm_vet_of_a_file_that_answers_none_of_the_questions(command, tmp_path):
     assert code == 5 and "found none" in complaint
 
 
+@pytest.mark.parametrize("said", ["", "  \n"])
+def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
+    blank = tmp_path / "blank.json"
+    blank.write_text(json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text()), said)))
+    words = ("--judge", "test-judge", "--base-url", "http://127.0.0.1:9", "--yes")
+    code, _, complaint = command("mm-vet", "--sample", blank, *words)
+    assert code == 5 and complaint == "Nothing was graded: blank.json answers none of the 16 questions\n"
+
+
 @pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
 @pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
 def test_letters_that_neither_rules_nor_judge_can_read(command, tmp_path, benchmark, protocol):
@@ -148,9 +157,28 @@ def test_votes_on_no_known_item(command, tmp_path):
 
 
 def test_worst_and_best_stand_beside_a_mean_on_the_terminal_and_in_the_files(command, tmp_path):
-    file = table_file(tmp_path / "m.tsv", [row(1, "B", split="x"), row(2, "Hard to put in words.", split="x")])
+    file = table_file(tmp_path / "m_V11.tsv", [row(1, "B", split="x"), row(2, "Hard to put in words.", split="x")])
     _, said, _ = command("mmbench", file, "--no-judge")
     (overall,) = [line for line in command.table("-scores.csv") if line["table"] == "x: vanilla"][:1]
     assert overall["name"] == "Overall" and (overall["n"], overall["unscored"]) == ("2", "1")
     assert (overall["mean"], overall["worst"], overall["best"]) == ("100.0", "50.0", "100.0")
     assert "1 of 2 unscored: 50.0 to 100.0" in said
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+@pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
+@pytest.mark.parametrize("said", ["", "  \n"])
+def test_letters_of_a_file_of_blank_answers(command, tmp_path, benchmark, protocol, said):
+    file = table_file(tmp_path / "m.tsv", [row(index, said) for index in range(1, 9)])
+    assert_nothing(command(benchmark, file, "--no-judge", "--protocol", protocol))
+    assert {line["Overall"] for line in command.table("_acc.csv")} == {""}
+
+
+@pytest.mark.parametrize("said", ["", "  \n"])
+def test_marks_of_a_file_of_blank_answers(command, tmp_path, said):
+    rows = [{"index": str(number), "question": "What?", "answer": "cat", "prediction": said} for number in range(5)]
+    file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
+    assert_nothing(command("vqa", file, "--dataset", "GQA"))
+    assert {line["mean"] for line in command.table("-scores.csv")} == {""}
+    one = table_file(tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0]))
+    assert command("vqa", one, "--dataset", "GQA", "--no-judge")[0] == 0

@@ -25,7 +25,18 @@ def overall(found, table):
 @pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
 @pytest.mark.parametrize(
     ("split", "name", "of"),
-    [("dev", "m.tsv", 1164), ("test", "m.tsv", 1784), ("", "m_MMBench_DEV_EN.tsv", 1164)],
+    [
+        ("dev", "m.tsv", 1164),
+        ("test", "m.tsv", 1784),
+        ("", "m_MMBench_DEV_EN.tsv", 1164),
+        ("", "m.tsv", 1164),
+        ("dev_en", "m.tsv", 1164),
+        ("TEST_CN", "m.tsv", 1784),
+        ("val", "m.tsv", 1164),
+        ("validation", "m.tsv", 1164),
+        ("en", "m.tsv", 1164),
+        ("en", "m_MMBench_TEST_EN.tsv", 1784),
+    ],
 )
 def test_500_right_answers_alone_are_a_partial_score(command, tmp_path, protocol, split, name, of):
     file = table_file(tmp_path / name, [row(index, "B", split=split) for index in range(1, 501)])
@@ -37,9 +48,17 @@ def test_500_right_answers_alone_are_a_partial_score(command, tmp_path, protocol
     assert overall(command, f"{split or '(no split)'}: vanilla") == pytest.approx((100, 50_000 / of, 100))
 
 
-@pytest.mark.parametrize("count", [1164, 1176])
-def test_a_whole_dev_file_is_not_partial(command, tmp_path, count):
-    file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, count + 1)])
+def test_several_splits_without_a_known_name_are_one_partial_file(command, tmp_path):
+    file = table_file(tmp_path / "m.tsv", [row(index, "B", split="ab"[index % 2]) for index in range(1, 501)])
+    assert "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer" in command("mmbench", file)[1]
+    assert overall(command, "all: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
+
+
+@pytest.mark.parametrize(
+    ("count", "split"), [(1164, "dev"), (1176, "dev"), (1164, ""), (1176, ""), (1784, ""), (1176, "dev_en")]
+)
+def test_a_whole_dev_file_is_not_partial(command, tmp_path, count, split):
+    file = table_file(tmp_path / "m.tsv", [row(index, "B", split=split) for index in range(1, count + 1)])
     code, said, _ = command("mmbench", file, "--no-judge")
     assert code == 0 and "partial" not in said.lower()
     assert not list(command.out.glob("partial_*"))
@@ -50,6 +69,12 @@ def test_what_no_edition_is_known_of_says_so(command, tmp_path):
     _, said, _ = command("mmbench", file, "--no-judge")
     assert "MMBench v1.1 dev: 8 questions; not checked against an edition" in said
     assert not list(command.out.glob("partial_*"))
+
+
+def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(command, tmp_path):
+    rows = [row(index, "B", split="", category="juggling", **{"l2-category": "circus"}) for index in range(1001, 1009)]
+    _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows), "--no-judge")
+    assert "8 questions; not checked against an edition" in said and "PARTIAL" not in said
 
 
 def test_the_question_file_names_what_is_missing(command, tmp_path):
@@ -102,6 +127,17 @@ def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
     unscored = {line["name"] for line in command.table("-scores.csv") if line["unscored"] == "1"}
     assert unscored >= set(lacking)
     whole = table_file(tmp_path / "whole.tsv", mmt_rows(split))
+    assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
+
+
+@pytest.mark.parametrize("split", ["", "validation", "mmt_val", "other"])
+@pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
+def test_mmt_bench_of_a_split_without_a_known_name(command, tmp_path, split, name):
+    rows = [{**one, "split": split} for one in mmt_rows("VAL")]
+    part = table_file(tmp_path / name, rows[::2])
+    said = command("mmt-bench", part, "--no-judge")[1]
+    assert f"PARTIAL: {len(rows) // 2:,} of the 3,127 questions of MMT-Bench" in said
+    whole = table_file(tmp_path / name, rows)
     assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
 
 

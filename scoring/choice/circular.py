@@ -6,6 +6,7 @@ on make a whole turn, and the last ones ("all of the above") may stay in place.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Literal
 
 from scoring.choice.files import Problem, plain_option
@@ -13,9 +14,12 @@ from scoring.choice.records import ChoiceQuestion, Decided
 
 PASS = 1_000_000
 """Pass k of question i has the index i + k * PASS."""
+MOST_PASSES = len(ascii_uppercase)
+"""A question has a pass for each option, and each option has a letter."""
 
 Outcome = Literal["right", "wrong", "undecided", "incomplete"]
 """A wrong pass makes a question wrong whatever is missing; a missing one, with none wrong, leaves it incomplete."""
+_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,8 @@ def circles(
 ) -> tuple[Circle, ...]:
     """Return every question of a file with its passes, in the order of indices.
 
-    `missing` are the rows of the question file that nobody answered; None where there is no question file.
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. With
+    `undecided_wrong` an undecided pass needs no other one, as a wrong one does not.
     """
     by_base: dict[int, list[Decided]] = {}
     for row in rows:
@@ -62,7 +67,9 @@ def circles(
     for base in sorted(by_base):
         passes = tuple(sorted(by_base[base], key=lambda row: row.question.index))
         lacking = gone.get(base, set()) if missing is not None else _missing([row.question for row in passes])
-        outcome = _outcome([bool(row.right) if undecided_wrong else row.right for row in passes], bool(lacking))
+        known = [row.right for row in passes]
+        ends = undecided_wrong and None in known
+        outcome = _outcome(known, bool(lacking) and not ends)
         found.append(Circle(base, passes, tuple(sorted(lacking)), outcome))
     return tuple(found)
 
@@ -83,8 +90,9 @@ def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
         head, tail = texts[0][:moving], texts[0][moving:]
         turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
         if all(moved in turn for moved in texts):
-            return set() if all(moved in texts for moved in turn) else set(range(moving)) - there
-    return set(range(max(there))) - there
+            whole = len(there) >= moving and all(moved in texts for moved in turn)
+            return set() if whole else set(range(moving)) - there
+    return set(range(min(max(there), MOST_PASSES))) - there
 
 
 def _options(question: ChoiceQuestion) -> list[str]:
@@ -142,6 +150,8 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
 
 def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     """Return what makes a pass another question than the first one; "" if nothing does."""
+    if other.index // PASS >= MOST_PASSES:
+        return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
     texts, moved = _options(first), _options(other)
     if len(moved) != len(texts):
         return f"expected {len(texts)} options, found {len(moved)}"
@@ -156,5 +166,7 @@ def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
 
 
 def _passes(numbers: Sequence[int]) -> str:
-    named = ["its base row" if number == 0 else f"pass {number}" for number in numbers]
+    named = ["its base row" if number == 0 else f"pass {number}" for number in numbers[:_SHOWN]]
+    if len(numbers) > _SHOWN:
+        named.append(f"{len(numbers) - _SHOWN} more passes")
     return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))

@@ -144,7 +144,7 @@ def _unwrapped(text: str) -> Plain | None:
     for found in reversed(_OBJECT.findall(text)):
         try:
             value = json.loads(found)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = dict(_PYTHON_PAIR.findall(found))
         by_name = {str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()}
         inner = next((by_name[key] for key in _KEYS if key in by_name), None)

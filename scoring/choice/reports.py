@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args, overload
 from scoring import mmbench, mmt_bench, multiple_choice, vqa_marks
 from scoring.choice.accuracies import Comparison
 from scoring.choice.files import Problem
-from scoring.choice.records import Answered, ChoiceQuestion, Decided, Protocol
+from scoring.choice.records import Answered, ChoiceQuestion, Decided, Protocol, Rule
 from scoring.results import Grade, JudgeStamp, Line, safe_cell
 from scoring.spec import JudgeSpec
 from scoring.vqa_marks import Dataset, MarkProtocol, VQAnswer
@@ -74,7 +74,12 @@ class MarksReport:
     def unmarked(self) -> tuple[VQAnswer, ...]:
         """Return the answers that a judge may mark and none was asked about."""
         marked = {grade.question for grade in self.grades}
-        return tuple(row for row in self.rows if row.answers and row.id not in marked)
+        return tuple(row for row in self.gradable if row.answers and row.id not in marked)
+
+    @property
+    def gradable(self) -> tuple[VQAnswer, ...]:
+        """Return the rows; none where every prediction is blank."""
+        return self.rows if any(row.prediction.strip() for row in self.rows) else ()
 
 
 R = TypeVar("R", bound=ChoiceReport | MarksReport)
@@ -128,7 +133,7 @@ def tabulated(report: MarksReport) -> vqa_marks.VQAReport:
 def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQAReport:
     """Return the tables of a report; where no answer could be read at all, what protocols assign scores nothing."""
     if isinstance(report, MarksReport):
-        return vqa_marks.tabulate(report.rows, report.grades, report.benchmark)
+        return vqa_marks.tabulate(report.gradable, report.grades, report.benchmark)
     if report.rows and not any(map(_is_read, report.rows)):
         rows = tuple(replace(row, decision=replace(row.decision, letter=None)) for row in report.rows)
         report = replace(report, protocol="strict", rows=rows)
@@ -155,12 +160,14 @@ def ungraded(report: ChoiceReport | MarksReport) -> str:
 
 
 def _is_read(row: Decided) -> bool:
-    return row.decision.letter is not None and row.decision.step != "fallback"
+    return row.decision.letter is not None and row.decision.step != "fallback" and row.decision.rule is not Rule.EMPTY
 
 
 def _unmarked(report: MarksReport) -> str:
     if not any(row.answers for row in report.rows):
         return f"Nothing was graded: none of {len(report.rows):,} questions has a reference answer"
+    if not report.gradable:
+        return f"Nothing was graded: all {len(report.rows):,} predictions are blank"
     if report.judge and report.grades and all(grade.score is None for grade in report.grades):
         return f"Nothing was graded: the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
     return ""
