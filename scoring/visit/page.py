@@ -146,7 +146,8 @@ def _tells(shelf: Shelf, found: Standings, beside: Beside) -> list[str]:
 
 def steady_html(found: Steadiness) -> str:
     """Return how far the judge's verdicts hang on the order, with the numbers behind each share."""
-    parts = "".join(f"<div><dt>{name.removeprefix('the ').capitalize()}</dt>{_part(part)}</div>" for name, part in found.named.items())
+    named = {name.removeprefix("the ").capitalize(): part for name, part in found.named.items()}
+    parts = "".join(f"<div><dt>{name}</dt>{_part(part)}</div>" for name, part in named.items())
     return f'<dl class="steady">{parts}</dl>'
 
 
