@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 @event.listens_for(CLOCK, "after_create")
 def _start(_table: Table, connection: Connection, **_options: Any) -> None:
-    connection.execute(insert(CLOCK).values(id=1, seen=0, ahead=0))
+    # Late enough for a vote without a tick, of an older schema or from a copy, to be final.
+    connection.execute(insert(CLOCK).values(id=1, seen=FINAL_SECONDS * SECOND, ahead=0))
 
 
 class MachineTime(FunctionElement):
