@@ -5,8 +5,8 @@ from html import escape
 
 from arena.mirror import EVERY, CopyState
 
-LATE = EVERY + EVERY / 20
-"""The age of a copy that is late: a commit begins every minute, and may need a few seconds."""
+LATE = EVERY + timedelta(seconds=13)
+"""The age of a copy that is late: a commit may need some seconds and several tries."""
 
 
 def copy_line(state: CopyState | None, moment: datetime) -> str:
