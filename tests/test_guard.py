@@ -138,8 +138,8 @@ def voter(server) -> Iterator[Voter]:
 def fingerprint(server: AppServer) -> dict[str, tuple[int, str]]:
     """Return how many rows each table has, and a hash of them; the clock goes on by itself."""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'clock'")]
-        rows = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in tables}
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'clock'").fetchall()
+        rows = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for (name,) in tables}
     return {name: (len(found), hashlib.sha256(repr(found).encode()).hexdigest()) for name, found in rows.items()}
 
 
