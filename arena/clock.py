@@ -115,4 +115,3 @@ def keep_time(database: Database, *votes: Table) -> None:
         with suppress(DatabaseError), database.write() as connection:
             if connection.execute(_CLOCK.with_for_update(skip_locked=True)).first():
                 tick(connection)
-

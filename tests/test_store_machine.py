@@ -228,9 +228,7 @@ class StoreMachine(RuleBasedStateMachine):
             battle.served.id for battle in chosen if battle.revealed or battle.attempt == 2
         }
         pairs = Counter((min(row.winner, row.loser), max(row.winner, row.loser)) for row in final)
-        assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {
-            **pairs
-        }
+        assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {**pairs}
 
 
 TestStoreMachine = StoreMachine.TestCase
