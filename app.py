@@ -18,61 +18,63 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Res
 from gradio.blocks import Block
 from gradio.themes import Default
 
-from arena.bank.importers import Importer
-from arena.bank.intake import Intake
-from arena.battle_page import HEAD, TOP, Terms
-from arena.battle_tab import BattleTab
-from arena.boards import routes as leaderboard_routes
-from arena.boards.page import BOARD_HEAD
-from arena.chat_tab import ChatTab
+from arena.battles.campaigns import Campaigns
+from arena.battles.quotas import Networks
+from arena.battles.sampling import Matchmaker
+from arena.battles.store import Store
+from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
-from arena.elsewhere.polls import Polls
-from arena.events import Argument
-from arena.guard import Guard
-from arena.hosting import health, serving, zero_gpu
-from arena.hosting.homes import Homes, Homeward, own_address
-from arena.hosting.limits import Limits
-from arena.hosting.outbox import OutboxError
-from arena.hosting.stateless import keep_no_sessions
-from arena.hosting.storage import StorageError, storage_of
-from arena.items import ItemBank
-from arena.leaderboard import Leaderboard
-from arena.leaderboard_tab import LeaderboardTab
-from arena.live.page import LIVE_HEAD
-from arena.live.routes import IMAGES
+from arena.fraud.eligibility import Census
+from arena.imports.polls import Polls
+from arena.inference.catalog import CatalogueError
+from arena.io.images import MAX_BYTES, PictureStore
+from arena.io.tables import PAGE, RowsError
+from arena.items.importers import Importer
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.service import Leaderboard
 from arena.live.store import LiveModelError
-from arena.live.wing import LiveWing
-from arena.live_tab import LiveTab
-from arena.matchmaking import Matchmaker
-from arena.mirror import HubDataset, HubError, Mirror
-from arena.models import CatalogueError
-from arena.operator_tab import OperatorTab
-from arena.operators import access
-from arena.operators.access import Operators
-from arena.operators.page import OPERATOR_HEAD
-from arena.operators.wing import OperatorWing
-from arena.pictures import MAX_BYTES, PictureStore
-from arena.rows import PAGE, RowsError
-from arena.store import Store
-from arena.voters import login
-from arena.voters.campaigns import Campaigns
-from arena.voters.counting import Census
-from arena.voters.limits import Networks
-from arena.voters.roll import Voters
-from scoring import routes as scoring_routes
-from scoring.agreement_tab import AgreementTab
-from scoring.people import routes as agreement_routes
-from scoring.people.concordance import Concordances
-from scoring.people.desk import AgreementDesk
-from scoring.questions import QuestionsError
-from scoring.report_tab import TAB as REPORT
-from scoring.report_tab import ReportTab
-from scoring.scoring_page import UPLOAD
-from scoring.scoring_tab import ScoringTab
-from scoring.submissions import PeoplesBoards
-from scoring.submissions_tab import SubmissionsTab
-from scoring.visit import routes as automatic_routes
-from scoring.wing import Wing
+from arena.server import uvicorn_server as serving
+from arena.server import zero_gpu
+from arena.server.change_log import OutboxError
+from arena.server.hub_backup import HubDataset, HubError, Mirror
+from arena.storage import StorageError, storage_of
+from arena.web import admin_auth as access
+from arena.web import health_api as health
+from arena.web import leaderboard_api as leaderboard_routes
+from arena.web import login_api as login
+from arena.web.admin_auth import Operators
+from arena.web.admin_setup import OperatorWing
+from arena.web.admin_tab import OperatorTab
+from arena.web.admin_view import OPERATOR_HEAD
+from arena.web.battle_tab import BattleTab
+from arena.web.battle_view import HEAD, TOP, Terms
+from arena.web.chat_tab import ChatTab
+from arena.web.events import Argument
+from arena.web.gradio_patches import keep_no_sessions
+from arena.web.leaderboard_tab import LeaderboardTab
+from arena.web.leaderboard_view import BOARD_HEAD
+from arena.web.live_api import IMAGES
+from arena.web.live_setup import LiveWing
+from arena.web.live_tab import LiveTab
+from arena.web.live_view import LIVE_HEAD
+from arena.web.middleware import Guard
+from arena.web.rate_limit import Limits
+from arena.web.session_affinity import Homes, Homeward, own_address
+from scoring.agreement.concordance import Concordances
+from scoring.agreement.service import AgreementDesk
+from scoring.benchmarks.mm_vet_questions import QuestionsError
+from scoring.jobs.submissions import PeoplesBoards
+from scoring.web import agreement_api as agreement_routes
+from scoring.web import jobs_api as scoring_routes
+from scoring.web import visit_bench_api as automatic_routes
+from scoring.web.agreement_tab import AgreementTab
+from scoring.web.report_tab import TAB as REPORT
+from scoring.web.report_tab import ReportTab
+from scoring.web.scoring_tab import ScoringTab
+from scoring.web.scoring_view import UPLOAD
+from scoring.web.setup import Wing
+from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
 STOPS = (
@@ -80,7 +82,7 @@ STOPS = (
     *(QuestionsError, RowsError, CatalogueError, LiveModelError),
 )
 """Errors that end the start with one line."""
-STYLES = [ROOT / "arena" / "page.css", ROOT / "scoring" / "scoring.css", ROOT / "scoring" / "agreement.css"]
+STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
 SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + OPERATOR_HEAD + UPLOAD
 YEAR = 365 * 24 * 3600
 

@@ -16,15 +16,15 @@ class Room(NamedTuple):
 
 
 ROOMS = {
-    "items": Room("bring items and answers in", "arena.bank.commands"),
-    "models": Room("the models", "arena.bank.commands"),
-    "campaign": Room("what the workers of a campaign link have done, as CSV", "arena.bank.commands"),
-    "answer": Room("let a model of the catalogue answer the items", "arena.bank.answer_commands"),
-    "rate": Room("a board, plots and their parameters from a file of votes", "arena.rating.commands"),
-    "votes": Room("votes from and to the formats that people hold", "arena.rating.commands"),
-    "export": Room("this arena's votes for the public: Parquet, JSONL and a data card", "arena.operators.commands"),
-    "forget": Room("delete a visitor's data on request", "arena.operators.commands"),
-    "deploy": Room("this folder as a Hugging Face Space", "arena.deploy"),
+    "items": Room("bring items and answers in", "arena.cli.items"),
+    "models": Room("the models", "arena.cli.items"),
+    "campaign": Room("what the workers of a campaign link have done, as CSV", "arena.cli.items"),
+    "answer": Room("let a model of the catalogue answer the items", "arena.cli.answer"),
+    "rate": Room("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
+    "votes": Room("votes from and to the formats that people hold", "arena.cli.rate"),
+    "export": Room("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.admin"),
+    "forget": Room("delete a visitor's data on request", "arena.cli.admin"),
+    "deploy": Room("this folder as a Hugging Face Space", "arena.cli.deploy"),
 }
 
 

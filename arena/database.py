@@ -44,7 +44,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
-from arena.hosting.storage import MOUNTS, StorageError, refuse_network
+from arena.storage import MOUNTS, StorageError, refuse_network
 
 SCHEMA_VERSION = 3
 METADATA = MetaData()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import unquote
 
-from arena.records import Secret
+from arena.types import Secret
 
 # No version check, no telemetry, and no rebuilt analytics frame at each event.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

@@ -20,11 +20,11 @@ from arena import settings as settings  # before numpy, as in the app: it says h
 # isort: split
 import numpy as np
 
-from arena.bank.intake import ImageDraft, Intake, ItemDraft
-from arena.boards.board import BoardKey
+from arena.battles.store import Draw, Store
 from arena.database import Database
-from arena.leaderboard import Leaderboard
-from arena.store import Draw, Store
+from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.leaderboard.board import BoardKey
+from arena.leaderboard.service import Leaderboard
 
 SIZES = (10_000, 1_000_000)
 MODELS, FAMILIES, ITEMS, VOTERS = 100, 70, 140, 5_000

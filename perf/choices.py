@@ -17,11 +17,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from arena.rows import COMMAND_LINE
-from scoring.choice.records import LETTERS, PROTOCOLS
-from scoring.choice.reports import tabulated, under
-from scoring.choice.uploads import OpenedChoices, opened
-from scoring.mmt_bench import subtasks
+from arena.io.tables import COMMAND_LINE
+from scoring.benchmarks.choice_report import tabulated, under
+from scoring.benchmarks.detect import OpenedChoices, opened
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.multiple_choice.types import LETTERS, PROTOCOLS
 
 ROOT = Path(__file__).parent.parent
 CHECKOUT = os.environ.get("VLMEVALKIT", "")

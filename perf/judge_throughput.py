@@ -24,17 +24,17 @@ import httpx
 import psutil
 
 from arena.database import Database
-from arena.records import Secret
-from scoring.benchmarks import score
-from scoring.cache import ReplyCache
-from scoring.judge import Judge
-from scoring.judging.address import Address
-from scoring.judging.pace import Pace
-from scoring.marking import Options, draft
-from scoring.mm_vet import grading
-from scoring.results import Question, QuestionSet, Report
-from scoring.spec import Ask, JudgeSpec, request
-from scoring.uploads import Filled
+from arena.types import Secret
+from scoring.benchmarks.mm_vet import grading
+from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.predictions import Filled
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge
+from scoring.judges.endpoint import Address
+from scoring.judges.rate_limit import Pace
+from scoring.judges.spec import Ask, JudgeSpec, request
+from scoring.registry import score
+from scoring.report import Question, QuestionSet, Report
 
 ROOT = Path(__file__).parent.parent
 LATENCY = 0.2

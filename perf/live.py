@@ -17,11 +17,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.api_vlm import ApiVLM
-from arena.live.streams import Words
-from arena.models import read_catalogue
-from arena.records import VLM, Turn
+from arena.inference.catalog import read_catalogue
+from arena.inference.openai_model import ApiVLM
+from arena.live.streaming import Words
 from arena.settings import secret
+from arena.types import VLM, Turn
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says
 from tests.openai_server import OpenAIServer

@@ -44,9 +44,11 @@ class Battles:
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Return what this project does, by task."""
-    from arena import intervals, ratings
-    from arena.rating import bradley_terry as fitting
-    from arena.rating import clusters, elo_draws, resampling
+    from arena.ratings import bootstrap as resampling
+    from arena.ratings import bradley_terry as fitting
+    from arena.ratings import clusters, intervals
+    from arena.ratings import elo_orders as elo_draws
+    from arena.ratings import votes as ratings
 
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))

@@ -26,13 +26,13 @@ from typing import NamedTuple
 
 import psutil
 
-from arena.bank.intake import ImageDraft, Intake, ItemDraft
+from arena.battles.sampling import draw
+from arena.battles.store import Store
 from arena.database import Database
-from arena.hosting.limits import VOTER
-from arena.identity import COOKIE, cookie_hash, new_cookie
-from arena.items import ItemBank
-from arena.matchmaking import draw
-from arena.store import Store
+from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.store import ItemBank
+from arena.web.cookies import COOKIE, cookie_hash, new_cookie
+from arena.web.rate_limit import VOTER
 
 ROOT = Path(__file__).parent.parent
 VOTERS = (1, 10, 50)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from arena.settings import Settings
-from scoring.judge import JudgeError
-from scoring.judging.clerk import DeclinedError
-from scoring.results import NoAnswersError, NothingGradedError
+from scoring.cli.progress import DeclinedError
+from scoring.judges.client import JudgeError
+from scoring.report import NoAnswersError, NothingGradedError
 
 WRONG, DECLINED, UNFINISHED, NOTHING = 2, 3, 4, 5
 """Exit codes: an input or a setting is wrong; the cost was not accepted; the judge stopped, and the same command goes
@@ -24,16 +24,16 @@ class Room(NamedTuple):
 
 
 ROOMS = {
-    "mm-vet": Room("score a file of MM-Vet outputs", "scoring.mm_vet_commands"),
-    "visit-bench": Room("have a judge compare a model's answers with others'", "scoring.visit.commands"),
-    "visit-board": Room("make a board of a file of votes or battles", "scoring.visit.commands"),
-    "visit-withdraw": Room("delete the texts of a submission; its results stay", "scoring.visit.commands"),
-    "agreement": Room("how far people agree, and which judges and metrics follow them", "scoring.people.commands"),
-    "answer": Room("let a model of the catalogue answer a benchmark's questions", "scoring.answer_commands"),
-    "fetch": Room("download MM-Vet's questions and pictures", "scoring.mm_vet_commands"),
-    "mmbench": Room("score a file of MMBench or CCBench outputs", "scoring.choice.commands"),
-    "mmt-bench": Room("score a file of MMT-Bench outputs", "scoring.choice.commands"),
-    "vqa": Room("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.choice.commands"),
+    "mm-vet": Room("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
+    "visit-bench": Room("have a judge compare a model's answers with others'", "scoring.cli.visit_bench"),
+    "visit-board": Room("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
+    "visit-withdraw": Room("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),
+    "agreement": Room("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
+    "answer": Room("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
+    "fetch": Room("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
+    "mmbench": Room("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
+    "mmt-bench": Room("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
+    "vqa": Room("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"),
 }
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings import Codes, Floats, Votes
+from arena.ratings.votes import Codes, Floats, Votes
 
 POINTS = 400 / np.log(10)
 

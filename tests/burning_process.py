@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from app import Rooms, create_app
-from arena.hosting import serving
+from arena.server import uvicorn_server as serving
 from arena.settings import Settings
 
 

@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlalchemy import create_engine, text
 
-from arena.bank.intake import ImageDraft, Intake, ItemDraft
 from arena.database import Database
+from arena.items.ingest import ImageDraft, Intake, ItemDraft
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM_ARGS = (

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from arena.exchange.battles import Vote
+from arena.formats.base import Vote
 
 IMAGE = "9f86d081884c7d659a2feaa0c55ad015"
 

@@ -19,21 +19,21 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from arena.bank.fetching import Fetcher
+from arena.budget import Ceilings, Ledger
 from arena.database import Database
-from arena.ledger import Ceilings, Ledger
-from arena.records import Secret
-from scoring.benchmarks import quote
-from scoring.cache import ReplyCache
-from scoring.jobs import JOB, Job, Jobs
-from scoring.judging.address import Address
-from scoring.judging.pace import Pace
-from scoring.marking import Options, draft
-from scoring.questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.results import QuestionSet, Report
-from scoring.runner import Operator, Runner
-from scoring.spec import JudgeSpec, Price
-from scoring.uploads import fill, read_predictions
+from arena.io.fetch import Fetcher
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.predictions import fill, read_predictions
+from scoring.jobs.store import JOB, Job, Jobs
+from scoring.jobs.worker import Operator, Runner
+from scoring.judges.cache import ReplyCache
+from scoring.judges.endpoint import Address
+from scoring.judges.rate_limit import Pace
+from scoring.judges.spec import JudgeSpec, Price
+from scoring.registry import quote
+from scoring.report import QuestionSet, Report
 from tests.test_fetching import HOST
 
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from scoring.defence import canaries
+from scoring.judges.injection import canaries
 from tests.openai_batches import Batches
 
 Body = Mapping[str, Any]

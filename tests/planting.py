@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, text, update
 
-from arena.ballots import BATTLE, VOTE, VOTER, WINS
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.tables import BATTLE, VOTE, VOTER, WINS
 from arena.clock import CLOCK, SECOND, tick
 from arena.database import Database, now
-from arena.items import ITEM, ItemBank
-from arena.live.ballots import LIVE_VOTE
+from arena.items.store import ITEM, ItemBank
 
 
 class Planted(NamedTuple):

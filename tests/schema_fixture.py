@@ -33,7 +33,7 @@ def import_tables() -> None:
 
 def use(url: str) -> None:
     """Fill a database: what people do, and a row in every table that this leaves empty and that stands alone."""
-    from arena.bank.intake import Intake
+    from arena.items.ingest import Intake
     from tests.conftest import drafts
     from tests.test_store import Visitor
 

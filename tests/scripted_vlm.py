@@ -5,7 +5,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar
 
-from arena.records import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Price, Usage, pass_over
+from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Price, Usage, pass_over
 
 
 class ScriptedVLM:

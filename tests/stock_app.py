@@ -12,7 +12,7 @@ from pathlib import Path
 import gradio as gr
 import numpy as np
 
-ICON = Path(__file__).parent.parent / "arena" / "demo" / "pictures"
+ICON = Path(__file__).parent.parent / "arena" / "items" / "demo" / "pictures"
 
 
 def page() -> gr.Blocks:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.agreement import (
+from arena.ratings.agreement import (
     LEAST_CONTESTS,
     Choices,
     Contest,

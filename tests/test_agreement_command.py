@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from arena.elsewhere.polled import read_poll
-from arena.exchange.battles import Battles as Held
-from arena.exchange.battles import Vote, columns_of
-from arena.exchange.files import write
-from arena.exchange.stereoscope import STEREOSCOPE
-from arena.records import REFERENCE
+from arena.formats.base import Battles as Held
+from arena.formats.base import Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import write
+from arena.imports.poll_files import read_poll
+from arena.types import REFERENCE
 from scoring.__main__ import main
-from scoring.people.concordance import concordance
+from scoring.agreement.concordance import concordance
 from tests.conftest import ROOT
 
 PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")

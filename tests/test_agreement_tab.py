@@ -14,26 +14,26 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
 
-from arena.agreement import Choices, Contest, Poll, Verdict, Winner, coin
-from arena.bank.intake import Intake
 from arena.database import Database, now
-from arena.elsewhere.imports import ImportOrder, Imports
-from arena.elsewhere.polls import Polls
-from arena.exchange.battles import Battles, Vote, columns_of
-from arena.exchange.files import read
-from arena.exchange.stereoscope import STEREOSCOPE
-from arena.items import ANSWER, ItemBank
-from arena.records import REFERENCE, item_key
-from arena.rows import RowsError
-from scoring.inbox import Inbox, InboxError
-from scoring.people.concordance import Concordances, concordance
-from scoring.people.desk import AgreementDesk
-from scoring.people.files import measures_csv, scores_csv
-from scoring.people.page import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
-from scoring.results import JudgeStamp
-from scoring.visit.book import Book
-from scoring.visit.matches import Instance, Match, MatchReport
-from scoring.visit.matches import Verdict as InOneOrder
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import read
+from arena.imports.importer import ImportOrder, Imports
+from arena.imports.polls import Polls
+from arena.io.tables import RowsError
+from arena.items.ingest import Intake
+from arena.items.store import ANSWER, ItemBank
+from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.types import REFERENCE, item_key
+from scoring.agreement.concordance import Concordances, concordance
+from scoring.agreement.reader import measures_csv, scores_csv
+from scoring.agreement.service import AgreementDesk
+from scoring.jobs.uploads import Inbox, InboxError
+from scoring.report import JudgeStamp
+from scoring.visit_bench.matches import Instance, Match, MatchReport
+from scoring.visit_bench.matches import Verdict as InOneOrder
+from scoring.visit_bench.store import Book
+from scoring.web.agreement_view import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
 from tests.screens import shoot, turn

@@ -23,22 +23,22 @@ from PIL import Image
 
 import arena.__main__
 import scoring.__main__
-from arena.api_vlm import ApiVLM
-from arena.bank.asking import AnswerFile, AnswerFileError, Task, ask_all
-from arena.bank.fetching import FetchError
-from arena.bank.importers import PREDICTION
-from arena.bank.intake import Intake
 from arena.database import Database
-from arena.items import ItemBank
-from arena.records import ModelCard, Turn
-from arena.rows import read_records
-from scoring.answering import choice_paper, rotations
-from scoring.choice.circular import PASS, rotation_problems
-from scoring.choice.files import read_choices
-from scoring.choice.records import ChoiceQuestion
-from scoring.questions import load_mm_vet
-from scoring.uploads import read_predictions
-from scoring.visit.answering import visit_paper
+from arena.inference.offline import AnswerFile, AnswerFileError, Task, ask_all
+from arena.inference.openai_model import ApiVLM
+from arena.io.fetch import FetchError
+from arena.io.tables import read_records
+from arena.items.importers import PREDICTION
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.types import ModelCard, Turn
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.benchmarks.offline_answers import choice_paper, rotations
+from scoring.benchmarks.predictions import read_predictions
+from scoring.multiple_choice.circular_eval import PASS, rotation_problems
+from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.visit_bench.offline_answers import visit_paper
 from tests.conftest import drafts
 from tests.openai_server import Body, Fault, Faults, OpenAIServer
 from tests.tiny_vlm import build
@@ -492,7 +492,7 @@ def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answe
 
 def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
     path = tmp_path / "kept.jsonl"
-    program = f"from arena.bank.asking import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
+    program = f"from arena.inference.offline import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
     with AnswerFile(path, "run"):
         held = subprocess.run(
             [sys.executable, "-c", program],

@@ -11,10 +11,10 @@ from contextlib import aclosing
 import pytest
 from PIL import Image
 
-from arena.api_vlm import MOST_CHARACTERS, ApiVLM
-from arena.card_limits import cost, most_cost, most_usage
-from arena.live.control_tokens import found, neutralised
-from arena.records import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
+from arena.inference.limits import cost, most_cost, most_usage
+from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM
+from arena.inference.special_tokens import found, neutralised
+from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.openai_server import Fault, Faults, OpenAIServer
 
 KEY = "sk-test-0123456789abcdef"

@@ -67,7 +67,7 @@ def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(sta
     server = start_server()
     folder = tmp_path / "mine"
     folder.mkdir()
-    picture = next((ROOT / "arena" / "demo" / "pictures").iterdir())
+    picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
     (folder / picture.name).write_bytes(picture.read_bytes())
     item = {"instruction": "What is new here?", "family": "Counting", "images": [picture.name]}
     (folder / "items.jsonl").write_text(json.dumps({**item, "answers": {"x": "1", "y": "2"}}) + "\n")

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from arena.identity import COOKIE, new_cookie
+from arena.web.cookies import COOKIE, new_cookie
 from tests.voter import Voter
 
 DEEP = json.loads("[" * 900 + "]" * 900)

@@ -8,11 +8,11 @@ from threading import Event
 
 import pytest
 
-from arena.ballot_box import BallotBox
-from arena.ballots import VOTE
+from arena.battles.group_commit import BallotBox
+from arena.battles.store import Ballot, ChoiceError, Store, UnknownBattleError, VoteError
+from arena.battles.tables import VOTE
 from arena.database import Database, DatabaseError
-from arena.records import Battle, Phase
-from arena.store import Ballot, ChoiceError, Store, UnknownBattleError, VoteError
+from arena.types import Battle, Phase
 from tests.test_store import TERMS, Visitor, counted, rows
 
 VOTERS = 40

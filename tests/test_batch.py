@@ -12,15 +12,15 @@ from collections.abc import Iterator
 import pytest
 
 from arena.database import Database
-from arena.records import Secret
-from scoring.benchmarks import score
-from scoring.cache import ReplyCache
-from scoring.judge import Judge, JudgeError, JudgeStopped
-from scoring.judging.address import Address
-from scoring.judging.batch import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
-from scoring.questions import SAMPLE_PREDICTIONS
-from scoring.results import Report
-from scoring.spec import Price
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.judges.batch_api import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge, JudgeError, JudgeStopped
+from scoring.judges.endpoint import Address
+from scoring.judges.spec import Price
+from scoring.registry import score
+from scoring.report import Report
 from tests.conftest import ROOT
 from tests.judging_process import SPEC, drafted, scores
 from tests.openai_batches import Batches

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from arena.database import Database
-from arena.records import Secret
-from scoring.benchmarks import quote, score
-from scoring.cache import ReplyCache
-from scoring.judge import Judge, JudgeFailed, JudgeStopped
-from scoring.judging.address import Address
-from scoring.judging.driving import Progress, ScoringStopped
-from scoring.judging.pace import Pace
-from scoring.marking import Options, OptionsError, draft
-from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample
-from scoring.results import Question, QuestionSet, Report
-from scoring.spec import Purse
-from scoring.uploads import Filled, UploadError
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_judge import Options, OptionsError, draft
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample
+from scoring.benchmarks.predictions import Filled, UploadError
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge, JudgeFailed, JudgeStopped
+from scoring.judges.endpoint import Address
+from scoring.judges.rate_limit import Pace
+from scoring.judges.run import Progress, ScoringStopped
+from scoring.judges.spec import Purse
+from scoring.registry import quote, score
+from scoring.report import Question, QuestionSet, Report
 from tests.judging_process import HASTY, SPEC, drafted, scores
 from tests.openai_server import Body, Faults, OpenAIServer, prompt, steady_score
 from tests.timing import work_seconds

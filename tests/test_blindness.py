@@ -20,7 +20,7 @@ from tests.conftest import ROOT, AppServer
 from tests.voter import EventError, Voter
 
 VOTERS = 8
-DEMO_PICTURES = ROOT / "arena" / "demo" / "pictures"
+DEMO_PICTURES = ROOT / "arena" / "items" / "demo" / "pictures"
 PLANTED = ("Quxolotl-7B-v1.5", "org/Vellichor_XL", "Krän<b>&\"Model' 9β", "zzmystic-instruct", "Oblomov Large (2026)")
 RENAMED = {"zzmystic-instruct": "Sphexish & Sons <Pro>"}
 ITEMS = 12

@@ -6,11 +6,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.bank.intake import Intake
+from arena.battles.store import Store
 from arena.database import Database
+from arena.items.ingest import Intake
 from arena.live.store import Answered, LiveStore, Opening
-from arena.records import Names
-from arena.store import Store
+from arena.types import Names
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
 from tests.screens import assert_fits, shoot, turn

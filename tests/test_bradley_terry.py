@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rating.bradley_terry import (
+from arena.ratings.bradley_terry import (
     Anchor,
     ConvergenceError,
     Status,
@@ -15,7 +15,7 @@ from arena.rating.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings import EloSettings, Outcome, Votes, decided
+from arena.ratings.votes import EloSettings, Outcome, Votes, decided
 from tests.arenas import POINTS, even_votes, tuple_arena
 
 RATED, UNBEATEN, WINLESS, SEPARATED, UNPLAYED = Status
@@ -244,7 +244,7 @@ def test_what_is_no_board_is_refused(wins, prior, anchor, problem):
 
 
 def test_a_fit_that_does_not_settle_is_an_error(monkeypatch):
-    monkeypatch.setattr("arena.rating.bradley_terry.STEPS", 2)
+    monkeypatch.setattr("arena.ratings.bradley_terry.STEPS", 2)
     with pytest.raises(ConvergenceError, match="did not settle in 2 steps"):
         bradley_terry(wins_of((0, 1, 1000), (1, 0, 1), models=2), 0)
 

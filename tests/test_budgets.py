@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from arena.ledger import Ceilings, Ledger, LedgerError
-from arena.records import Secret
-from scoring.benchmarks import quote, score
-from scoring.judge import Judge
-from scoring.judging.address import Address
-from scoring.marking import Options
-from scoring.results import Report
+from arena.budget import Ceilings, Ledger, LedgerError
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_judge import Options
+from scoring.judges.client import Judge
+from scoring.judges.endpoint import Address
+from scoring.registry import quote, score
+from scoring.report import Report
 from tests import test_benchmarks
 from tests.judging_process import HASTY, SPEC, WIDE, drafted
 from tests.openai_server import PASSING, Fault, Faults, OpenAIServer

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.database import Database
-from scoring.cache import ReplyCache, reply_key
-from scoring.spec import Ask, JudgeSpec, Message, Price, Reply
+from scoring.judges.cache import ReplyCache, reply_key
+from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(1.0, 2.0))
 ASK = Ask((Message("system", "Score."), Message("user", "a cat")), 0.0, 16, 1, '{"type":"object"}', 3)

@@ -7,14 +7,14 @@ from threading import Barrier
 import pytest
 from sqlalchemy import func, select, update
 
-from arena.ballots import BATTLE, SEAT, VOTE, counted_votes
-from arena.bank.intake import Intake
+from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles.sampling import Matchmaker, NoBattle, Wish
+from arena.battles.store import Seen, Store
+from arena.battles.tables import BATTLE, SEAT, VOTE, counted_votes
 from arena.database import Database, now
-from arena.items import ItemBank
-from arena.matchmaking import Matchmaker, NoBattle, Wish
-from arena.records import Battle
-from arena.store import Seen, Store
-from arena.voters.campaigns import CampaignError, Campaigns, Seat
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.types import Battle
 from tests.conftest import drafts
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from arena.rows import COMMAND_LINE
-from scoring import mmbench
+from arena.io.tables import COMMAND_LINE
 from scoring.__main__ import main
-from scoring.choice.records import LETTERS
-from scoring.choice.reports import accuracy_csv, tabulated
-from scoring.choice.uploads import opened
-from scoring.mmt_bench import VISUAL_RECOGNITION, subtasks
+from scoring.benchmarks import mmbench
+from scoring.benchmarks.choice_report import accuracy_csv, tabulated
+from scoring.benchmarks.detect import opened
+from scoring.benchmarks.mmt_bench import VISUAL_RECOGNITION, subtasks
+from scoring.multiple_choice.types import LETTERS
 from tests.conftest import ROOT
 from tests.openai_server import Faults, OpenAIServer
 

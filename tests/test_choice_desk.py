@@ -12,20 +12,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.benchmarks import BENCHMARKS
-from scoring.choice.records import PROTOCOLS, Clue, Decided, Decision, Rule
-from scoring.choice.reports import ChoiceReport, ComparisonError, MarksReport, asked, comparisons, tabulated, under
-from scoring.choice.uploads import ChoicesError, opened
-from scoring.desk import ChoiceWish, Desk, DeskError
-from scoring.inbox import Inbox, InboxError
-from scoring.jobs import JobError
-from scoring.judging.driving import Task
-from scoring.questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.results import Grade, JudgeStamp
-from scoring.runner import Operator
-from scoring.spec import JudgeSpec
-from scoring.stored import ReportError, record_json
-from scoring.submissions import Submissions
+from scoring.benchmarks.choice_report import (
+    ChoiceReport,
+    ComparisonError,
+    MarksReport,
+    asked,
+    comparisons,
+    tabulated,
+    under,
+)
+from scoring.benchmarks.detect import ChoicesError, opened
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.jobs.service import ChoiceWish, Desk, DeskError
+from scoring.jobs.store import JobError
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import Inbox, InboxError
+from scoring.jobs.worker import Operator
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
+from scoring.registry import BENCHMARKS
+from scoring.report import Grade, JudgeStamp
+from scoring.serialize import ReportError, record_json
 from tests.judging_process import OWNER, SPEC, Bench
 from tests.openai_server import OpenAIServer
 from tests.test_choice_command import GOLDEN, row, table_file

@@ -9,22 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring import mmbench, mmt_bench
-from scoring.choice.accuracies import Comparison, differences
-from scoring.choice.audit import ROWS_A_PAGE, Filter, audit_html, marked_html
-from scoring.choice.circular import PASS
-from scoring.choice.faces import FACES, split_names
-from scoring.choice.files import Problem
-from scoring.choice.head import choice_head_html, marks_head_html, what_if_html
-from scoring.choice.levels import board_html, label
-from scoring.choice.marks_page import (
-    MarksFilter,
-    mark_counts_html,
-    marks_audit_html,
-    marks_totals_html,
-    table_3_html,
-)
-from scoring.choice.page import (
+from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated, under
+from scoring.benchmarks.vqa import VQAnswer
+from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.metrics import Comparison, differences
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.report import Grade, JudgeStamp
+from scoring.web.audit_view import ROWS_A_PAGE, Filter, audit_html, marked_html
+from scoring.web.benchmark_views import FACES, split_names
+from scoring.web.levels_view import board_html, label
+from scoring.web.multiple_choice_view import (
     MOST_PROBLEMS,
     WORST,
     comparison_html,
@@ -36,10 +32,14 @@ from scoring.choice.page import (
     published_html,
     worst_html,
 )
-from scoring.choice.records import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
-from scoring.choice.reports import ChoiceReport, Compared, MarksReport, tabulated, under
-from scoring.results import Grade, JudgeStamp
-from scoring.vqa_marks import VQAnswer
+from scoring.web.report_head import choice_head_html, marks_head_html, what_if_html
+from scoring.web.vqa_view import (
+    MarksFilter,
+    mark_counts_html,
+    marks_audit_html,
+    marks_totals_html,
+    table_3_html,
+)
 from tests.test_mmbench import RIGHT, decided, passes
 from tests.test_mmt_bench import answered
 

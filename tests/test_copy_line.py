@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.hosting.copy_line import ago, copy_line
-from arena.mirror import CopyState
+from arena.server.hub_backup import CopyState
+from arena.web.backup_status import ago, copy_line
 from tests.hub_server import HubServer
 from tests.voter import Voter
 

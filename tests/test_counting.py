@@ -5,15 +5,15 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from arena.ballots import SEAT, VOTE, VOTER
-from arena.bank.intake import Intake
+from arena.battles.campaigns import Campaigns
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.store import Draw, Seen, Store
+from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.voters import ADOPTION, LOGIN, Account, Voters, one_voter
 from arena.database import Database, now
-from arena.live.ballots import LIVE_VOTE
+from arena.fraud.eligibility import Census, counting
+from arena.items.ingest import Intake
 from arena.settings import CountSettings
-from arena.store import Draw, Seen, Store
-from arena.voters.campaigns import Campaigns
-from arena.voters.counting import Census, counting
-from arena.voters.roll import ADOPTION, LOGIN, Account, Voters, one_voter
 from tests.conftest import drafts
 
 EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")

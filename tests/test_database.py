@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import create_engine, func, select, text, update
 from sqlalchemy.exc import StatementError
 
-from arena.ballots import VOTER
+from arena.battles.tables import VOTER
 from arena.database import META, SCHEMA_VERSION, Database, DatabaseError, bump_counter, counter
 from tests.conftest import ROOT, new_postgresql_database
 

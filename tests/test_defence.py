@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.defence import LONG, canaries, flags, neutralise, swapped
-from scoring.judging.disguises import readings
-from scoring.questions import load_mm_vet, own_sample
-from scoring.results import Question
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
+from scoring.judges.blinding import readings
+from scoring.judges.injection import LONG, canaries, flags, neutralise, swapped
+from scoring.report import Question
 from tests.attacks import DISGUISES, PLAIN, planted
 from tests.timing import work_seconds
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from arena.bank.importers import DEMO_FOLDER
-from arena.demo.draw import draw_all
-from arena.rows import read_records
+from arena.io.tables import read_records
+from arena.items.demo.draw import draw_all
+from arena.items.importers import DEMO_FOLDER
 
 ITEMS = [record.values for record in read_records(DEMO_FOLDER / "items.jsonl")]
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 from huggingface_hub import HfApi, SpaceCard
 
-from arena import deploy
-from arena.hosting.hub_requests import send_again
+from arena.cli import deploy
+from arena.server.hub_requests import send_again
 from arena.settings import Settings
 from tests.conftest import ROOT
 from tests.hub_server import HubServer, Space
@@ -65,7 +65,7 @@ def test_a_space_and_its_private_dataset_are_made(hub):
 
 def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     names = deploy.shipped(ROOT)
-    assert {"app.py", "README.md", "requirements.txt", "arena/page.css", "scoring/prompts/mm_vet.txt"} - {
+    assert {"app.py", "README.md", "requirements.txt", "arena/web/page.css", "scoring/prompts/mm_vet.txt"} - {
         *names
     } == set()
     assert not [name for name in names if re.match(r"tests/|perf/|\.|.*__pycache__|.*\.pyc|Makefile", name)]

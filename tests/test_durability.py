@@ -25,10 +25,10 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
-from arena.bank.intake import Intake
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
-from arena.leaderboard import BoardKey, Leaderboard
+from arena.items.ingest import Intake
+from arena.leaderboard.service import BoardKey, Leaderboard
 from tests.conftest import ROOT, AppServer, drafts, new_postgresql_database
 from tests.planting import let_pass
 from tests.test_store import Visitor as Person

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.exchange.battles import Battles, Vote, columns_of
-from arena.exchange.files import FORMAT_NAMES, FORMATS, read, write
-from arena.exchange.three_columns import THREE_COLUMNS
-from arena.records import item_key
-from arena.strict_json import RowsError
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.registry import FORMAT_NAMES, FORMATS, read, write
+from arena.formats.three_columns import THREE_COLUMNS
+from arena.io.strict_json import RowsError
+from arena.types import item_key
 from tests.exchange_samples import (
     CHAT,
     CLEAN,

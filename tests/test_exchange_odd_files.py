@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from arena.__main__ import main
-from arena.exchange.battles import Battles, Vote, columns_of
-from arena.exchange.files import FORMAT_NAMES, read, write
-from arena.strict_json import RowsError
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.registry import FORMAT_NAMES, read, write
+from arena.io.strict_json import RowsError
 from tests.exchange_samples import CHAT, CLEAN, COMPARIA, LOG, OURS, SAMPLES, THREE, WILDVISION, log_line, put, state
 
 ODD = [None, "", 5, -1, 1.5, 1e15, 1e300, True, [], {}, [None, None], [["x"]], ["a", "b"], [1, [2]], "nan", "inf"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.bank.fetching import Bounds, Fetcher, FetchError, addresses, fetch, fetch_all, is_public
+from arena.io.fetch import Bounds, Fetcher, FetchError, addresses, fetch, fetch_all, is_public
 
 HOST = "pictures.example"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1000)

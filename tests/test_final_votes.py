@@ -9,8 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import insert, select, update
 
-from arena.ballots import BATTLE, LAST_VOTE, UNDO, WINS, standings
-from arena.boards.board import BoardKey
+from arena.battles.store import ChoiceError, check_undo
+from arena.battles.tables import BATTLE, LAST_VOTE, UNDO, WINS, standings
 from arena.clock import (
     CLOCK,
     FINAL_SECONDS,
@@ -22,9 +22,9 @@ from arena.clock import (
     tick,
 )
 from arena.database import now
-from arena.leaderboard import Leaderboard
-from arena.live.board import LIVE_SOURCES
-from arena.store import ChoiceError, check_undo
+from arena.leaderboard.board import BoardKey
+from arena.leaderboard.service import Leaderboard
+from arena.live.votes import LIVE_SOURCES
 from tests.conftest import AppServer, new_postgresql_database
 from tests.live_visitor import Visitor as LiveVisitor
 from tests.live_visitor import card, catalogue, says

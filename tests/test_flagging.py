@@ -8,22 +8,22 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.__main__ import main
-from arena.ballots import VOTE
-from arena.bank.intake import Intake
-from arena.boards.board import Board, BoardKey
-from arena.boards.choice import BoardChoiceError
-from arena.boards.page import board_html, summary
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import Matchmaker, Wish
+from arena.battles.store import Draw, Store
+from arena.battles.tables import VOTE
 from arena.database import Database, counter
-from arena.items import ItemBank
-from arena.leaderboard import EVERYONE, Leaderboard
+from arena.fraud.flags import FLAGS_VERSION, Flagging, FlagRow
+from arena.fraud.tests import CHECKS, FAILED, Suspicion
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board, BoardKey
+from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
-from arena.matchmaking import Matchmaker, Wish
-from arena.records import RIGHT, UNRELATED, Battle, Names
 from arena.settings import CountSettings
-from arena.store import Draw, Store
-from arena.voters.campaigns import Campaigns
-from arena.voters.flagging import FLAGS_VERSION, Flagging, FlagRow
-from arena.voters.flags import CHECKS, FAILED, Suspicion
+from arena.types import RIGHT, UNRELATED, Battle, Names
+from arena.web.leaderboard_view import board_html, summary
 from tests.conftest import drafts
 from tests.live_visitor import picture
 from tests.planting import Planted, plant

@@ -14,22 +14,22 @@ from PIL import Image
 from sqlalchemy import func, select
 
 import app  # noqa: F401 every room's tables are there
-from arena.ballots import SEAT, VOTE, VOTER
-from arena.bank.intake import Intake
+from arena.admin.actions import latest_acts
+from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Forgetting, UnknownVoterError, code_of
+from arena.battles.live_tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
+from arena.battles.store import UnknownBattleError
+from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.voters import Account, Voters
+from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
-from arena.hosting.outbox import voter_keys
-from arena.ledger import BUDGET
-from arena.live.ballots import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
-from arena.live.own_images import OwnImages
+from arena.fraud.eligibility import counting
+from arena.items.ingest import Intake
+from arena.live.images import OwnImages
 from arena.live.store import Answered, LiveStore, Opening
-from arena.operators.acts import latest_acts
-from arena.operators.forgetting import DROPPED, HANDED_OVER, OWNED, Forgetting, UnknownVoterError, code_of
-from arena.records import Names
+from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
-from arena.store import UnknownBattleError
-from arena.voters.counting import counting
-from arena.voters.roll import Account, Voters
-from scoring.visit.book import SUBMISSION
+from arena.types import Names
+from scoring.visit_bench.store import SUBMISSION
 from tests.conftest import ROOT, drafts
 from tests.judging_process import Bench
 from tests.test_store import Visitor

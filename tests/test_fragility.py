@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from arena.rating.bradley_terry import bradley_terry, win_matrix
-from arena.rating.fragility import fragility
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.fragility import fragility
 from tests.arenas import even_votes
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from arena.battles.store import Store
 from arena.database import Database, now
-from arena.live.own_images import OwnImageError, OwnImages
-from arena.store import Store
-from scoring.choice.uploads import opened
-from scoring.desk import ChoiceWish, Desk
-from scoring.inbox import Inbox, InboxError
-from scoring.jobs import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
-from scoring.questions import own_sample
-from scoring.submissions import Submissions
+from arena.live.images import OwnImageError, OwnImages
+from scoring.benchmarks.detect import opened
+from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.service import ChoiceWish, Desk
+from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import Inbox, InboxError
 from tests.conftest import AppServer
 from tests.judging_process import OWNER, Bench, set_job
 from tests.live_visitor import picture

@@ -13,15 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena import identity
-from arena.exchange import files as vote_files
-from arena.exchange import visit_battles
-from arena.hosting import logs
-from scoring import defence, mm_vet, results, text_metrics, uploads, visit_bench, vqa_marks
-from scoring.choice import named_options, phrases, plain_answers, statements, strict
-from scoring.judging import replies
-from scoring.multiple_choice import extract, read_reply
-from scoring.results import Question
+from arena.formats import registry as vote_files
+from arena.formats import visit_battles
+from arena.server import logs
+from arena.web import cookies as identity
+from scoring import report as results
+from scoring.agreement import text_metrics
+from scoring.benchmarks import mm_vet
+from scoring.benchmarks import predictions as uploads
+from scoring.benchmarks import vqa as vqa_marks
+from scoring.judges import injection as defence
+from scoring.judges import replies
+from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
+from scoring.multiple_choice.extract import extract, read_reply
+from scoring.report import Question
+from scoring.visit_bench import prompts as visit_bench
 from tests.growth import grows_too_fast, texts, units_of
 
 ROOT = Path(__file__).parent.parent

@@ -18,10 +18,10 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from arena.events import Argument
-from arena.guard import SMALL_BODY, Guard
-from arena.hosting.limits import TURNS, Allowance, Limits, Rate
-from arena.identity import new_cookie
+from arena.web.cookies import new_cookie
+from arena.web.events import Argument
+from arena.web.middleware import SMALL_BODY, Guard
+from arena.web.rate_limit import TURNS, Allowance, Limits, Rate
 from tests.conftest import ROOT, AppServer
 from tests.voter import Voter
 
@@ -221,7 +221,7 @@ def test_every_route_of_gradio_is_open_for_a_reason_or_closed(voter):
 @pytest.mark.parametrize(
     "path",
     ["{db}", "{db}-wal", "{data}/server.log", "{data}/pictures", "{root}/app.py", "{root}/arena/demo/items.jsonl",
-     "/etc/passwd", "/proc/self/environ", "arena/store.py", "../../etc/passwd", "..%2f..%2fetc%2fpasswd",
+     "/etc/passwd", "/proc/self/environ", "arena/battles/store.py", "../../etc/passwd", "..%2f..%2fetc%2fpasswd",
      "%2fetc%2fpasswd", "file:///etc/passwd", "/etc/../etc/passwd", "{data}/../data/arena.db"],
 )  # fmt: skip
 def test_no_file_of_the_server_is_served(server, voter, path):

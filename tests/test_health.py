@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from arena.database import Database
-from arena.hosting.health import Health, routes
+from arena.web.health_api import Health, routes
 from tests.conftest import new_postgresql_database
 
 GONE = "The database stores nothing: it is locked, read-only or gone."

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from arena.database import Database
-from arena.hosting.homes import FORGOTTEN_SECONDS, GONE_SECONDS, SERVER, Homes, own_address
+from arena.web.session_affinity import FORGOTTEN_SECONDS, GONE_SECONDS, SERVER, Homes, own_address
 from tests.conftest import new_postgresql_database
 
 TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4

@@ -28,7 +28,7 @@ HOSTILE = "\n\n".join(
 def hostile_folder(folder: Path) -> Path:
     """Write a source of one item whose answers attack the page or are far too long."""
     folder.mkdir()
-    picture = next((ROOT / "arena" / "demo" / "pictures").iterdir())
+    picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
     (folder / picture.name).write_bytes(picture.read_bytes())
     answers = {"attacker": HOSTILE, "talker": "word " * 20_000}
     item = {

@@ -304,7 +304,7 @@ def test_names_have_no_suffixes(path):
     assert not re.search(r"_(new|old|v\d+|utils|helpers?|manager)$|^(common|utils|helpers|misc)$", path.stem)
 
 
-COMPILE_INSIDE = {"arena/hosting/logs.py", "arena/live/self_reference.py", "scoring/defence.py"}
+COMPILE_INSIDE = {"arena/server/logs.py", "arena/live/identity_leaks.py", "scoring/judges/injection.py"}
 """Files that make a pattern of texts that are told: secrets, names of models, and the phrase file."""
 
 

@@ -9,13 +9,13 @@ import pytest
 from huggingface_hub import constants
 from sqlalchemy import select, update
 
-from arena.ballots import VOTE
+from arena.battles.tables import VOTE
 from arena.database import Database
-from arena.hosting.copy_line import LATE, copy_line
-from arena.hosting.outbox import OutboxError
-from arena.items import SOURCE
-from arena.mirror import EVERY, HubDataset, HubError, Mirror
-from arena.records import Secret
+from arena.items.store import SOURCE
+from arena.server.change_log import OutboxError
+from arena.server.hub_backup import EVERY, HubDataset, HubError, Mirror
+from arena.types import Secret
+from arena.web.backup_status import LATE, copy_line
 from tests.hub_server import HubServer
 from tests.test_mirror import Clock, bank, copy_all, rows, use
 from tests.voter import Voter

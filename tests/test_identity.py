@@ -12,10 +12,10 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from arena.guard import Guard
-from arena.hosting.limits import NETWORK, Limits
-from arena.identity import COOKIE, new_cookie
 from arena.settings import Settings
+from arena.web.cookies import COOKIE, new_cookie
+from arena.web.middleware import Guard
+from arena.web.rate_limit import NETWORK, Limits
 from tests.conftest import AppServer
 from tests.voter import EventError, Voter
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from arena.bank.importers import Importer
-from arena.bank.intake import Changes, Intake, IntakeError
 from arena.database import Database
-from arena.items import ItemBank
-from arena.pictures import PictureStore
-from arena.records import DATASET_ANSWER, REFERENCE, item_key
-from arena.rows import RowsError
+from arena.io.images import PictureStore
+from arena.io.tables import RowsError
+from arena.items.importers import Importer
+from arena.items.ingest import Changes, Intake, IntakeError
+from arena.items.store import ItemBank
+from arena.types import DATASET_ANSWER, REFERENCE, item_key
 from tests.test_items import contents
 
 VISIT_HOST = "visit-instruction-tuning.s3.amazonaws.com"

@@ -17,27 +17,27 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.__main__ import main
-from arena.bank.intake import Intake
-from arena.boards.board import Board
-from arena.boards.files import board_csv
-from arena.boards.notes import elsewhere_notes
 from arena.database import Database, DatabaseError
-from arena.elsewhere.imported_votes import (
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import FORMAT_NAMES, read, write
+from arena.imports.importer import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
+from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
     IMPORTED_VOTE,
     imported_battles,
     imported_sources,
 )
-from arena.elsewhere.imports import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
-from arena.exchange.battles import Battles, Vote, columns_of
-from arena.exchange.files import FORMAT_NAMES, read, write
-from arena.exchange.stereoscope import STEREOSCOPE
-from arena.items import ItemBank
-from arena.leaderboard import Leaderboard
-from arena.rating.bradley_terry import bradley_terry, win_matrix
-from arena.ratings import Outcome, Votes
-from arena.records import REFERENCE
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board
+from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.service import Leaderboard
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.votes import Outcome, Votes
+from arena.types import REFERENCE
+from arena.web.leaderboard_notes import elsewhere_notes
 from tests.conftest import drafts
 from tests.exchange_samples import CLEAN, sample
 from tests.planting import Planted, plant

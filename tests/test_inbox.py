@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scoring.inbox import Arrived, Inbox, InboxError
+from scoring.jobs.uploads import Arrived, Inbox, InboxError
 
 
 async def parts(*chunks: bytes, then: Exception | None = None) -> AsyncIterator[bytes]:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, vote_intervals, wilson
-from arena.rating.bradley_terry import Anchor, Status, bradley_terry, win_matrix
-from arena.rating.clusters import cluster_codes, pair_clusters, vote_clusters
-from arena.rating.resampling import bootstrap
-from arena.ratings import SCORES, Outcome, Votes, VotesError, decided
+from arena.ratings.bootstrap import bootstrap
+from arena.ratings.bradley_terry import Anchor, Status, bradley_terry, win_matrix
+from arena.ratings.clusters import cluster_codes, pair_clusters, vote_clusters
+from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, vote_intervals, wilson
+from arena.ratings.votes import SCORES, Outcome, Votes, VotesError, decided
 from tests.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena
 
 

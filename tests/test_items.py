@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from arena.ballots import VOTE
-from arena.bank.intake import Changes, ImageDraft, Intake, IntakeError, ItemDraft
+from arena.battles.store import Draw, Store
+from arena.battles.tables import VOTE
 from arena.clock import FINAL_SECONDS
 from arena.database import METADATA, Database, DatabaseError
-from arena.items import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
-from arena.records import Image, folded, item_key
-from arena.store import Draw, Store
+from arena.items.ingest import Changes, ImageDraft, Intake, IntakeError, ItemDraft
+from arena.items.store import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
+from arena.types import Image, folded, item_key
 from tests.conftest import drafts
 from tests.planting import let_pass
 

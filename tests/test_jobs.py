@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from arena.database import now
-from scoring.jobs import JobError
-from scoring.judging.driving import Progress
+from scoring.jobs.store import JobError
+from scoring.judges.run import Progress
 from tests import test_fetching
 from tests.judging_process import OWNER, SPEC, Bench, drafted, set_job, state
 

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.bank.fetching import Fetcher, is_public
-from arena.records import Secret
-from scoring.judge import AskRefused, Judge, JudgeFailed, JudgeStopped, probe
-from scoring.judging.address import Address, AddressError
-from scoring.judging.pace import Meter, Pace
-from scoring.judging.replies import Answer, Trouble, read_answer, refusal, retry_after
-from scoring.spec import Ask, JudgeSpec, Message, Price, cost, most_cost
+from arena.io.fetch import Fetcher, is_public
+from arena.types import Secret
+from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, probe
+from scoring.judges.endpoint import Address, AddressError
+from scoring.judges.rate_limit import Meter, Pace
+from scoring.judges.replies import Answer, Trouble, read_answer, refusal, retry_after
+from scoring.judges.spec import Ask, JudgeSpec, Message, Price, cost, most_cost
 from tests import test_fetching
 from tests.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
 

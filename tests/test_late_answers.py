@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.database import Database
-from arena.items import ItemBank
-from scoring.questions import SAMPLE_PREDICTIONS
+from arena.items.store import ItemBank
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.conftest import AppServer
 from tests.live_pages import NAMES, opened, phase, photo, said
 from tests.live_visitor import card, catalogue

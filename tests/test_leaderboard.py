@@ -11,24 +11,24 @@ import pytest
 from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
-from arena.ballots import VOTE, WINS
-from arena.bank.intake import Intake
-from arena.boards.board import SETTLED, Board, BoardKey, Standing
-from arena.boards.choice import BoardChoiceError
-from arena.boards.findings import FLOOR, ORDERS, SEED
+from arena.battles.store import Draw, Store
+from arena.battles.tables import VOTE, WINS
 from arena.clock import FINAL_SECONDS
 from arena.database import META, Database, now
-from arena.exchange.files import read
-from arena.intervals import intervals, rank_ranges, ranks, wilson
-from arena.items import ItemBank
-from arena.leaderboard import Leaderboard
-from arena.rating.bradley_terry import Status, bradley_terry, win_matrix
-from arena.rating.clusters import pair_clusters
-from arena.rating.elo_draws import elo_orders
-from arena.rating.resampling import bootstrap
-from arena.ratings import Votes, coded, decided
-from arena.records import REFERENCE, Battle
-from arena.store import Draw, Store
+from arena.formats.registry import read
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.board import SETTLED, Board, BoardKey, Standing
+from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.service import Leaderboard
+from arena.leaderboard.statistics import FLOOR, ORDERS, SEED
+from arena.ratings.bootstrap import bootstrap
+from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
+from arena.ratings.clusters import pair_clusters
+from arena.ratings.elo_orders import elo_orders
+from arena.ratings.intervals import intervals, rank_ranges, ranks, wilson
+from arena.ratings.votes import Votes, coded, decided
+from arena.types import REFERENCE, Battle
 from tests.conftest import drafts, new_postgresql_database
 from tests.planting import Planted, let_pass, plant
 

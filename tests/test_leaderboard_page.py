@@ -16,21 +16,21 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.bank.intake import Intake
-from arena.boards.board import Board
-from arena.boards.choice import BoardChoice
-from arena.boards.files import board_csv
-from arena.boards.page import board_html, summary
-from arena.boards.plots import PLOTS, board_figures
 from arena.database import Database, now
-from arena.elsewhere.imports import ImportOrder, Imports
-from arena.exchange.battles import Battles, Vote, Winner, columns_of
-from arena.exchange.files import write
-from arena.exchange.stereoscope import STEREOSCOPE
-from arena.items import ItemBank
-from arena.leaderboard import Leaderboard
-from arena.plots import plotly_figure
-from arena.records import REFERENCE
+from arena.figures import plotly_figure
+from arena.formats.base import Battles, Vote, Winner, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import write
+from arena.imports.importer import ImportOrder, Imports
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board
+from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.plots import PLOTS, board_figures
+from arena.leaderboard.selection import BoardChoice
+from arena.leaderboard.service import Leaderboard
+from arena.types import REFERENCE
+from arena.web.leaderboard_view import board_html, summary
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
 from tests.screens import assert_fits, shoot, turn

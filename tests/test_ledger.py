@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
+from arena.budget import BUDGET, HOLD, LOST, Ceilings, Ledger, LedgerError, Spent
 from arena.database import Database, now
-from arena.ledger import BUDGET, HOLD, LOST, Ceilings, Ledger, LedgerError, Spent
 
 WIDE = Ceilings(10**9, 10**9, 10**9)
 

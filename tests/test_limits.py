@@ -7,19 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.hosting.limits import (
-    MOST_LARGE,
-    NETWORK,
-    TURNS,
-    VOTER,
-    Allowance,
-    Buckets,
-    Caller,
-    Limits,
-    Rate,
-    client_address,
-    network_of,
-)
+from arena.network import client_address, network_of
+from arena.web.rate_limit import MOST_LARGE, NETWORK, TURNS, VOTER, Allowance, Buckets, Caller, Limits, Rate
 
 SMALL = Allowance(files=Rate(5, 1), calls=Rate(3, 0.5), open=2, large=2)
 WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)

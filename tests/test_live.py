@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from arena.live.streams import Round, Words, sides
-from arena.records import SIDES, ModelError
+from arena.live.streaming import Round, Words, sides
+from arena.types import SIDES, ModelError
 from tests.scripted_vlm import ScriptedVLM
 
 WORDS = " ".join(f"word{number}" for number in range(30))

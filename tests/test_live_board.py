@@ -8,20 +8,20 @@ from datetime import timedelta
 import pytest
 
 from arena.__main__ import main
-from arena.bank.intake import Intake
-from arena.boards.board import Board, BoardKey
-from arena.boards.page import board_html, summary
+from arena.battles.store import Store
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
-from arena.elsewhere.imports import ImportOrder, Imports
-from arena.exchange.battles import Battles, Vote, columns_of
-from arena.exchange.files import read
-from arena.exchange.stereoscope import STEREOSCOPE
-from arena.items import ItemBank
-from arena.leaderboard import Leaderboard
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import read
+from arena.imports.importer import ImportOrder, Imports
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board, BoardKey
+from arena.leaderboard.service import Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
-from arena.records import Names, Side
-from arena.store import Store
+from arena.types import Names, Side
+from arena.web.leaderboard_view import board_html, summary
 from tests.conftest import drafts
 from tests.planting import Planted, let_pass, plant
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from scipy.stats import ks_2samp
 
-from arena.live.stage import LEFT_SECONDS
+from arena.live.queue import LEFT_SECONDS
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.openai_server import Body, Faults, OpenAIServer

@@ -8,10 +8,10 @@ from contextlib import aclosing, closing
 import pytest
 from sqlalchemy import select
 
-from arena.card_limits import most_usage
-from arena.ledger import BUDGET, HOLD, LIVE, Ceilings, Ledger
-from arena.live.stage import Purse
-from arena.records import Generation, ModelCard, Price, Turn
+from arena.budget import BUDGET, HOLD, LIVE, Ceilings, Ledger
+from arena.inference.limits import most_usage
+from arena.live.queue import Purse
+from arena.types import Generation, ModelCard, Price, Turn
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says
 from tests.openai_server import OpenAIServer

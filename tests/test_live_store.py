@@ -6,15 +6,15 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, select
 
-from arena.bank.intake import Intake
-from arena.boards.tally import Tally
+from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
+from arena.battles.store import ChoiceError, Store, UnknownBattleError
 from arena.clock import FINAL_SECONDS
-from arena.live.ballots import LIVE_VOTE, LIVE_WINS
-from arena.live.board import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_ballots, live_sources
+from arena.items.ingest import Intake
+from arena.leaderboard.win_counts import Tally
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
-from arena.live.streams import Failure
-from arena.records import Names, Phase
-from arena.store import ChoiceError, Store, UnknownBattleError
+from arena.live.streaming import Failure
+from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_ballots, live_sources
+from arena.types import Names, Phase
 from tests.conftest import drafts
 from tests.planting import let_pass
 

@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from arena.identity import new_cookie
+from arena.web.cookies import new_cookie
 from tests.conftest import AppServer
 from tests.voter import Voter
 

@@ -22,9 +22,9 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from arena.local_vlm import LoadError, LocalModel, TooLong
-from arena.records import Generation, ModelCard, ModelError, Price, Turn, Usage
-from arena.worker import Crew, LocalVLM
+from arena.inference.local_model import LoadError, LocalModel, TooLong
+from arena.inference.local_process import Crew, LocalVLM
+from arena.types import Generation, ModelCard, ModelError, Price, Turn, Usage
 from tests.tiny_vlm import build
 
 ROOT = Path(__file__).parent.parent
@@ -252,8 +252,8 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
 def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
     program = f"""
 import asyncio, sys, app
-from arena.records import Generation, ModelCard, Turn
-from arena.worker import Crew, LocalVLM
+from arena.types import Generation, ModelCard, Turn
+from arena.inference.local_process import Crew, LocalVLM
 async def main():
     crew = Crew(1)
     stream = LocalVLM(ModelCard("Tiny", "local", {str(tiny)!r}), crew).stream(

@@ -18,17 +18,17 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from sqlalchemy import select
 
+from arena.battles.campaigns import Campaigns
+from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
-from arena.guard import Guard
-from arena.identity import COOKIE, cookie_hash
-from arena.operators import access
-from arena.operators.access import Operators
+from arena.fraud.eligibility import Census
 from arena.settings import Settings
-from arena.voters import login
-from arena.voters.campaigns import Campaigns
-from arena.voters.counting import Census
-from arena.voters.openid import ATTEMPT_SECONDS, Attempt, LoginError, new_key
-from arena.voters.roll import ADOPTION, LOGIN, PERSON, Account, Voters
+from arena.web import admin_auth as access
+from arena.web import login_api as login
+from arena.web.admin_auth import Operators
+from arena.web.cookies import COOKIE, cookie_hash
+from arena.web.middleware import Guard
+from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
 from tests.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
 
 

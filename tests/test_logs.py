@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.hosting.logs import HIDDEN, Redaction, begin
-from arena.records import Secret
+from arena.server.logs import HIDDEN, Redaction, begin
+from arena.types import Secret
 
 SECRETS = (Secret("correct horse/battery+staple"), Secret('p@ss"wörd\\1'), Secret("short"), Secret(""))
 

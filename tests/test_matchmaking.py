@@ -10,14 +10,14 @@ from itertools import combinations
 
 import pytest
 
-from arena.bank.intake import ImageDraft, Intake, ItemDraft
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import Matchmaker, NoBattle, Wish, draw
+from arena.battles.store import Seen, Store
 from arena.database import Database
-from arena.items import ItemBank
-from arena.matchmaking import Matchmaker, NoBattle, Wish, draw
-from arena.records import Battle, Contestant, Item
+from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.store import ItemBank
 from arena.settings import DemoBank
-from arena.store import Seen, Store
-from arena.voters.campaigns import Campaigns
+from arena.types import Battle, Contestant, Item
 from tests.conftest import ROOT, drafts
 
 ANY = Wish()
@@ -279,7 +279,7 @@ def test_items_imported_by_another_program_are_drawn_within_five_seconds(databas
     maker, voter = matchmaker(database), Store(database).voter("one")
     assert maker.next_battle(voter, ANY) is NoBattle.EMPTY
     program = (
-        "import sys\nfrom arena.database import Database\nfrom arena.bank.intake import Intake\n"
+        "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Intake\n"
         "from tests.conftest import drafts\nIntake(Database(sys.argv[1])).add_items('new', 'folder', drafts())"
     )
     subprocess.run([sys.executable, "-c", program, database_url], cwd=ROOT, check=True, timeout=60)

@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from arena.ballots import BATTLE, SEAT, VOTE, VOTER
-from arena.bank.intake import Intake
+from arena.admin.actions import latest_acts
+from arena.admin.erasure import Forgetting
+from arena.admin.service import OperatorDesk
+from arena.battles.campaigns import Campaigns
+from arena.battles.live_tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS
+from arena.battles.store import Store
+from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
+from arena.battles.voters import Account, Voters
+from arena.budget import BUDGET, Ledger
 from arena.database import METADATA, Database, now
-from arena.hosting.copy_line import copy_line
-from arena.hosting.outbox import COPIED, OF_THE_DISK, OUTBOX, VOTER_KEY, Outbox, OutboxError
-from arena.items import ANSWER, SOURCE, ItemBank
-from arena.ledger import BUDGET, Ledger
-from arena.live.ballots import LIVE_TURN, LIVE_VOTE, LIVE_WINS
-from arena.live.own_images import OwnImages
-from arena.mirror import EVERY, MIRROR, CopyState, HubDataset, HubError, Mirror
-from arena.operators.acts import latest_acts
-from arena.operators.desk import OperatorDesk
-from arena.operators.forgetting import Forgetting
-from arena.operators.pausing import paused_since
-from arena.records import Secret
+from arena.fraud.eligibility import counting
+from arena.items.ingest import Intake
+from arena.items.store import ANSWER, SOURCE, ItemBank
+from arena.live.images import OwnImages
+from arena.live.pause import paused_since
+from arena.server.change_log import COPIED, OF_THE_DISK, OUTBOX, VOTER_KEY, Outbox, OutboxError
+from arena.server.hub_backup import EVERY, MIRROR, CopyState, HubDataset, HubError, Mirror
 from arena.settings import CountSettings
-from arena.store import Store
-from arena.voters.campaigns import Campaigns
-from arena.voters.counting import counting
-from arena.voters.roll import Account, Voters
+from arena.types import Secret
+from arena.web.backup_status import copy_line
 from tests.conftest import drafts
 from tests.hub_server import HubServer
 from tests.judging_process import WIDE, Bench

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring import mm_vet
-from scoring.defence import Canary, canaries, flags, neutralise, swapped
-from scoring.mm_vet import grading, read_paper, read_strict, withdrawn
-from scoring.questions import own_sample
-from scoring.results import Grade, Question, QuestionSet
-from scoring.spec import Ask, Grading, JudgeSpec, Reply
+from scoring.benchmarks import mm_vet
+from scoring.benchmarks.mm_vet import grading, read_paper, read_strict, withdrawn
+from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.judges.injection import Canary, canaries, flags, neutralise, swapped
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Reply
+from scoring.report import Grade, Question, QuestionSet
 from tests.attacks import planted
 
 PLAIN = JudgeSpec("judge-1", True, "max_tokens", True, True, False, False, 0, None)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring import mm_vet
-from scoring.questions import CAPABILITIES, load_mm_vet
-from scoring.results import Grade, JudgeStamp, Question, QuestionSet, Report, Row
+from scoring.benchmarks import mm_vet
+from scoring.benchmarks.mm_vet_questions import CAPABILITIES, load_mm_vet
+from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row
 
 EQUATION = Question("v1_0", "What is x in the equation?", "-1<AND>-5", ("ocr", "math"))
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rows import Record, read_records
-from scoring import mmbench
-from scoring.choice.accuracies import compared, differences, share, undecided_is_wrong
-from scoring.choice.circular import PASS, circles
-from scoring.choice.downloads import audit_lines, submission
-from scoring.choice.files import IMAGE_COLUMNS, read_choices, read_questions
-from scoring.choice.records import Decided
-from scoring.multiple_choice import extract
+from arena.io.tables import Record, read_records
+from scoring.benchmarks import mmbench
+from scoring.multiple_choice.circular_eval import PASS, circles
+from scoring.multiple_choice.downloads import audit_lines, submission
+from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
+from scoring.multiple_choice.types import Decided
 
 TEXTS = ("dog", "cat", "bird", "fish")
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from arena.rows import read_records
-from scoring import mmt_bench
-from scoring.choice.accuracies import success
-from scoring.choice.files import IMAGE_COLUMNS, read_choices
-from scoring.choice.records import ChoiceQuestion, Clue, Decided, Decision, Rule
-from scoring.multiple_choice import extract
+from arena.io.tables import read_records
+from scoring.benchmarks import mmt_bench
+from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.metrics import success
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices
+from scoring.multiple_choice.types import ChoiceQuestion, Clue, Decided, Decision, Rule
 
 OPTIONS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from arena.api_vlm import ApiVLM
-from arena.card_limits import check_limits, cost, most_usage, text_tokens
-from arena.models import CatalogueError, Models, read_catalogue
-from arena.records import Generation, ModelCard, ModelError, Price, Secret, Turn
+from arena.inference.catalog import CatalogueError, Models, read_catalogue
+from arena.inference.limits import check_limits, cost, most_usage, text_tokens
+from arena.inference.local_process import LocalVLM
+from arena.inference.openai_model import ApiVLM
 from arena.settings import SettingError, secret
-from arena.worker import LocalVLM
+from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn
 
 KEYS = {"SOME_KEY": "sk-0123456789"}
 COMMIT = "7e3e67edbbed1bf9888184d9df282b700a323964"

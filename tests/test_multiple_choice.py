@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.choice.records import NONE, PROTOCOLS, ChoiceQuestion, Clue, Decision, Rule
-from scoring.multiple_choice import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
-from scoring.spec import JudgeSpec, Reply
+from scoring.judges.spec import JudgeSpec, Reply
+from scoring.multiple_choice.extract import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
+from scoring.multiple_choice.types import NONE, PROTOCOLS, ChoiceQuestion, Clue, Decision, Rule
 from tests.timing import work_seconds
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}

@@ -8,8 +8,8 @@ import pytest
 
 from arena.database import Database
 from scoring.__main__ import main
-from scoring.questions import SAMPLE_PREDICTIONS
-from scoring.visit.book import Book
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.visit_bench.store import Book
 from tests.openai_server import OpenAIServer
 from tests.test_choice_command import row, table_file
 from tests.test_visit_command import bank

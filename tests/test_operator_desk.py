@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select, update
 
-from arena.ballots import VOTE
-from arena.bank.intake import Intake
+from arena.admin.actions import latest_acts
+from arena.admin.dashboard import Watch
+from arena.admin.erasure import UnknownVoterError, code_of
+from arena.admin.hiding import HidingError
+from arena.admin.moderation import ModerationError
+from arena.admin.service import OperatorDesk, OrderError
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import Matchmaker, NoBattle, Wish
+from arena.battles.store import Store
+from arena.battles.tables import VOTE
+from arena.budget import LIVE, Ceilings, Ledger
 from arena.database import Database, now
-from arena.items import ItemBank
-from arena.ledger import LIVE, Ceilings, Ledger
-from arena.live.own_images import OWN_IMAGE, OwnImages
-from arena.live.stage import LiveError
+from arena.fraud.flags import VOTER_FLAG, Flagging
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.live.images import OWN_IMAGE, OwnImages
+from arena.live.pause import Pause
+from arena.live.queue import LiveError
 from arena.live.store import LiveStore
-from arena.live.streams import Failure
-from arena.matchmaking import Matchmaker, NoBattle, Wish
-from arena.mirror import Mirror
-from arena.operators.acts import latest_acts
-from arena.operators.desk import OperatorDesk, OrderError
-from arena.operators.forgetting import UnknownVoterError, code_of
-from arena.operators.hiding import HidingError
-from arena.operators.moderation import ModerationError
-from arena.operators.overview import Watch
-from arena.operators.page import overview_html
-from arena.operators.pausing import Pause
+from arena.live.streaming import Failure
+from arena.server.hub_backup import Mirror
 from arena.settings import CountSettings
-from arena.store import Store
-from arena.voters.campaigns import Campaigns
-from arena.voters.flagging import VOTER_FLAG, Flagging
+from arena.web.admin_view import overview_html
 from tests.conftest import drafts
 from tests.test_forgetting import COOKIE, bring, live_vote
 from tests.test_mirror import FolderHub, mirror_of

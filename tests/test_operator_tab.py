@@ -16,27 +16,27 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
 import app
-from arena.bank.intake import Intake
+from arena.admin.actions import ACT
+from arena.admin.dashboard import Watch
+from arena.admin.erasure import code_of
+from arena.admin.public_export import PublicFiles
+from arena.admin.service import OperatorDesk
+from arena.battles.store import Store
+from arena.battles.voters import Voters
+from arena.budget import LIVE, Ceilings, Ledger
 from arena.database import METADATA, Database
-from arena.identity import cookie_hash
-from arena.items import ItemBank
-from arena.ledger import LIVE, Ceilings, Ledger
-from arena.live.own_images import OwnImages
-from arena.operator_tab import OperatorTab
-from arena.operators.access import OPERATOR_COOKIE, Operators
-from arena.operators.access import routes as operator_routes
-from arena.operators.acts import ACT
-from arena.operators.desk import OperatorDesk
-from arena.operators.export import PublicFiles
-from arena.operators.forgetting import code_of
-from arena.operators.overview import Watch
-from arena.operators.page import OPERATOR_HEAD
-from arena.operators.public_routes import routes as public_routes
-from arena.operators.routes import routes as upload_routes
+from arena.fraud.flags import Flagging
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.live.images import OwnImages
 from arena.settings import CountSettings
-from arena.store import Store
-from arena.voters.flagging import Flagging
-from arena.voters.roll import Voters
+from arena.web.admin_api import routes as upload_routes
+from arena.web.admin_auth import OPERATOR_COOKIE, Operators
+from arena.web.admin_auth import routes as operator_routes
+from arena.web.admin_tab import OperatorTab
+from arena.web.admin_view import OPERATOR_HEAD
+from arena.web.cookies import cookie_hash
+from arena.web.export_api import routes as public_routes
 from tests.conftest import drafts
 from tests.screens import Late, shoot
 from tests.test_forgetting import bring, live_vote

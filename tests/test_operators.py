@@ -4,11 +4,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from arena.battles.voters import Account, Voters
 from arena.database import Database
-from arena.identity import COOKIE, new_cookie
-from arena.operators import access
-from arena.operators.access import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
-from arena.voters.roll import Account, Voters
+from arena.web import admin_auth as access
+from arena.web.admin_auth import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
+from arena.web.cookies import COOKIE, new_cookie
 
 
 class Clock:

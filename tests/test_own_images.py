@@ -12,8 +12,11 @@ import pytest
 from PIL import Image
 from sqlalchemy import select
 
+from arena.battles.quotas import LimitError, NetworkDays
+from arena.battles.store import Store
 from arena.database import now
-from arena.live.own_images import (
+from arena.io.images import MAX_BYTES, PictureError
+from arena.live.images import (
     KEPT_FOR,
     MOST_OF_NETWORK,
     MOST_TOGETHER,
@@ -23,9 +26,6 @@ from arena.live.own_images import (
     OwnImages,
 )
 from arena.live.store import LiveStore, Opening
-from arena.pictures import MAX_BYTES, PictureError
-from arena.store import Store
-from arena.voters.limits import LimitError, NetworkDays
 from tests.live_visitor import picture
 
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from scoring.choice.head import choice_head_html
-from scoring.choice.page import file_problems_html
-from scoring.choice.reports import tabulated
-from scoring.choice.uploads import opened
-from scoring.mmt_bench import subtasks
-from scoring.questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.choice_report import tabulated
+from scoring.benchmarks.detect import opened
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.web.multiple_choice_view import file_problems_html
+from scoring.web.report_head import choice_head_html
 from tests.openai_server import OpenAIServer
 from tests.test_choice_command import COLUMNS, command, row, table_file
 from tests.test_mmbench import PASS, RIGHT, passes

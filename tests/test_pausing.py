@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection
 
+from arena.admin.hiding import hide
 from arena.database import Database
-from arena.items import ItemBank
-from arena.operators.hiding import hide
-from arena.operators.pausing import PAUSED, pause, resume
+from arena.items.store import ItemBank
+from arena.live.pause import PAUSED, pause, resume
 from tests.live_pages import NAMES, LiveApp, live_app
 from tests.live_visitor import Visitor, picture
 

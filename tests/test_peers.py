@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.rating.bradley_terry import bradley_terry, win_matrix
-from arena.ratings import Votes, elo
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.votes import Votes, elo
 
 KEPT = json.loads((Path(__file__).parent / "golden" / "peer_ratings.json").read_text())
 COLUMNS = {name: np.array(KEPT["votes"][name]) for name in ("a", "b", "outcome")}

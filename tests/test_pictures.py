@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageCms
 
-from arena.pictures import MAX_BYTES, Picture, PictureError, PictureStore, read_picture
+from arena.io.images import MAX_BYTES, Picture, PictureError, PictureStore, read_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 # In EXIF order 1 to 8: where the red, green, blue and black quarter of the stored picture end up, row by row.
@@ -204,7 +204,7 @@ def test_too_many_bytes():
 MEASURE = """
 import sys
 from pathlib import Path
-from arena.pictures import PictureError, read_picture
+from arena.io.images import PictureError, read_picture
 
 def peak():  # not getrusage: that one starts from the peak of the process that started this one
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from arena.bank.intake import Changes, ImageDraft, IntakeError, ItemDraft
-from arena.items import ItemBank
-from arena.rows import RowsError
+from arena.io.tables import RowsError
+from arena.items.ingest import Changes, ImageDraft, IntakeError, ItemDraft
+from arena.items.store import ItemBank
 from tests.test_importers import VISIT_HOST, Bench, on_sqlite
 from tests.test_items import contents
 

@@ -16,18 +16,18 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, insert, update
 
-from arena.ballots import SEAT, VOTE
-from arena.bank.intake import Intake
+from arena.admin.erasure import Forgetting
+from arena.admin.public_export import FILES, PublicFiles, write_export
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.tables import SEAT, VOTE
 from arena.database import Database, now
-from arena.exchange.files import read
-from arena.exchange.parquet import read_rows
-from arena.hosting.outbox import VOTER_KEY, voter_keys
-from arena.live.ballots import LIVE_VOTE
-from arena.live.own_images import OwnImages
-from arena.operators import public_routes
-from arena.operators.export import FILES, PublicFiles, write_export
-from arena.operators.forgetting import Forgetting
-from arena.voters.flagging import VOTER_FLAG
+from arena.formats.parquet import read_rows
+from arena.formats.registry import read
+from arena.fraud.flags import VOTER_FLAG
+from arena.items.ingest import Intake
+from arena.live.images import OwnImages
+from arena.server.change_log import VOTER_KEY, voter_keys
+from arena.web import export_api as public_routes
 from tests.conftest import ROOT, drafts
 from tests.test_forgetting import SECRET, live_vote
 from tests.test_store import Visitor

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.rows import RowsError, read_records
-from scoring.questions import (
+from arena.io.tables import RowsError, read_records
+from scoring.benchmarks.mm_vet_questions import (
     CAPABILITIES,
     SAMPLE,
     SAMPLE_PREDICTIONS,
@@ -23,9 +23,9 @@ from scoring.questions import (
     own_sample,
     subset,
 )
-from scoring.uploads import fill, read_predictions
+from scoring.benchmarks.predictions import fill, read_predictions
 
-DEMO = Path(__file__).parent.parent / "arena" / "demo"
+DEMO = Path(__file__).parent.parent / "arena" / "items" / "demo"
 PAPER = {"rec": 150, "ocr": 96, "know": 84, "gen": 80, "spat": 75, "math": 26}
 
 

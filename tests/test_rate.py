@@ -14,10 +14,10 @@ import pandas
 import pytest
 
 from arena.__main__ import main
-from arena.exchange.files import read
-from arena.plots import Bar, PlotsError, battle_count_figure, interval_figure, page, plotly_figure, win_rate_figure
-from arena.rating.files import board_csv, figures
-from arena.rating.report import BoardRow, RatingOrder, rating_report
+from arena.figures import Bar, PlotsError, battle_count_figure, interval_figure, page, plotly_figure, win_rate_figure
+from arena.formats.registry import read
+from arena.ratings.report import BoardRow, RatingOrder, rating_report
+from arena.ratings.report_files import board_csv, figures
 from tests.exchange_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parent.parent

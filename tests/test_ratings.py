@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.ratings import EloSettings, Outcome, Votes, VotesError, coded, decided, elo, tallies, voter_weights
+from arena.ratings.votes import EloSettings, Outcome, Votes, VotesError, coded, decided, elo, tallies, voter_weights
 from tests.arenas import even_votes
 
 

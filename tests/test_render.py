@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arena.render import MOST_HTML, NO_ANSWER, TAGS, answer_html, instruction_html, plain_html, visible_text
+from arena.markdown import MOST_HTML, NO_ANSWER, TAGS, answer_html, instruction_html, plain_html, visible_text
 from tests.timing import work_seconds
 
 ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}}

@@ -7,12 +7,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from arena.intervals import intervals, vote_intervals
-from arena.rating.bradley_terry import Anchor, bradley_terry, win_matrix
-from arena.rating.clusters import pair_clusters, vote_clusters
-from arena.rating.elo_draws import compiled_elo, elo_orders
-from arena.rating.resampling import bootstrap, voter_bootstrap
-from arena.ratings import EloSettings, Votes, VotesError, decided, elo
+from arena.ratings.bootstrap import bootstrap, voter_bootstrap
+from arena.ratings.bradley_terry import Anchor, bradley_terry, win_matrix
+from arena.ratings.clusters import pair_clusters, vote_clusters
+from arena.ratings.elo_orders import compiled_elo, elo_orders
+from arena.ratings.intervals import intervals, vote_intervals
+from arena.ratings.votes import EloSettings, Votes, VotesError, decided, elo
 from tests.arenas import even_votes, tuple_arena, voter_arena
 
 
@@ -139,7 +139,7 @@ def test_draws_that_do_not_settle_are_fitted_by_newton(monkeypatch):
     fit = bradley_terry(win_matrix(even_votes(18, 12, 200)))
     clusters = vote_clusters(fit.wins)
     quick = bootstrap(fit, clusters, 64, seed=0)
-    monkeypatch.setattr("arena.rating.resampling.MOST_MOVES", 3)
+    monkeypatch.setattr("arena.ratings.bootstrap.MOST_MOVES", 3)
     slow = bootstrap(fit, clusters, 64, seed=0)
     assert slow.refitted > 32
     assert slow.ratings == pytest.approx(quick.ratings, abs=0.01)

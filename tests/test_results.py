@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.results import (
+from scoring.report import (
     CELL_LIMIT,
     Grade,
     JudgeStamp,
@@ -26,7 +26,7 @@ from scoring.results import (
     scores,
     table,
 )
-from scoring.stored import ReportError
+from scoring.serialize import ReportError
 
 STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rows import (
+from arena.io.tables import (
     COMMAND_LINE,
     PAGE,
     Record,

@@ -19,11 +19,11 @@ import pytest
 from sqlalchemy import select
 
 from arena.database import Database, now
-from scoring.cache import REPLY
-from scoring.jobs import JOB, Job, JobError
-from scoring.judging.address import Address
-from scoring.questions import load_mm_vet
-from scoring.results import Report
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.jobs.store import JOB, Job, JobError
+from scoring.judges.cache import REPLY
+from scoring.judges.endpoint import Address
+from scoring.report import Report
 from tests import test_fetching
 from tests.conftest import ROOT
 from tests.judging_process import HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls

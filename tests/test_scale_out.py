@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import create_engine, text
 
-from arena.boards.shelf import FOUND
 from arena.database import Database
-from arena.leaderboard import BoardKey, Leaderboard
-from scoring.questions import SAMPLE_PREDICTIONS
+from arena.leaderboard.service import BoardKey, Leaderboard
+from arena.leaderboard.shared_cache import FOUND
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.balancer import Balancer
 from tests.conftest import AppServer, new_postgresql_database
 from tests.live_visitor import Visitor, card, catalogue, says

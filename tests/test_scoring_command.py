@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scoring.questions import SAMPLE_PREDICTIONS
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.conftest import ROOT
 from tests.openai_server import PASSING, Faults, OpenAIServer
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from scoring.questions import SAMPLE_PREDICTIONS
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.conftest import ROOT, AppServer
 from tests.openai_server import OpenAIServer, prompt, steady_score
 from tests.screens import shoot

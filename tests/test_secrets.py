@@ -15,7 +15,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from scoring.questions import SAMPLE_PREDICTIONS
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.conftest import ROOT, AppServer, new_postgresql_database
 from tests.hub_server import HubServer
 from tests.live_visitor import card, catalogue, picture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from arena.live.self_reference import names_itself
+from arena.live.identity_leaks import names_itself
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2", "Otter")
 OPENINGS = (

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database
-from arena.records import Secret
 from arena.settings import (
     CountSettings,
     JudgeSettings,
@@ -19,6 +18,7 @@ from arena.settings import (
     VoteLimits,
     secret,
 )
+from arena.types import Secret
 
 SECRET = "hunter2-secret"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from arena.boards.findings import Crowd, Findings, Tuples, find_out
-from arena.boards.shelf import FOUND, TURN, Shelf, packed, unpacked
 from arena.database import Database, now
+from arena.leaderboard.shared_cache import FOUND, TURN, Shelf, packed, unpacked
+from arena.leaderboard.statistics import Crowd, Findings, Tuples, find_out
 from tests.conftest import new_postgresql_database
 
 FAR = 3600.0

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.records import Secret
-from arena.strict_json import RowsError
-from scoring.spec import (
+from arena.io.strict_json import RowsError
+from arena.types import Secret
+from scoring.judges.spec import (
     Ask,
     JudgeSpec,
     Message,

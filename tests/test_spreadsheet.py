@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rows import PAGE, Limits, Record, RowsError, read_records
+from arena.io.tables import PAGE, Limits, Record, RowsError, read_records
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -222,7 +222,7 @@ def test_a_workbook_that_needs_too_much_memory_is_refused(tmp_path):
 def test_the_process_that_reads_a_workbook_runs_without_the_environment_of_python(tmp_path):
     (tmp_path / "openpyxl.py").write_text("raise SystemExit('a stranger')")
     (tmp_path / "answers.xlsx").write_bytes(workbook(["a"], ["x"]))
-    code = "import sys; from pathlib import Path; from arena.rows import read_records; "
+    code = "import sys; from pathlib import Path; from arena.io.tables import read_records; "
     code += f"assert len(list(read_records(Path({str(tmp_path / 'answers.xlsx')!r})))) == 1; "
     code += "assert 'openpyxl' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[1]}{os.pathsep}{tmp_path}"}

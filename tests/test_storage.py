@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database, DatabaseError
-from arena.hosting.storage import StorageError, file_of, mount_of, refuse_network, storage_of
-from arena.records import Secret
 from arena.settings import MirrorSettings, Settings
+from arena.storage import StorageError, file_of, mount_of, refuse_network, storage_of
+from arena.types import Secret
 
 TABLE = """\
 overlay / overlay rw,relatime 0 0

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from arena.ballots import BATTLE, REVEAL, SKIP, VOTE, counted_votes
-from arena.bank.intake import Intake
+from arena.battles.store import ChoiceError, Choose, Draw, Seen, Store, UnknownBattleError
+from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE, counted_votes
 from arena.database import Database, DatabaseError, now
-from arena.items import ItemBank
-from arena.records import Battle, Phase
-from arena.store import ChoiceError, Choose, Draw, Seen, Store, UnknownBattleError
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.types import Battle, Phase
 from tests.conftest import drafts
 from tests.planting import let_pass
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import func, select
 
-from arena.ballots import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
-from arena.bank.intake import Intake
+from arena.battles.store import ChoiceError, Store, UnknownBattleError
+from arena.battles.tables import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
 from arena.database import Database
-from arena.items import ITEM
-from arena.records import Battle, Phase
-from arena.store import ChoiceError, Store, UnknownBattleError
+from arena.items.ingest import Intake
+from arena.items.store import ITEM
+from arena.types import Battle, Phase
 from tests.conftest import drafts
 from tests.test_store import TERMS, chooser
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from arena.ballots import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS
+from arena.battles.store import ChoiceError
+from arena.battles.tables import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS
 from arena.database import Database, DatabaseError, now
-from arena.items import ANSWER
-from arena.records import Battle, Phase
-from arena.store import ChoiceError
+from arena.items.store import ANSWER
+from arena.types import Battle, Phase
 from tests.test_store import TERMS, Visitor, counted, rows
 
 

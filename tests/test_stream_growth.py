@@ -2,11 +2,11 @@
 
 import pytest
 
-from arena.live.control_tokens import neutralised
-from arena.live.self_reference import names_itself
-from arena.live.streams import Words
-from arena.render import answer_html, instruction_html, plain_html, visible_text
-from arena.voters.visitors import Told
+from arena.inference.special_tokens import neutralised
+from arena.live.identity_leaks import names_itself
+from arena.live.streaming import Words
+from arena.markdown import answer_html, instruction_html, plain_html, visible_text
+from arena.web.visitor_api import Told
 from tests.growth import grows_too_fast, texts
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arena.rating.bradley_terry import Anchor, bradley_terry, win_matrix
-from arena.rating.style import Style, style_control, style_differences, style_of
-from arena.ratings import Votes
+from arena.ratings.bradley_terry import Anchor, bradley_terry, win_matrix
+from arena.ratings.style import Style, style_control, style_differences, style_of
+from arena.ratings.votes import Votes
 from tests.arenas import POINTS, even_votes
 
 

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.bank.intake import ImageDraft, Intake, ItemDraft
-from arena.exchange.files import read, write
-from arena.leaderboard import Leaderboard
-from arena.records import REFERENCE
-from arena.rows import RowsError
-from scoring.jobs import Jobs
-from scoring.judging.driving import Quote
-from scoring.submissions import PeoplesBoards, Submissions, Wish
-from scoring.uploads import UploadError
-from scoring.visit.board import (
+from arena.formats.registry import read, write
+from arena.io.tables import RowsError
+from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.leaderboard.service import Leaderboard
+from arena.types import REFERENCE
+from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.store import Jobs
+from scoring.jobs.submissions import PeoplesBoards, Submissions, Wish
+from scoring.judges.run import Quote
+from scoring.visit_bench.benchmark import VisitBench, battle_rows
+from scoring.visit_bench.leaderboard import (
     FLOOR,
     Played,
     automatic_board,
@@ -26,11 +27,10 @@ from scoring.visit.board import (
     rank_correlation,
     table,
 )
-from scoring.visit.book import BookError, labels
-from scoring.visit.matches import MatchReport, Verdict
-from scoring.visit.matching import VisitBench, battle_rows
-from scoring.visit.page import Beside, board_html, family_figure, mine_html
-from scoring.visit.submission_files import read_submission
+from scoring.visit_bench.matches import MatchReport, Verdict
+from scoring.visit_bench.reader import read_submission
+from scoring.visit_bench.store import BookError, labels
+from scoring.web.submissions_view import Beside, board_html, family_figure, mine_html
 from tests.conftest import new_postgresql_database
 from tests.judging_process import SPEC
 from tests.planting import Planted, plant

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert
 
 from arena.database import Database, now
-from scoring.visit.book import SUBMISSION, Book
+from scoring.visit_bench.store import SUBMISSION, Book
 from tests.conftest import AppServer
 from tests.openai_server import OpenAIServer
 from tests.screens import shoot, turn

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from scoring.text_metrics import KEPT, METRICS, Candidate, MetricName, TextMetricError, score
+from scoring.agreement.text_metrics import KEPT, METRICS, Candidate, MetricName, TextMetricError, score
 from tests.conftest import ROOT
 
 ROUGE = RougeScorer(["rougeL"])
@@ -118,7 +118,7 @@ def test_bertscore_where_it_is_installed():
 def test_metrics_are_loaded_when_they_are_asked():
     """The page's process starts without them, and scores length and random without them."""
     program = (
-        "import sys; from scoring.text_metrics import Candidate, score;"
+        "import sys; from scoring.agreement.text_metrics import Candidate, score;"
         "score('length', [Candidate('i', 'm', 'a b', None)]);"
         "print([name for name in ('sacrebleu', 'rapidfuzz', 'nltk', 'torch', 'scipy') if name in sys.modules])"
     )

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.battle_page import side_html
-from arena.live.streams import Words
-from arena.render import visible_text
-from arena.voters.visitors import Told
+from arena.live.streaming import Words
+from arena.markdown import visible_text
+from arena.web.battle_view import side_html
+from arena.web.visitor_api import Told
 
 PIECES = st.one_of(
     st.text(max_size=6),

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.rows import COMMAND_LINE, PAGE, RowsError
-from scoring.questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample, subset
-from scoring.results import Question, QuestionSet
-from scoring.uploads import Upload, UploadError, fill, notices, read_predictions
+from arena.io.tables import COMMAND_LINE, PAGE, RowsError
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample, subset
+from scoring.benchmarks.predictions import Upload, UploadError, fill, notices, read_predictions
+from scoring.report import Question, QuestionSet
 from tests.test_spreadsheet import workbook
 
 SAMPLE = own_sample()

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.pictures import PictureStore
-from arena.records import Secret
-from scoring.cache import reply_key
-from scoring.judge import Judge, JudgeStopped
-from scoring.judging.address import Address
-from scoring.results import JudgeStamp, Protocol
-from scoring.spec import Ask, JudgeSpec, Message, Price, Reply, Shown, estimated_tokens, most_tokens, request
-from scoring.visit.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
-from scoring.visit.matching import VisitBench, battle_rows
-from scoring.visit_bench import (
+from arena.io.images import PictureStore
+from arena.types import Secret
+from scoring.judges.cache import reply_key
+from scoring.judges.client import Judge, JudgeStopped
+from scoring.judges.endpoint import Address
+from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply, Shown, estimated_tokens, most_tokens, request
+from scoring.report import JudgeStamp, Protocol
+from scoring.visit_bench.benchmark import VisitBench, battle_rows
+from scoring.visit_bench.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
+from scoring.visit_bench.prompts import (
     ORDERS,
     PARSERS,
     Contest,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database
-from arena.records import REFERENCE
-from scoring.visit.book import Book
+from arena.types import REFERENCE
+from scoring.visit_bench.store import Book
 from tests.conftest import ROOT
 from tests.openai_server import PASSING, TEXTS, Faults, OpenAIServer
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 from starlette.datastructures import Headers
 
-from arena.ballots import BATTLE
-from arena.bank.intake import Intake
+from arena.battles.campaigns import Campaigns
+from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, Dealer, LimitError, Networks
+from arena.battles.sampling import Matchmaker, Wish
+from arena.battles.store import Store
+from arena.battles.tables import BATTLE
+from arena.battles.voters import Account, Voters
 from arena.database import Database, now
-from arena.items import ItemBank
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
 from arena.live.store import Answered, LiveStore, Opening
-from arena.matchmaking import Matchmaker, Wish
-from arena.records import Battle, Names
 from arena.settings import VoteLimits
-from arena.store import Store
-from arena.voters.campaigns import Campaigns
-from arena.voters.limits import DIRECT, NETWORK_DAY, NETWORK_KEY, Dealer, LimitError, Networks
-from arena.voters.roll import Account, Voters
+from arena.types import Battle, Names
 from tests.conftest import drafts
 from tests.voter import Voter
 

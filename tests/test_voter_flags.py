@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arena.rating.bradley_terry import bradley_terry
-from arena.voters.flags import Choices, Habit, Suspicion, evidence, hasty, inattentive, one_sided
+from arena.fraud.tests import Choices, Habit, Suspicion, evidence, hasty, inattentive, one_sided
+from arena.ratings.bradley_terry import bradley_terry
 
 MODELS, GAP, TARGET = 10, 25, 4
 HONEST, RIGGED, EACH = 5000, 100, 50

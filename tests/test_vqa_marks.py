@@ -4,11 +4,11 @@ import hashlib
 
 import pytest
 
-from arena.rows import Record, read_records
-from scoring import vqa_marks
-from scoring.results import Grade
-from scoring.spec import JudgeSpec, Reply
-from scoring.vqa_marks import VQAnswer
+from arena.io.tables import Record, read_records
+from scoring.benchmarks import vqa as vqa_marks
+from scoring.benchmarks.vqa import VQAnswer
+from scoring.judges.spec import JudgeSpec, Reply
+from scoring.report import Grade
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
 WATCH = VQAnswer("34602", "what brand of watch is that?", ("ap", "ap", "unanswerable"), "audemars", 2)

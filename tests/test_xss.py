@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Error
 
-from arena.render import TAGS, answer_html, instruction_html
+from arena.markdown import TAGS, answer_html, instruction_html
 from tests.test_render import ATTRIBUTES, PAYLOADS, read
 
 BATCH = 250

@@ -15,9 +15,9 @@ import psutil
 import pytest
 from starlette.responses import PlainTextResponse
 
-from arena.hosting.zero_gpu import Front, prepare
-from arena.identity import COOKIE, new_cookie
+from arena.server.zero_gpu import Front, prepare
 from arena.settings import SettingError, Settings
+from arena.web.cookies import COOKIE, new_cookie
 from tests.conftest import ROOT, AppServer
 from tests.hub_server import HubServer
 from tests.live_visitor import card, catalogue, table

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arena.bank.importers import Importer
-from arena.bank.intake import Intake
 from arena.database import Database
-from arena.items import ItemBank
-from arena.pictures import PictureStore
+from arena.io.images import PictureStore
+from arena.items.importers import Importer
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
 
 SOURCE = "VisIT-Bench"
 MODELS = ("m1", "m2", "m3", "m4")

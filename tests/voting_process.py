@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.bank.intake import Intake
+from arena.battles.store import ChoiceError, Draw, Store
 from arena.database import Database, DatabaseError, now
-from arena.items import ItemBank
-from arena.records import SIDES, Item, Phase
-from arena.store import ChoiceError, Draw, Store
+from arena.items.ingest import Intake
+from arena.items.store import ItemBank
+from arena.types import SIDES, Item, Phase
 from tests.conftest import drafts
 
 TERMS = "test"

@@ -1,1 +1,1 @@
-"""Live battles and the chat: models answer while their visitors watch."""
+"""Live battles and the chat: sessions, the generation queue, streaming, the store."""

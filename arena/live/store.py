@@ -13,10 +13,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
-from arena.clock import keep_time, tick
-from arena.database import Database, bump_counter, now, take_turn
-from arena.items import BANK_VERSION, MODEL, SOURCE
-from arena.live.ballots import (
+from arena.battles.live_tables import (
     LIVE_BATTLE,
     LIVE_FAILURE,
     LIVE_QUESTION,
@@ -29,11 +26,14 @@ from arena.live.ballots import (
     live_standings,
     open_ranked_votes,
 )
-from arena.live.streams import Failure
-from arena.records import SIDES, Names, Phase, Side
+from arena.battles.quotas import LIMITS, Dealer
+from arena.battles.store import ChoiceError, UnknownBattleError, check_undo
+from arena.clock import keep_time, tick
+from arena.database import Database, bump_counter, now, take_turn
+from arena.items.store import BANK_VERSION, MODEL, SOURCE
+from arena.live.streaming import Failure
 from arena.settings import VoteLimits
-from arena.store import ChoiceError, UnknownBattleError, check_undo
-from arena.voters.limits import LIMITS, Dealer
+from arena.types import SIDES, Names, Phase, Side
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)

@@ -1,0 +1,1 @@
+"""What operators see and do: the dashboard, moderation, erasure, the public export."""

@@ -1,0 +1,118 @@
+"""Forgetting: a voter's data is deleted on request; the votes stay, and nobody can tell any more whose they were.
+
+A visitor is named by a code that only their own page shows. What they did goes over to strangers whom no cookie and no
+account leads to, so that every server that still knows the visitor finds somebody who just came.
+"""
+
+import re
+import secrets
+
+from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
+
+from arena.admin.actions import record
+from arena.battles.live_tables import LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
+from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
+from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
+from arena.budget import BUDGET
+from arena.database import Database, bump_counter, now
+from arena.fraud.flags import VOTER_FLAG
+from arena.live.images import OWN_IMAGE, OwnImages
+from arena.server.change_log import VOTER_KEY
+
+FORGOTTEN = "forgotten"
+"""Counter of the voters who were forgotten: public files from before it changed are written anew."""
+DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id)
+"""Where rows that lead to a person name a voter; they are deleted."""
+HANDED_OVER = (
+    *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
+    *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
+    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id),
+)
+"""Where rows that stay name a voter: votes, what they hang on, and whether they count."""
+OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
+"""Tables of the scoring wing, which is not imported here, whose rows stay and name a cookie by its hash."""
+_GAPS = re.compile(r"[\s-]")
+_CODE = re.compile(r"[0-9a-f]{12}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class UnknownVoterError(LookupError):
+    """Say that a code is nobody's."""
+
+
+class Forgetting:
+    """Delete voters' data from one database and from the folder of own images."""
+
+    def __init__(self, database: Database, images: OwnImages) -> None:
+        self._database = database
+        self._images = images
+
+    def find(self, name: str) -> int:
+        """Return the voter of a code, as a visitor's page shows it, or of a number. Raises UnknownVoterError."""
+        text = _GAPS.sub("", name.lower())
+        with self._database.read() as connection:
+            found: set[int] = set()
+            if _NUMBER.fullmatch(text):
+                found = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
+            elif _CODE.fullmatch(text):
+                guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
+                people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
+                found = {*connection.scalars(people)} or {*connection.scalars(guests)}
+        if len(found) != 1:
+            raise UnknownVoterError(f"There is no visitor {name[:40]!r}; the page /you tells visitors their code")
+        return found.pop()
+
+    def forget(self, voter: int, who: str) -> None:
+        """Delete what leads from votes to a voter, and what they brought: images, words, and what was answered.
+
+        `who` is the operator who does it. The images go first, so that what was interrupted can be done again. Raises
+        DatabaseError and OSError.
+        """
+        with self._database.read() as connection:
+            mine = list(connection.scalars(selves(voter)))
+        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
+        with self._database.write() as connection:
+            for one in mine:
+                _forget(connection, one)
+            bump_counter(connection, FORGOTTEN)
+            record(connection, who, "forgot a voter")
+
+
+def code_of(cookie_hash: str) -> str:
+    """Return the code by which a visitor is named, from the hash of the cookie."""
+    return "-".join(cookie_hash[start : start + 4] for start in (0, 4, 8))
+
+
+def _forget(connection: Connection, voter: int) -> None:
+    connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+    battles = select(LIVE_BATTLE.c.id).where(LIVE_BATTLE.c.voter_id == voter)
+    asked, answered = LIVE_QUESTION.c.battle_id.in_(battles), LIVE_TURN.c.battle_id.in_(battles)
+    connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
+    connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
+    connection.execute(update(SEAT).where(SEAT.c.voter_id == voter).values(worker=_nobody(), code=_nobody()))
+    connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))
+    _disown(connection, voter)
+    for field in DROPPED:
+        connection.execute(delete(field.table).where(field == voter))
+    fresh = insert(VOTER).values(cookie_hash=_nobody(), since=now()).returning(VOTER.c.id)
+    stranger = connection.execute(fresh).scalar_one()
+    for field in HANDED_OVER:
+        connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
+    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
+    account = (VOTER.c.id == voter) & VOTER.c.cookie_hash.startswith("person:")
+    connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+
+
+def _disown(connection: Connection, voter: int) -> None:
+    """Hand to nobody what was scored with a voter's cookies, and drop what that cost on a day."""
+    logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
+    cookies = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)).all()
+    for owned in OWNED:
+        if inspect(connection).has_table(owned.name):
+            connection.execute(update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody()))
+    connection.execute(delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {cookie}") for cookie in cookies))))
+
+
+def _nobody() -> str:
+    """Return what stands where a name, an account or a cookie stood."""
+    return f"forgotten {secrets.token_urlsafe(12)}"

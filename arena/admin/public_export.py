@@ -1,0 +1,162 @@
+"""The public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to take.
+
+Votes stand in it as they count on the boards of the bank and of live battles; voters under their random keys. What was
+said about visitors' own images, the images, and whatever leads to a person is not in it.
+"""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, case, func, literal, null, select
+
+from arena.admin.erasure import FORGOTTEN
+from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
+from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.clock import keep_time
+from arena.database import Database, counter, now
+from arena.formats.base import Vote
+from arena.formats.native import STEREOSCOPE
+from arena.formats.parquet import write_columns
+from arena.fraud.flags import flagged_voters
+from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, SOURCE
+from arena.live.votes import LIVE_SOURCES
+from arena.server.change_log import voter_keys
+
+FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
+"""The files and what they are."""
+FRESH_SECONDS = 600
+"""How long the files of a running server are given out before they are written anew."""
+_CARD = Path(__file__).parent / "public_card.md"
+_COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms")
+
+
+class Written(NamedTuple):
+    """What an export holds."""
+
+    votes: int
+    voters: int
+    models: int
+
+
+class PublicFiles:
+    """The files that a running server gives to anybody: some minutes old, and never older than a forgotten voter."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+        self._thread = ThreadPoolExecutor(1, "export")  # who waits for it holds no thread
+        self._forgotten = -1
+        self._written = 0.0
+
+    async def path(self, name: str) -> Path | None:
+        """Return where a file of `FILES` lies; None for any other name. Raises DatabaseError, RowsError and OSError."""
+        if name not in FILES:
+            return None
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
+        return self._folder / name
+
+    def _freshen(self) -> None:
+        with self._database.read() as connection:
+            forgotten = counter(connection, FORGOTTEN)
+        if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
+            write_export(self._database, self._folder)
+            self._forgotten, self._written = forgotten, time.monotonic()
+
+
+def write_export(database: Database, folder: Path) -> Written:
+    """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
+    keep_time(database, VOTE, LIVE_VOTE)
+    with database.write() as connection:
+        voters = voter_keys(connection)
+    with database.read() as connection:
+        models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+        flagged = frozenset(connection.scalars(flagged_voters()))
+        rows = [_row(row, models, voters, flagged) for row in _votes(connection)]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
+    names = {*columns["model_a"], *columns["model_b"]}
+    written = Written(len(rows), len(set(columns["voter"])), len(names))
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".being-written-") as new:
+        place = Path(new)
+        (place / "README.md").write_text(_card(columns, written), "utf-8")
+        with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:
+            lines.writelines(
+                f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n" for row in rows
+            )
+        write_columns(place / "votes.parquet", columns)
+        for name in FILES:
+            (place / name).replace(folder / name)
+    return written
+
+
+def _votes(connection: Connection) -> Iterator[Row]:
+    """Yield the final votes of the bank's items, then those of live battles, in the order they came."""
+    shown = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
+    common = ("choice", "winner", "loser", "voter_id", "voted_at", "battle_id", "terms")
+    bank = final_votes(
+        *(VOTE.c[name] for name in common),
+        *(literal("bank").label("kind"), ITEM.c.key, FAMILY.c.name.label("family"), literal(1).label("turns")),
+        *(shown.label("images"), SOURCE.c.name.label("source")),
+    ).where(
+        *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
+        *(SOURCE.c.id == ITEM.c.source_id, SOURCE.c.kind != "check"),
+    )
+    yield from connection.execute(bank.order_by(VOTE.c.id))
+    own, items = (source.label for source in LIVE_SOURCES)
+    item = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
+    live = ranked_votes(
+        *(LIVE_VOTE.c[name] for name in common),
+        *(literal("live").label("kind"), item.label("key"), null().label("family"), LIVE_VOTE.c.turns),
+        *(LIVE_BATTLE.c.images, case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source")),
+    )
+    yield from connection.execute(live.order_by(LIVE_VOTE.c.id))
+
+
+def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:
+    """Return a vote as `_COLUMNS` has it."""
+    left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
+    vote = Vote(
+        model_a=models[left],
+        model_b=models[right],
+        winner=row.choice,
+        item=row.key,
+        voter=voters.get(row.voter_id),
+        time=row.voted_at.timestamp(),
+        category=row.family,
+        turns=row.turns,
+        images=row.images,
+        conversation=f"{row.kind}-{row.battle_id}",
+        blind=True,
+        judge=False,
+    )
+    return (*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms)
+
+
+def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
+    """Return the data card: `public_card.md` with this export's numbers."""
+    days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
+    sources = Counter(columns["source"])
+    table = "\n".join(f"| {_cell(name)} | {number:,} |" for name, number in sorted(sources.items()))
+    return Template(_CARD.read_text("utf-8")).substitute(
+        votes=f"{written.votes:,}",
+        voters=f"{written.voters:,}",
+        models=written.models,
+        first=min(days, default="no day yet"),
+        last=max(days, default="no day yet"),
+        written=now().date().isoformat(),
+        sources=table or "| none yet | 0 |",
+    )
+
+
+def _cell(text: str) -> str:
+    """Return a name as one cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,131 @@
+"""Campaigns: a link brings a worker who gives n votes and gets a completion code.
+
+A campaign collects N distinct voters for each (item, pair), as VisIT-Bench collected five (section 4.2). A worker's
+link belongs to the first browser that opens it.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from arena.battles.store import Seen
+from arena.battles.tables import BATTLE, SEAT, SKIP, VOTE, counted_votes
+from arena.database import Database, now
+
+PENDING = timedelta(hours=1)
+"""How long a served battle without a choice holds its place."""
+MOST_VOTES = 1000
+_NAME = re.compile(r"[\w.@:+-]{1,64}")
+
+
+class CampaignError(ValueError):
+    """Say what is wrong with a campaign link."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One worker's place in a campaign."""
+
+    id: int
+    campaign: str
+    wanted: int
+    code: str
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What one worker has done, for the operator."""
+
+    worker: str
+    votes: int
+    wanted: int
+    code: str
+    since: datetime
+
+
+class Progress(NamedTuple):
+    """How far a worker is."""
+
+    votes: int
+    wanted: int
+
+
+class Collected(NamedTuple):
+    """What a campaign has: the (item, pair)s begun, the fullest first, and those that have all their voters."""
+
+    begun: tuple[Seen, ...]
+    full: frozenset[Seen]
+
+
+class Campaigns:
+    """Seat workers and follow what each campaign has collected; `voters_per_pair` is N."""
+
+    def __init__(self, database: Database, voters_per_pair: int) -> None:
+        self._database = database
+        self._voters_per_pair = voters_per_pair
+
+    def seat(self, voter: int, campaign: str, worker: str, wanted: str) -> Seat:
+        """Return the voter's seat under a link, made at the first visit; raises CampaignError for a bad link."""
+        if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
+            raise CampaignError(
+                "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
+            )
+        if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
+            raise CampaignError(f"The link must hold n=, a whole number from 1 to {MOST_VOTES}")
+        values = {
+            "campaign": campaign,
+            "worker": worker,
+            "voter_id": voter,
+            "wanted": int(wanted),
+            "code": secrets.token_hex(5).upper(),
+            "since": now(),
+        }
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
+            taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
+            seats = connection.execute(select(SEAT).where(taken)).all()
+        if len(seats) != 1 or seats[0].voter_id != voter or seats[0].worker != worker:
+            raise CampaignError(
+                "This link was opened in another browser, or this browser works under another link of the campaign. "
+                "Go on where you began."
+            )
+        return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
+
+    def progress(self, seat: int) -> Progress:
+        """Return how many battles were decided under a seat, and how many it was seated for."""
+        battles = select(BATTLE.c.id).where(BATTLE.c.seat_id == seat)
+        with self._database.read() as connection:
+            votes = connection.execute(counted_votes(func.count()).where(VOTE.c.battle_id.in_(battles))).scalar_one()
+            wanted = connection.execute(select(SEAT.c.wanted).where(SEAT.c.id == seat)).scalar_one()
+        return Progress(votes, wanted)
+
+    def collected(self, seat: Seat) -> Collected:
+        """Return which (item, pair)s of the seat's campaign are begun and which are full.
+
+        A voter counts who chose, or who was served within PENDING and may be choosing.
+        """
+        chosen = counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+        skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+        holds = chosen | (~skipped & (BATTLE.c.served_at > now() - PENDING))
+        key = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+        query = (
+            select(*key, func.count().label("voters"))
+            .join(SEAT, SEAT.c.id == BATTLE.c.seat_id)
+            .where(SEAT.c.campaign == seat.campaign, holds)
+            .group_by(*key)
+            .order_by(func.count().desc())
+        )
+        with self._database.read() as connection:
+            rows = [(Seen(*row[:3]), row.voters) for row in connection.execute(query)]
+        begun = tuple(seen for seen, voters in rows if voters < self._voters_per_pair)
+        return Collected(begun, frozenset(seen for seen, voters in rows if voters >= self._voters_per_pair))
+
+    def report(self, campaign: str) -> list[WorkerReport]:
+        """Return what each worker of a campaign has done, in the order they came."""
+        with self._database.read() as connection:
+            seats = connection.execute(select(SEAT).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)).all()
+        return [WorkerReport(row.worker, self.progress(row.id).votes, row.wanted, row.code, row.since) for row in seats]

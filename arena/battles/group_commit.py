@@ -1,0 +1,55 @@
+"""The ballot box: votes that arrive at the same time share one transaction, and each is answered after its commit.
+
+A durable commit waits for the disk, and votes that wait one behind another wait for it each. PostgreSQL gathers the
+commits of its connections by itself; on SQLite, which has one writer, they are gathered here.
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from arena.battles.store import Ballot, Store
+from arena.database import DatabaseError
+from arena.types import Battle
+
+
+class _Cast(NamedTuple):
+    ballot: Ballot
+    answer: "asyncio.Future[Battle]"
+
+
+class BallotBox:
+    """Take votes from handlers of one event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cast: list[_Cast] = []
+        self._counting: asyncio.Task[None] | None = None
+
+    async def vote(self, ballot: Ballot) -> Battle:
+        """Store a choice as `Store.vote` does, and raise what it raises.
+
+        What is cast is stored even if its voter leaves before the answer.
+        """
+        if not self._store.gathers_votes:
+            return await asyncio.to_thread(self._store.vote, *ballot)
+        answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
+        self._cast.append(_Cast(ballot, answer))
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.create_task(self._count())
+        return await answer
+
+    async def _count(self) -> None:
+        """Store what was cast meanwhile, again and again until nothing is left."""
+        while self._cast:
+            cast, self._cast = self._cast, []
+            try:
+                outcomes = await asyncio.to_thread(self._store.vote_all, [one.ballot for one in cast])
+            except DatabaseError as error:
+                outcomes = [error] * len(cast)
+            for (_, answer), outcome in zip(cast, outcomes, strict=True):
+                if answer.done():  # its request was given up
+                    continue
+                if isinstance(outcome, Battle):
+                    answer.set_result(outcome)
+                else:
+                    answer.set_exception(outcome)

@@ -1,0 +1,147 @@
+"""Limits of votes: how many battles are dealt within a day (UTC) to a voter and to a network.
+
+A battle over the limit is refused before it is dealt, not after a person has read two answers; a skipped one does not
+count for the voter. Networks are kept as codes whose key is made anew each day and then thrown away with them.
+"""
+
+import hmac
+import secrets
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
+
+from arena.battles.live_tables import LIVE_BATTLE, LIVE_TURN
+from arena.battles.tables import BATTLE, SKIP
+from arena.battles.voters import lock, selves
+from arena.database import METADATA, Database, Moment, now
+from arena.items.store import MODEL
+from arena.network import client_address, network_of
+from arena.settings import VoteLimits
+
+NETWORK_KEY = Table("network_key", METADATA, Column("day", Text, primary_key=True), Column("key", Text, nullable=False))
+NETWORK_DAY = Table(
+    "network_day",
+    METADATA,
+    Column("network", Text, primary_key=True),
+    Column("day", Text, nullable=False),
+    Column("dealt", Integer, nullable=False),
+)
+"""How many battles and free reports went to a network this day, and how many images came from it; each under a code of
+its own."""
+
+_SELVES = selves(bindparam("voter", type_=Integer))
+_SINCE = bindparam("since", type_=Moment)
+_SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+_OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~_SKIPPED)
+_LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
+_DEALT = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
+"""How many battles a voter was dealt since a time; built once, for building it costs more than running it."""
+
+
+LIMITS = VoteLimits()
+"""The limits where an operator sets no others."""
+
+
+class LimitError(ValueError):
+    """Say which limit of votes is reached, and when there is more."""
+
+
+class NetworkDays:
+    """Count by network what is given to it within a day (UTC)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
+        """Count one more, and return how many this makes today."""
+        day = f"{now():%Y-%m-%d}"
+        code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()
+        fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
+        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
+        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
+
+    def forget(self) -> None:
+        """Delete the codes of networks and the key of days that are over."""
+        with self._database.write() as connection:
+            _forget_before(connection, f"{now():%Y-%m-%d}")
+
+    def _key(self, connection: Connection, day: str) -> bytes:
+        """Return the key of a day, the same on every server."""
+        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)
+        found = connection.scalar(key)
+        if found is None:
+            _forget_before(connection, day)
+            values = {"day": day, "key": secrets.token_hex(32)}
+            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
+            found = connection.execute(key).scalar_one()
+        return bytes.fromhex(found)
+
+
+class Dealer:
+    """Count the battles that are dealt, in the transaction that deals them."""
+
+    def __init__(self, database: Database, limits: VoteLimits) -> None:
+        self._database = database
+        self._limits = limits
+        self._days = NetworkDays(database)
+
+    def deal(self, connection: Connection, voter: int, network: str | None) -> None:
+        """Count one battle more for a voter and a network (None: not to be counted). Raises LimitError.
+
+        The caller has locked the voter.
+        """
+        today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+        if connection.execute(_DEALT, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
+            raise LimitError(
+                f"That was the last battle for today: one voter has at most {self._limits.voter_day} a day. "
+                "Thank you! There are more from midnight (UTC)."
+            )
+        if network is not None and self._days.more(connection, network, "battles") > self._limits.network_day:
+            raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
+
+    def deal_live(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
+        """Count one live battle more, about an item of the bank or own images. Raises LimitError."""
+        lock(connection, voter)
+        self.deal(connection, voter, network)
+        about = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item)
+        if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
+            raise LimitError("You have had as many battles about this item as one voter may; take another item.")
+
+    def closed_live(self, voter: int) -> frozenset[frozenset[str]]:
+        """Return the pairs of models, by name, that a voter had as often in live battles as one may."""
+        a, b = MODEL.alias(), MODEL.alias()
+        turns = (
+            LIVE_TURN.join(LIVE_BATTLE).join(a, a.c.id == LIVE_TURN.c.model_a).join(b, b.c.id == LIVE_TURN.c.model_b)
+        )
+        mine = select(a.c.name, b.c.name).select_from(turns).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)))
+        with self._database.read() as connection:
+            pairs = Counter(frozenset(row) for row in connection.execute(mine.where(LIVE_TURN.c.number == 1)))
+        return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
+
+    def forget_networks(self) -> None:
+        """Delete the codes of networks and the key of days that are over."""
+        self._days.forget()
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Tell from which public network a request comes, behind so many proxies of our own."""
+
+    hops: int = 0
+
+    def of(self, request: Any) -> str | None:
+        """Return the network of a request of Starlette or Gradio; None for a private address, which tells nothing."""
+        peer = request.client.host if request.client else ""
+        network = network_of(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
+        return str(network) if network is not None and network.network_address.is_global else None
+
+
+DIRECT = Networks()
+"""Where no proxy stands before us."""
+
+
+def _forget_before(connection: Connection, day: str) -> None:
+    for table in (NETWORK_DAY, NETWORK_KEY):
+        connection.execute(delete(table).where(table.c.day < day))

@@ -1,0 +1,226 @@
+"""Matchmaking: which item, which two models and which side each, for this voter.
+
+Pairs of models with fewer votes come first, else all is uniform; a fair coin gives the sides. In a campaign an
+(item, pair) that was begun is finished first, until it has its number of voters. Where there are check items, about one
+battle in ten is on one of them, in place of any other.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations
+from typing import NamedTuple
+
+from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
+from arena.battles.quotas import LIMITS, LimitError
+from arena.battles.store import Draw, Seen, Store
+from arena.database import now
+from arena.items.store import Bank, ItemBank
+from arena.settings import DemoBank, VoteLimits
+from arena.types import Battle, Contestant, Item, Phase
+
+Pair = tuple[int, int]
+CHECK_SHARE = 0.1
+"""How many of a voter's battles are on check items, while there are any that the voter has not had."""
+NOTHING = Collected((), frozenset())
+"""What is collected outside campaigns."""
+
+
+class NoBattle(Enum):
+    """Why there is no battle to show, in words for the voter."""
+
+    EMPTY = "There are no items yet. Bring some in: python -m arena items folder DIR"
+    IMAGES_MISSING = "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS."
+    FEWER_THAN_TWO = "No item has answers of two models yet. Bring more in: python -m arena items answers FILE"
+    NO_SUCH_ITEM = "There is no such item here, or it has no two answers to compare."
+    ALL_SEEN = "You have compared everything there is here. Thank you!"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the voter asked for: an item by its key, a family, or (neither) anything."""
+
+    item: str | None = None
+    family: str | None = None
+
+
+class Over(NamedTuple):
+    """Items and pairs of models that a voter has had as often as one may."""
+
+    items: frozenset[int]
+    pairs: frozenset[Pair]
+
+
+class Matchmaker:
+    """Give each voter the next battle."""
+
+    COUNT_SECONDS = 2.0
+
+    def __init__(
+        self,
+        store: Store,
+        items: ItemBank,
+        campaigns: Campaigns,
+        demo_bank: DemoBank,
+        limits: VoteLimits = LIMITS,
+    ) -> None:
+        self._store = store
+        self._items = items
+        self._campaigns = campaigns
+        self._demo_bank: DemoBank = demo_bank
+        self._limits = limits
+        self._coin = random.SystemRandom()
+        self._pair_votes: Mapping[Pair, int] = {}
+        self._counted = float("-inf")
+
+    def shown_items(self) -> tuple[Item, ...]:
+        """Return the items that can be drawn now: showable, of a source in the draw, with answers of two models."""
+        bank = self._items.bank()
+        return tuple(item for item in in_draw(bank, self._demo_bank) if len(item.contestants) > 1)
+
+    def is_demo(self) -> bool:
+        """Tell whether the demo bank is among what is drawn from."""
+        bank = self._items.bank()
+        demo = {source.id for source in bank.sources if source.kind == "demo"}
+        return any(item.source in demo for item in in_draw(bank, self._demo_bank))
+
+    def next_battle(
+        self, voter: int, wish: Wish, seat: Seat | None = None, network: str | None = None
+    ) -> Battle | NoBattle:
+        """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
+
+        Raises LimitError where there are more, but not for this voter or network (see `voters/limits.py`).
+        """
+        items = self.shown_items()
+        wanted = [item for item in items if _fits(item, wish)]
+        linked = wanted[0].id if wish.item is not None and wanted else None
+
+        if wish.item is not None and not wanted:
+            return self._why_none(items, wanted, wish)
+        battle = self._store.serve(
+            voter,
+            choose=lambda taken: self._or_check(self._draw(wanted, taken, seat), taken, linked),
+            comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
+            item=linked,
+            seat=seat.id if seat else None,
+            network=network,
+        )
+        return battle or self._why_none(items, wanted, wish)
+
+    def _comes_back(self, battle: Battle, seen: Seen, seat: Seat | None) -> bool:
+        """Tell whether an unfinished battle can be shown, and has not lost its place in the campaign."""
+        if battle.item not in self._items.bank().items:
+            return False
+        lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
+        return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
+
+    def _or_check(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
+        """Return in place of what was drawn, once in a while, a check item that this voter has not had.
+
+        Never in place of an item that was asked for.
+        """
+        if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
+            return found
+        return draw(check_items(self._items.bank()), {}, taken, self._coin) or found
+
+    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
+        """Draw from the wanted items what this voter has not had; in a campaign, what was begun comes first."""
+        begun, full = self._campaigns.collected(seat) if seat else NOTHING
+        over = _over(self._limits, taken)
+        left = [item for item in wanted if item.id not in over.items]
+        found = _begun(left, (one for one in begun if (one.low, one.high) not in over.pairs), taken | full, self._coin)
+        found = found or draw(left, self._votes(), taken | full, self._coin, over.pairs)
+        if found is None and (over.items or over.pairs):
+            raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
+        return found
+
+    def _why_none(self, items: tuple[Item, ...], wanted: list[Item], wish: Wish) -> NoBattle:
+        if wanted:
+            return NoBattle.ALL_SEEN
+        if items and wish.item:
+            return NoBattle.NO_SUCH_ITEM
+        bank = self._items.bank()
+        if in_draw(bank, self._demo_bank):
+            return NoBattle.FEWER_THAN_TWO
+        return NoBattle.IMAGES_MISSING if bank.missing else NoBattle.EMPTY
+
+    def _votes(self) -> Mapping[Pair, int]:
+        """Return the counted votes of each pair, at most COUNT_SECONDS old."""
+        if time.monotonic() - self._counted > self.COUNT_SECONDS:
+            self._pair_votes = self._store.pair_votes()
+            self._counted = time.monotonic()
+        return self._pair_votes
+
+
+def _over(limits: VoteLimits, taken: frozenset[Seen]) -> Over:
+    """Return what a voter who has had these may have no more of."""
+    items = Counter(seen.item for seen in taken)
+    pairs = Counter((seen.low, seen.high) for seen in taken)
+    return Over(
+        frozenset(item for item, n in items.items() if n >= limits.voter_item),
+        frozenset(pair for pair, n in pairs.items() if n >= limits.voter_pair),
+    )
+
+
+def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
+    """Return the items of the sources that are drawn from: the demo bank leaves when another source comes."""
+    kinds = {source.id: source.kind for source in bank.sources}
+    others = any(kind not in ("demo", "check") for kind in kinds.values())
+    with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
+    left_out = ("check",) if with_demo else ("check", "demo")
+    return tuple(item for item in bank.items.values() if kinds[item.source] not in left_out)
+
+
+def check_items(bank: Bank) -> tuple[Item, ...]:
+    """Return the check items, which stand among the others in no list."""
+    checks = {source.id for source in bank.sources if source.kind == "check"}
+    return tuple(item for item in bank.items.values() if item.source in checks)
+
+
+def draw(
+    items: Iterable[Item],
+    votes: Mapping[Pair, int],
+    taken: frozenset[Seen],
+    coin: random.Random,
+    closed: frozenset[Pair] = frozenset(),
+) -> Draw | None:
+    """Draw the pair with the fewest votes that is left for this voter, then an item uniformly, then the sides.
+
+    Pairs that are closed to the voter are not drawn.
+    """
+    answers: dict[int, dict[int, Contestant]] = {}
+    for item in items:
+        for contestant in item.contestants:
+            answers.setdefault(contestant.model, {})[item.id] = contestant
+    pairs = [pair for pair in combinations(sorted(answers), 2) if pair not in closed]
+    for low, high in sorted(pairs, key=lambda pair: (votes.get(pair, 0), coin.random())):
+        both = answers[low].keys() & answers[high].keys()
+        left = sorted(item for item in both if Seen(item, low, high) not in taken)
+        if left:
+            item = coin.choice(left)
+            return _sided(item, answers[low][item], answers[high][item], coin)
+    return None
+
+
+def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
+    """Take the (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
+    by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
+    for tuple_ in begun:
+        answers = by_id.get(tuple_.item, {})
+        if tuple_ not in taken and tuple_.low in answers and tuple_.high in answers:
+            return _sided(tuple_.item, answers[tuple_.low], answers[tuple_.high], coin)
+    return None
+
+
+def _sided(item: int, one: Contestant, other: Contestant, coin: random.Random) -> Draw:
+    a, b = (one, other) if coin.random() < 0.5 else (other, one)
+    return Draw(item, a.model, b.model, a.answer, b.answer)
+
+
+def _fits(item: Item, wish: Wish) -> bool:
+    if wish.item is not None:
+        return item.key == wish.item
+    return wish.family is None or item.family == wish.family

@@ -1,0 +1,187 @@
+"""Ballots: the tables of voters, battles and votes, and the queries that say where a battle stands.
+
+A battle row says who was served which two answers on which sides. What happens to it is only ever added, never changed:
+a vote (attempt 1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The
+counted vote of a battle is the last one not undone. It is final when its names were revealed or it cannot be taken
+back any more, and only then anything public may depend on it. The win counts of the boards, and how many of these wins
+were won on the left (side A), are kept in each vote's own transaction, final or not; each row has the number of its
+last change, so that boards read news.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    Select,
+    Table,
+    Text,
+    UniqueConstraint,
+    case,
+    func,
+    select,
+)
+
+from arena.clock import LAST_OPEN, ChangeNumber
+from arena.database import METADATA, Moment
+from arena.items.store import ANSWER, ITEM
+
+VOTER = Table(
+    "voter",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("cookie_hash", Text, nullable=False, unique=True),
+    Column("since", Moment, nullable=False),
+)
+SEAT = Table(
+    "seat",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("campaign", Text, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("wanted", Integer, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+    UniqueConstraint("campaign", "worker"),
+    UniqueConstraint("campaign", "voter_id"),
+)
+BATTLE = Table(
+    "battle",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("model_low", ForeignKey("model.id"), nullable=False),
+    Column("model_high", ForeignKey("model.id"), nullable=False),
+    Column("low_is_a", Boolean, nullable=False),
+    Column("answer_a", ForeignKey("answer.id"), nullable=False),
+    Column("answer_b", ForeignKey("answer.id"), nullable=False),
+    Column("seat_id", ForeignKey("seat.id"), index=True),
+    Column("served_at", Moment, nullable=False),
+    UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
+    CheckConstraint("model_low < model_high"),
+)
+UNDO = Table(
+    "undo",
+    METADATA,
+    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
+    Column("undone_at", Moment, nullable=False),
+)
+VOTE = Table(
+    "vote",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("battle_id", ForeignKey("battle.id"), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("undo_id", ForeignKey("undo.battle_id")),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False),
+    Column("choice", Text, nullable=False),
+    Column("winner", ForeignKey("model.id"), nullable=False),
+    Column("loser", ForeignKey("model.id"), nullable=False),
+    Column("voted_at", Moment, nullable=False),
+    Column("tick", BigInteger, nullable=False, server_default="0"),
+    Column("terms", Text, nullable=False),
+    UniqueConstraint("battle_id", "attempt"),
+    CheckConstraint("choice IN ('a', 'b')"),
+    CheckConstraint(
+        "(attempt = 1 AND undo_id IS NULL) OR (attempt = 2 AND undo_id IS NOT NULL AND undo_id = battle_id)"
+    ),
+)
+"""`tick`: when it was cast, by the database's clock."""
+Index("vote_of_voter", VOTE.c.voter_id)
+Index("vote_tick", VOTE.c.tick)
+LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
+REVEAL = Table(
+    "reveal",
+    METADATA,
+    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
+    Column("revealed_at", Moment, nullable=False),
+)
+SKIP = Table(
+    "skip",
+    METADATA,
+    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("skipped_at", Moment, nullable=False),
+)
+WINS = Table(
+    "wins",
+    METADATA,
+    Column("source_id", ForeignKey("source.id"), primary_key=True),
+    Column("multi", Boolean, primary_key=True),
+    Column("family_id", ForeignKey("family.id"), primary_key=True),
+    Column("winner", ForeignKey("model.id"), primary_key=True),
+    Column("loser", ForeignKey("model.id"), primary_key=True),
+    Column("n", Integer, nullable=False),
+    Column("left_n", Integer, nullable=False, server_default="0"),
+    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"),
+)
+Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
+
+
+def counted_votes(*columns) -> Select:
+    """Return a SELECT of columns over the counted votes: the last one of each battle that is not undone."""
+    joined = VOTE.outerjoin(UNDO, UNDO.c.battle_id == VOTE.c.battle_id)
+    return select(*columns).select_from(joined).where((VOTE.c.attempt == 2) | UNDO.c.battle_id.is_(None))
+
+
+def final_votes(*columns) -> Select:
+    """Return a SELECT of columns over the counted votes that cannot be taken back any more."""
+    return counted_votes(*columns).where(VOTE.c.id.not_in(_OPEN))
+
+
+def open_votes(*columns) -> Select:
+    """Return a SELECT of columns over the counted votes that may still be taken back."""
+    return counted_votes(*columns).where(VOTE.c.id.in_(_OPEN))
+
+
+_YOUNG = VOTE.alias("young")
+_REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _YOUNG.c.battle_id).exists()
+_OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
+
+
+def standings() -> Select:
+    """Return a SELECT of battles with their item's codes and what happened to them, the counted choice included."""
+    attempt = case((UNDO.c.battle_id.is_(None), 1), else_=2)
+    joined = (
+        BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id)
+        .outerjoin(UNDO, UNDO.c.battle_id == BATTLE.c.id)
+        .outerjoin(REVEAL, REVEAL.c.battle_id == BATTLE.c.id)
+        .outerjoin(SKIP, SKIP.c.battle_id == BATTLE.c.id)
+        .outerjoin(VOTE, (VOTE.c.battle_id == BATTLE.c.id) & (VOTE.c.attempt == attempt))
+    )
+    return select(
+        BATTLE,
+        ITEM.c.source_id,
+        ITEM.c.multi,
+        ITEM.c.family_id,
+        UNDO.c.battle_id.is_not(None).label("undone"),
+        REVEAL.c.battle_id.is_not(None).label("revealed"),
+        SKIP.c.battle_id.is_not(None).label("skipped"),
+        VOTE.c.choice,
+        VOTE.c.voted_at,
+        VOTE.c.tick,
+    ).select_from(joined)
+
+
+def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
+    """Return a SELECT of a voter's standings still to be finished, oldest first: open ones in use, and chosen ones.
+
+    Only those of the seat (None: outside campaigns), and of the item if one is given.
+    """
+    withdrawn = select(ANSWER.c.id).where(
+        ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b)), ANSWER.c.withdrawn_at.is_not(None)
+    )
+    query = standings().where(
+        BATTLE.c.voter_id == voter,
+        BATTLE.c.seat_id.is_not_distinct_from(seat),
+        REVEAL.c.battle_id.is_(None),
+        SKIP.c.battle_id.is_(None),
+        VOTE.c.choice.is_not(None) | ~withdrawn.correlate(BATTLE).exists(),
+    )
+    return (query if item is None else query.where(BATTLE.c.item_id == item)).order_by(BATTLE.c.id)

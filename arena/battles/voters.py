@@ -1,0 +1,165 @@
+"""Voters: which voter a cookie is, and who is logged in.
+
+A guest is one cookie. A person who logs in is one voter too, with a cookie for each login: several devices of one
+person share their battles and their limits. The votes that a browser gave as a guest before its first login are the
+person's as well; a guest's cookie that is used on after it (a stolen or a planted one) is a guest and no more.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    ForeignKey,
+    Table,
+    Text,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from arena.battles.tables import VOTER
+from arena.database import METADATA, Database, Moment, now, take_turn
+
+PERSON = Table(
+    "person",
+    METADATA,
+    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+    Column("subject", Text, nullable=False, unique=True),
+    Column("since", Moment, nullable=False),
+)
+"""Voters who have logged in; `subject` is the hash of the provider's number of the account."""
+ADOPTION = Table(
+    "adoption",
+    METADATA,
+    Column("guest", ForeignKey("voter.id"), primary_key=True),
+    Column("person", ForeignKey("voter.id"), nullable=False, index=True),
+    Column("until", Moment, nullable=False),
+)
+"""The guest that a browser was before a login; what it did until then is the person's."""
+LOGIN = Table(
+    "login",
+    METADATA,
+    Column("cookie_hash", Text, primary_key=True),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+    Column("ended_at", Moment),
+)
+"""Logins: a name is shown to its owner and to operators, and never copied nor exported."""
+LOGIN_AGE = timedelta(days=30)
+"""After so long one has to log in again."""
+VOTERS_REMEMBERED = 20_000
+"""Guests' cookies whose voter is found without asking the database."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account of the provider: its own number of it, and the user name."""
+
+    subject: str
+    name: str
+
+
+class Voters:
+    """Find voters by the hash of their cookie, and log people in and out."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._guests: dict[str, int] = {}
+
+    def voter(self, cookie_hash: str) -> int:
+        """Return the voter of a cookie, made at the first call."""
+        known = self._guests.get(cookie_hash)
+        if known is not None:
+            return known
+        person, guest = self._known(cookie_hash)
+        return person or self._remembered(cookie_hash, guest or self._made(cookie_hash))
+
+    def name(self, cookie_hash: str) -> str | None:
+        """Return the user name of the login that a cookie stands for; None for a guest."""
+        with self._database.read() as connection:
+            return connection.scalar(select(LOGIN.c.name).where(_holds(cookie_hash)))
+
+    def log_in(self, account: Account, before: str, fresh: str) -> int:
+        """Make a fresh cookie, by its hash, the account's; the cookie before it is a guest's, or its login ends.
+
+        Returns the person's voter.
+        """
+        with self._database.write() as connection:
+            take_turn(connection, PERSON)
+            person = self._person(connection, hashlib.sha256(account.subject.encode()).hexdigest())
+            guest = connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == before))
+            if guest is not None:
+                values = {"guest": guest, "person": person, "until": now()}
+                connection.execute(self._database.insert(ADOPTION).values(values).on_conflict_do_nothing())
+            _end(connection, before)
+            values = {"cookie_hash": fresh, "voter_id": person, "name": account.name, "since": now()}
+            connection.execute(insert(LOGIN).values(values))
+        return person
+
+    def log_out(self, cookie_hash: str) -> None:
+        """End the login of a cookie; who comes with it again is a new guest."""
+        with self._database.write() as connection:
+            _end(connection, cookie_hash)
+
+    def _known(self, cookie_hash: str) -> tuple[int | None, int | None]:
+        """Return the person and the guest that a cookie stands for."""
+        with self._database.read() as connection:
+            person = connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash)))
+            return person, connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash))
+
+    def _made(self, cookie_hash: str) -> int:
+        with self._database.write() as connection:
+            values = {"cookie_hash": cookie_hash, "since": now()}
+            connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
+            return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)).scalar_one()
+
+    def _remembered(self, cookie_hash: str, guest: int) -> int:
+        """Keep a guest in mind: a cookie that was a guest's stays that guest's."""
+        if len(self._guests) >= VOTERS_REMEMBERED:
+            self._guests.clear()
+        self._guests[cookie_hash] = guest
+        return guest
+
+    def _person(self, connection: Connection, subject: str) -> int:
+        known = connection.scalar(select(PERSON.c.voter_id).where(PERSON.c.subject == subject))
+        if known is not None:
+            return known
+        values = {"cookie_hash": f"person:{subject}", "since": now()}  # no cookie has such a hash
+        made = connection.execute(insert(VOTER).values(values).returning(VOTER.c.id)).scalar_one()
+        connection.execute(insert(PERSON).values(voter_id=made, subject=subject, since=now()))
+        return made
+
+
+def lock(connection: Connection, voter: int) -> None:
+    """Make the transactions of one voter take turns, on PostgreSQL too: two tabs, two devices."""
+    connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+
+
+def selves(voter: int | BindParameter[int]) -> CompoundSelect:
+    """Return a SELECT of the ids under which a voter has voted: its own, and the guests that it was before."""
+    own = literal(voter) if isinstance(voter, int) else voter
+    return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
+
+
+def one_voter(voter: ColumnElement[int]) -> ColumnElement[int]:
+    """Return, over a column of voters, the person whose guest each was, else the voter: one id for one person."""
+    person = select(ADOPTION.c.person).where(ADOPTION.c.guest == voter).correlate_except(ADOPTION).scalar_subquery()
+    return func.coalesce(person, voter)
+
+
+def _holds(cookie_hash: str) -> ColumnElement[bool]:
+    return (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
+
+
+def _end(connection: Connection, cookie_hash: str) -> None:
+    mine = (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None)
+    connection.execute(update(LOGIN).where(mine).values(ended_at=now()))

@@ -1,0 +1,59 @@
+"""The commands `forget` and `export`: a voter's data deleted on request, and the votes for the public."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from arena.admin.erasure import Forgetting, UnknownVoterError
+from arena.admin.public_export import FILES, write_export
+from arena.database import Database, DatabaseError
+from arena.io.strict_json import RowsError
+from arena.live.images import OwnImages
+from arena.settings import SettingError, Settings
+
+ERRORS = (SettingError, DatabaseError, UnknownVoterError, RowsError, OSError)
+"""What a command raises when it cannot be done, in words for the person who gave it."""
+COMMAND_LINE = "the command line"
+"""Who is recorded for what was done here."""
+
+
+def run(arguments: argparse.Namespace) -> Iterator[str]:
+    """Run one command and yield the lines it says."""
+    settings = Settings.from_env()
+    database = Database(settings.database_url)
+    try:
+        yield from arguments.command(settings, database, arguments)
+    finally:
+        database.close()
+
+
+def forget(settings: Settings, database: Database, arguments: argparse.Namespace) -> Iterator[str]:
+    """Delete a voter's data."""
+    forgetting = Forgetting(database, OwnImages(database, settings.own_dir))
+    voter = forgetting.find(arguments.voter)
+    forgetting.forget(voter, COMMAND_LINE)
+    yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
+    yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."
+
+
+def export(settings: Settings, database: Database, arguments: argparse.Namespace) -> Iterator[str]:
+    """Write the public export."""
+    written = write_export(database, arguments.out)
+    yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"
+    yield f"written: {', '.join(str(arguments.out / name) for name in FILES)}"
+
+
+def add_forget(group: argparse.ArgumentParser) -> None:
+    """Add the grammar of `forget`."""
+    group.add_argument("--voter", required=True, help="the code that /you tells a visitor, or a voter's number")
+    group.set_defaults(command=forget)
+
+
+def add_export(group: argparse.ArgumentParser) -> None:
+    """Add the grammar of `export`."""
+    group.add_argument("--out", type=Path, required=True, metavar="DIR")
+    group.set_defaults(command=export)
+
+
+GRAMMAR = {"forget": add_forget, "export": add_export}
+"""What adds each command's arguments to its parser."""

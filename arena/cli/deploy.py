@@ -1,0 +1,150 @@
+"""The command `deploy`: this folder as a Hugging Face Space, with a private dataset for the copy of its votes.
+
+What is there already is kept and brought up to date: the same command again changes nothing. Secrets are not sent, they
+are named; a Space whose copy has no token does not start, so that no vote is taken that nobody could keep.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, SpaceCard, get_token
+from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+from huggingface_hub.utils import logging
+
+from arena.server.hub_requests import HubDownError, repeat, send_again
+
+ROOT = Path(__file__).parents[2]
+_TOP = ("README.md", "app.py", "requirements.txt")
+_WINGS = ("arena", "scoring")
+_KINDS = frozenset(".py .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
+"""Files of the two wings that a Space is made of; nothing else leaves this folder."""
+_MARK = "arena/settings.py"
+"""A Space that has this file is one of ours."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
+_FREE = (
+    "Free accounts of Hugging Face can create ZeroGPU Spaces only: make one at https://huggingface.co/new-space (with "
+    "Gradio and ZeroGPU), and run this command again; its models must be of kind api. PRO and Team can create any."
+)
+
+
+class DeployError(RuntimeError):
+    """Say what keeps the Space from being written, and how to mend it."""
+
+
+ERRORS = (DeployError,)
+"""What `run` may raise: each has a clear line."""
+
+
+def add_deploy(parser: argparse.ArgumentParser) -> None:
+    """Describe what `deploy` takes."""
+    parser.add_argument("--space", required=True, metavar="USER/NAME", help="the Space, made where it is not there")
+    parser.add_argument("--private", action="store_true", help="make it private; one that is there stays as it is")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done; nothing is sent")
+
+
+GRAMMAR = {"deploy": add_deploy}
+"""What adds the command's arguments to its parser."""
+
+
+def run(arguments: argparse.Namespace) -> Iterator[str]:
+    """Write the Space and yield what was done. Raises DeployError; what is done until then is done again harmlessly."""
+    space = arguments.space
+    if not _NAME.fullmatch(space):
+        raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
+    _check_card(ROOT / "README.md")
+    files = shipped(ROOT)
+    copy = f"{space}-votes"
+    if arguments.dry_run:
+        yield f"Nothing is sent. {space} would get these {len(files)} files, and {copy} would be its private dataset:"
+        yield from files
+    else:
+        if get_token() is None:
+            raise DeployError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
+        logging.set_verbosity_error()  # it would tell of every try
+        send_again()
+        write(HfApi(), space, copy, arguments.private)
+        yield f"{space} has {len(files)} files, and its votes are copied to the private dataset {copy}."
+    yield _FREE
+    yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"
+    yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
+    yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
+    yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
+    yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
+    yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space reaches at port 443 or 8080"
+
+
+def shipped(folder: Path) -> list[str]:
+    """Return the files of a folder that a Space is made of, by their paths in it; no link and nothing hidden."""
+    inside = [path for wing in _WINGS for path in (folder / wing).rglob("*") if path.suffix in _KINDS]
+    there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
+    names = [path.relative_to(folder).as_posix() for path in there]
+    return sorted(name for name in names if not any(part.startswith((".", "__pycache__")) for part in name.split("/")))
+
+
+def _check_card(readme: Path) -> None:
+    """Raise DeployError if the README's front matter does not describe this app."""
+    try:
+        card = SpaceCard.load(readme).data.to_dict()
+    except (OSError, ValueError) as error:
+        raise DeployError(f"{readme} has no front matter that can be read; it must begin with ---") from error
+    missing = [name for name in ("sdk_version", "python_version", "app_file") if not card.get(name)]
+    if card.get("sdk") != "gradio" or missing:
+        wrong = "sdk: gradio" if card.get("sdk") != "gradio" else missing[0]
+        raise DeployError(f"{readme} has no {wrong} in its front matter; a Space needs it")
+
+
+def write(api: HfApi, space: str, copy: str, private: bool) -> None:
+    """Make dataset and Space where they are not there, and bring the files up to date in one commit.
+
+    Raises DeployError.
+    """
+    try:
+        there = _files_of(api, space)
+        api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
+        if not api.dataset_info(copy).private:
+            raise DeployError(f"The dataset {copy} is public; make it private, votes and workers stand in it")
+        if not there:
+            api.create_repo(space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
+        api.add_space_variable(space, "MIRROR", copy)
+        repeat(lambda: _update(api, space))
+    except ValueError as error:
+        raise DeployError(f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}") from error
+    except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
+        raise DeployError(_told(error, space)) from error
+
+
+def _update(api: HfApi, space: str) -> None:
+    """Bring the files of a Space up to date in one commit; what is so already is not sent."""
+    there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
+    gone = sorted(name for name in there - frozenset(names) if name.startswith(tuple(f"{wing}/" for wing in _WINGS)))
+    changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
+    api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
+
+
+def _files_of(api: HfApi, space: str) -> frozenset[str]:
+    """Return the files of a Space, none where it is not there; raises DeployError if it holds another app."""
+    try:
+        files = frozenset(api.list_repo_files(space, repo_type="space"))
+    except RepositoryNotFoundError:
+        return frozenset()
+    if "app.py" in files and _MARK not in files:
+        raise DeployError(f"{space} holds another app; choose another name, or empty that Space first")
+    return files
+
+
+def _told(error: Exception, space: str) -> str:
+    """Return what to tell, without the server's own words: they may hold a token."""
+    if isinstance(error, HubDownError):
+        return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
+    response = error.response if isinstance(error, HfHubHTTPError) else None
+    status = response.status_code if response is not None else None
+    if status == 401:
+        return "The Hub does not know this token; run `hf auth login`, or set HF_TOKEN to one that may write"
+    if status in (402, 403):
+        return f"The Hub refused to write {space} (status {status}): the token may not do so. {_FREE}"
+    if status:
+        return f"The Hub answered {status}; please try again, what was done is kept"
+    return f"The Hub cannot be reached ({type(error).__name__}); please try again, what was done is kept"

@@ -1,1 +1,0 @@
-"""Votes from elsewhere: how they come in, are kept, and are read again."""

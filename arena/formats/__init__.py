@@ -1,0 +1,1 @@
+"""File formats of votes, one file a format."""

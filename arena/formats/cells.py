@@ -1,0 +1,144 @@
+"""Values of foreign rows: each as the type it should have, or a RowsError that names the column."""
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+from arena.formats.base import Row
+from arena.io.strict_json import RowsError
+from arena.types import item_key
+
+_Value = TypeVar("_Value")
+_FLAGS = {"true": True, "t": True, "false": False, "f": False}
+_MOST = 2**31
+_FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 2), (9999, 12, 31)))
+"""Times between these have a date in every zone."""
+
+
+def name(row: Row, column: str) -> str:
+    """Return the name of a model."""
+    value = row.get(column)
+    if isinstance(value, str) and value.strip():
+        return value
+    raise RowsError(f"expected a model's name, found {shown(value)}; write it in", column=column)
+
+
+def text(row: Row, column: str) -> str | None:
+    """Return a text, None where it is absent or empty; a whole number becomes its digits."""
+    value = row.get(column)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise RowsError(f"expected a text, found {shown(value)}; write it as one", column=column)
+
+
+def number(row: Row, column: str) -> float | None:
+    """Return a finite number, None where it is absent or empty."""
+    value = row.get(column)
+    if value is None or value == "":
+        return None
+    plain = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
+    try:
+        found = float(value) if plain else math.nan
+    except ValueError:
+        found = math.nan
+    if math.isfinite(found):
+        return found
+    raise RowsError(f"expected a number, found {shown(value)}; write digits", column=column)
+
+
+def count(row: Row, column: str) -> int | None:
+    """Return a whole number that a column of the database holds, None where it is absent or empty."""
+    value = number(row, column)
+    if value is None:
+        return None
+    if not 0 <= value < _MOST or not value.is_integer():
+        problem = f"expected a whole number from 0 up, below {_MOST:,}, found {shown(row[column])}; mend it"
+        raise RowsError(problem, column=column)
+    return int(value)
+
+
+def seconds(row: Row, column: str) -> float | None:
+    """Return seconds since 1970, None where they are absent or empty."""
+    return _dated(number(row, column), row, column)
+
+
+def moment(row: Row, column: str) -> float | None:
+    """Return seconds since 1970 of a date in ISO 8601 (UTC where no zone is named), None where empty."""
+    value = row.get(column)
+    if value is None or value == "":
+        return None
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError as error:
+        problem = f"expected a time such as 2024-10-20T12:34:56Z, found {shown(value)}; write it so"
+        raise RowsError(problem, column=column) from error
+    return _dated((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp(), row, column)
+
+
+def _dated(time: float | None, row: Row, column: str) -> float | None:
+    """Return a time that a calendar has."""
+    if time is None or _FIRST <= time < _LAST:
+        return time
+    problem = f"expected a time in the years 1 to 9999, found {shown(row[column])}; write seconds since 1970, or a date"
+    raise RowsError(problem, column=column)
+
+
+def iso(time: float | None) -> str | None:
+    """Return a time in ISO 8601, UTC."""
+    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
+
+
+def flag(row: Row, column: str) -> bool | None:
+    """Return true or false, None where it is absent or empty."""
+    value = row.get(column)
+    if value is None or value == "" or isinstance(value, bool):
+        return value if isinstance(value, bool) else None
+    if isinstance(value, str) and value.lower() in _FLAGS:
+        return _FLAGS[value.lower()]
+    raise RowsError(f"expected true or false, found {shown(value)}; write one of them", column=column)
+
+
+def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
+    """Return what a spelling means; one that is not known is an error, never a tie."""
+    value = row.get(column)
+    if isinstance(value, str) and value in spellings:
+        return spellings[value]
+    known = ", ".join(map(repr, spellings))
+    raise RowsError(f"expected one of {known}, found {shown(value)}; write one of them", column=column)
+
+
+def shown(value: object) -> str:
+    """Return a value as an error shows it."""
+    return "nothing" if value is None or value == "" else repr(value)[:80]
+
+
+class Turn(NamedTuple):
+    """What was put to the models: a text, and what stands for each of its images."""
+
+    text: str
+    images: list[Any]
+
+
+def turn(content: Any) -> Turn:
+    """Return a message of FastChat: a text, or [text, [image, ...]] where images came with it; empty for all else."""
+    if isinstance(content, str):
+        return Turn(content, [])
+    if isinstance(content, list) and list(map(type, content)) == [str, list]:
+        return Turn(*content)
+    return Turn("", [])
+
+
+def item_of(instruction: str, images: Iterable[Any]) -> str | None:
+    """Return `records.item_key` of an instruction and its images' names; None without a text or such names.
+
+    An image is its name, or {"path": its name} as data sets have it: without one, two images cannot be told apart.
+    """
+    entries = [image.get("path") if isinstance(image, dict) else image for image in images]
+    names = [entry for entry in entries if isinstance(entry, str) and entry]
+    if not instruction.strip() or len(names) < len(entries):
+        return None
+    return item_key(instruction, names)

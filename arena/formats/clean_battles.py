@@ -1,0 +1,76 @@
+"""FastChat's cleaned battles (`clean_battle_data.py`), and the data sets of the same make.
+
+VisionArena-Battle, arena-human-preference-100k and -140k have its columns with more beside them. The newer spelling of
+"tie (bothbad)" is "both_bad".
+"""
+
+from collections.abc import Set
+from typing import Any
+
+from arena.formats import cells
+from arena.formats.base import Format, Row, Vote, Winner
+from arena.formats.three_columns import WINNERS
+
+SPELLINGS: dict[Winner, str] = {"a": "model_a", "b": "model_b", "tie": "tie", "both_bad": "tie (bothbad)"}
+_MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "question_id"}
+
+
+def vote_of(row: Row, images: list[Any] | None) -> Vote:
+    """Return the vote of a row that has FastChat's columns, and images of its own beside those of its first turn."""
+    question = _first_turn(row)
+    shown = [*question.images, *(images or [])]
+    return Vote(
+        model_a=cells.name(row, "model_a"),
+        model_b=cells.name(row, "model_b"),
+        winner=cells.choice(row, "winner", WINNERS),
+        item=cells.item_of(question.text, shown),
+        voter=cells.text(row, "judge"),
+        time=cells.seconds(row, "tstamp"),
+        language=cells.text(row, "language"),
+        turns=cells.count(row, "turn" if "turn" in row else "num_turns"),
+        images=len(shown) if shown or images is not None else None,
+        conversation=cells.text(row, "question_id"),
+        blind=cells.flag(row, "anony"),
+    )
+
+
+def row_of(vote: Vote) -> dict[str, Any]:
+    """Return a row with FastChat's columns; the conversations are not known."""
+    return {
+        "question_id": vote.conversation,
+        "model_a": vote.model_a,
+        "model_b": vote.model_b,
+        "winner": SPELLINGS[vote.winner],
+        "judge": vote.voter,
+        "turn": vote.turns,
+        "anony": vote.blind,
+        "language": vote.language,
+        "tstamp": vote.time,
+    }
+
+
+def _first_turn(row: Row) -> cells.Turn:
+    """Return the question that the first turn asks, an empty one where no conversation is told."""
+    conversation = row.get("conversation_a")
+    if isinstance(conversation, list) and conversation and isinstance(conversation[0], dict):
+        return cells.turn(conversation[0].get("content"))
+    return cells.Turn("", [])
+
+
+def _vote(row: Row) -> Vote:
+    images = row.get("images")
+    return vote_of(row, images if isinstance(images, list) else None)
+
+
+def _fits(columns: Set[str]) -> bool:
+    return {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns)
+
+
+CLEAN_BATTLES = Format(
+    name="clean-battles",
+    fits=_fits,
+    vote=_vote,
+    row=row_of,
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "language", "turns", "conversation", "blind"}),
+    suffixes=(".json", ".jsonl", ".parquet"),
+)

@@ -1,0 +1,63 @@
+"""comparIA's `votes` table as it is published: the chosen model by its name, or both as equal."""
+
+from typing import Any
+
+from arena.formats import cells
+from arena.formats.base import Format, Row, Vote, Winner
+from arena.io.strict_json import RowsError
+
+_NAMES = ("model_a_name", "model_b_name", "chosen_model_name")
+
+
+def _vote(row: Row) -> Vote:
+    model_a, model_b = cells.name(row, "model_a_name"), cells.name(row, "model_b_name")
+    return Vote(
+        model_a=model_a,
+        model_b=model_b,
+        winner=_winner(row, model_a, model_b),
+        item=cells.item_of(cells.text(row, "opening_msg") or "", ()),
+        voter=cells.text(row, "visitor_id") or cells.text(row, "session_hash"),
+        time=cells.moment(row, "timestamp"),
+        turns=cells.count(row, "conv_turns"),
+        conversation=cells.text(row, "conversation_pair_id"),
+    )
+
+
+def _winner(row: Row, model_a: str, model_b: str) -> Winner:
+    chosen, equal = cells.text(row, "chosen_model_name"), cells.flag(row, "both_equal")
+    if (chosen is None) != bool(equal) or (chosen is not None and model_a == model_b):
+        problem = f"expected a chosen model or both_equal, found {cells.shown(chosen)} and {equal}; mend the row"
+        raise RowsError(problem, column="chosen_model_name")
+    if chosen is None:
+        return "tie"
+    sides: dict[str, Winner] = {model_a: "a", model_b: "b"}
+    return cells.choice(row, "chosen_model_name", sides)
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    if vote.winner == "both_bad":
+        raise RowsError("comparIA knows no 'both_bad', only both_equal; export to another format")
+    if vote.winner != "tie" and vote.model_a == vote.model_b:
+        problem = f"comparIA names the chosen model, and both are {cells.shown(vote.model_a)}; export to another format"
+        raise RowsError(problem)
+    chosen = {"a": vote.model_a, "b": vote.model_b, "tie": None}[vote.winner]
+    return {
+        "timestamp": cells.iso(vote.time),
+        "visitor_id": vote.voter,
+        "conv_turns": vote.turns,
+        "conversation_pair_id": vote.conversation,
+        "model_a_name": vote.model_a,
+        "model_b_name": vote.model_b,
+        "chosen_model_name": chosen,
+        "both_equal": vote.winner == "tie",
+    }
+
+
+COMPARIA = Format(
+    name="comparia",
+    fits=lambda columns: {*_NAMES, "both_equal"} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "turns", "conversation"}),
+    suffixes=(".jsonl", ".json", ".csv", ".tsv", ".parquet"),
+)

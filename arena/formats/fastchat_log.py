@@ -1,0 +1,102 @@
+"""FastChat's battle log, `{date}-conv.json`: one object a line, votes among chat turns, of text and vision arenas."""
+
+import re
+from typing import Any
+
+from arena.formats import cells
+from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+from arena.io.strict_json import RowsError
+
+_TYPES: dict[str, Winner] = {
+    "leftvote": "a",
+    "rightvote": "b",
+    "tievote": "tie",
+    "bothbad_vote": "both_bad",
+    "bothbadvote": "both_bad",
+}
+_REVEALED = re.compile(r"(?:<h3>|### )?Model [AB](?:: (.*?))?(?:</h3>)?\n?", re.DOTALL)
+"""A name as the page shows it after the vote, in older logs as HTML; without one, the sides of a blind battle."""
+
+
+def _vote(row: Row) -> Vote | LeftOut:
+    kind = row.get("type")
+    if "models" not in row or kind == "share":
+        return LeftOut(f"of type {kind!r}, no battle vote")
+    models, states = _models(row), _states(row)
+    if None in models:
+        return LeftOut("null for a name on the page")
+    shown = list(map(_shown_name, models))
+    hidden = [state.get("model_name") or name for state, name in zip(states, shown, strict=True)]
+    blind = not any(shown)
+    if not blind and (hidden != shown or "" in shown):
+        return LeftOut("the names on the page are not those behind it")
+    question = _question(states[0])
+    model_a, model_b = (cells.name({"models": name}, "models") for name in hidden)
+    return Vote(
+        model_a=model_a,
+        model_b=model_b,
+        winner=cells.choice(row, "type", _TYPES),
+        item=cells.item_of(question.text, question.images),
+        voter=cells.text(row, "ip"),
+        time=cells.seconds(row, "tstamp"),
+        turns=(len(_messages(states[0])) + 1) // 2 or None,
+        images=len(question.images) if question.text else None,
+        conversation=cells.text(states[0], "conv_id"),
+        blind=blind,
+    )
+
+
+def _models(row: Row) -> list[Any]:
+    """Return what the page showed above each side; FastChat's cleaner skips null."""
+    models = row["models"]
+    if isinstance(models, list) and len(models) == 2 and all(isinstance(name, str | None) for name in models):
+        return models
+    raise RowsError(f"expected a list of two names, found {cells.shown(models)}; mend it", column="models")
+
+
+def _states(row: Row) -> list[dict[str, Any]]:
+    """Return the state of each side, empty where there is none."""
+    states = row.get("states")
+    both = states if isinstance(states, list) and len(states) == 2 else [None, None]
+    return [state if isinstance(state, dict) else {} for state in both]
+
+
+def _shown_name(name: str) -> str:
+    """Return the name that the page showed when the vote was cast, "" for none."""
+    revealed = _REVEALED.fullmatch(name)
+    return (revealed[1] or "") if revealed else name
+
+
+def _messages(state: dict[str, Any]) -> list[Any]:
+    """Return the messages of the conversation, without the examples that its template begins with."""
+    messages, offset = state.get("messages"), state.get("offset")
+    return messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
+
+
+def _question(state: dict[str, Any]) -> cells.Turn:
+    first = next(iter(_messages(state)), None)
+    return cells.turn(first[1] if isinstance(first, list) and len(first) == 2 else None)
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    spelling = {winner: kind for kind, winner in reversed(_TYPES.items())}
+    shown = ["", ""] if vote.blind else [vote.model_a, vote.model_b]
+    names = (vote.model_a, vote.model_b)
+    states = [{"messages": [], "offset": 0, "conv_id": vote.conversation, "model_name": name} for name in names]
+    return {"tstamp": vote.time, "type": spelling[vote.winner], "models": shown, "states": states, "ip": vote.voter}
+
+
+def _bends(vote: Vote) -> list[str]:
+    return ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
+
+
+FASTCHAT_LOG = Format(
+    name="fastchat-log",
+    fits=lambda columns: {"tstamp", "type"} <= columns and bool({"models", "model", "states", "state"} & columns),
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "conversation", "blind"}),
+    suffixes=(".json", ".jsonl"),
+    bends=_bends,
+    lines=True,
+)

@@ -1,0 +1,47 @@
+"""Our own votes: every column by its name; a vote from elsewhere carries its first row along as JSON text.
+
+A row of elsewhere that is no vote, such as a chat turn of a log, has nothing but the row that it was.
+"""
+
+from typing import Any
+
+from arena.formats import cells
+from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+
+WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
+ORIGIN, ORIGIN_ROW = "origin", "origin_row"
+"""The columns that name the format which a vote first came in, and hold its row there."""
+
+
+def _vote(row: Row) -> Vote | LeftOut:
+    if row.get("winner") is None and row.get(ORIGIN_ROW):
+        return LeftOut(f"of {cells.text(row, ORIGIN)}, no vote there")
+    return Vote(
+        model_a=cells.name(row, "model_a"),
+        model_b=cells.name(row, "model_b"),
+        winner=cells.choice(row, "winner", WINNERS),
+        item=cells.text(row, "item"),
+        voter=cells.text(row, "voter"),
+        time=cells.seconds(row, "time"),
+        category=cells.text(row, "category"),
+        language=cells.text(row, "language"),
+        turns=cells.count(row, "turns"),
+        images=cells.count(row, "images"),
+        conversation=cells.text(row, "conversation"),
+        blind=cells.flag(row, "blind"),
+        judge=cells.flag(row, "judge"),
+    )
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    return {**vote._asdict(), ORIGIN: None, ORIGIN_ROW: None}
+
+
+STEREOSCOPE = Format(
+    name="stereoscope",
+    fits=lambda columns: {"model_a", "model_b", "winner", ORIGIN, ORIGIN_ROW} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset(Vote._fields),
+    suffixes=(".jsonl", ".parquet"),
+)

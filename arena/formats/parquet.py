@@ -1,0 +1,68 @@
+"""Rows from and to Parquet: the one door to pyarrow, which is loaded when a file asks for it."""
+
+import importlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from arena.io.strict_json import RowsError
+from arena.io.tables import Record
+
+MAGIC = b"PAR1"
+"""What a Parquet file begins with."""
+
+_REAL = re.compile("float|double")
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and its Parquet module."""
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise RowsError("is Parquet, which pyarrow reads and writes; install pyarrow, or use JSONL") from error
+
+
+def read_rows(path: Path) -> Iterator[Record]:
+    """Yield the rows of a Parquet file, numbered from 1; not a number is none, as pandas has it. Raises RowsError."""
+    arrow, parquet = _pyarrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            # A type's name holds those of its parts.
+            real = [column.name for column in file.schema_arrow if _REAL.search(str(column.type))]
+            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            for number, row in enumerate(rows, start=1):
+                row.update((column, _finite(row[column], number, column)) for column in real)
+                yield Record(number, row)
+    except RowsError as error:
+        raise error.at(file=path.name) from error
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise RowsError(f"is no readable Parquet ({error}); export it anew", file=path.name) from error
+
+
+def _finite(value: Any, row: int, column: str) -> Any:
+    """Return a value with None for what is not a number, however deep. Raises RowsError for what is infinite."""
+    if isinstance(value, list | tuple):
+        return [_finite(inner, row, column) for inner in value]
+    if isinstance(value, dict):
+        return {key: _finite(inner, row, column) for key, inner in value.items()}
+    if isinstance(value, float) and math.isinf(value):
+        raise RowsError(f"expected a finite number, found {value}; write null", row=row, column=column)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> None:
+    """Write rows whose cells in a column are of one kind; a column without any value is one of texts."""
+    write_columns(path, {column: [row.get(column) for row in rows] for column in columns})
+
+
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of one length, as `write_rows` does."""
+    arrow, parquet = _pyarrow()
+    try:
+        arrays = {name: arrow.array(column) for name, column in columns.items()}
+        texts = {name: array.cast(arrow.string()) for name, array in arrays.items() if array.type == arrow.null()}
+        parquet.write_table(arrow.table({**arrays, **texts}), path)
+    except arrow.ArrowException as error:
+        raise RowsError(f"cannot be written as Parquet ({error}); write JSONL", file=path.name) from error

@@ -1,0 +1,266 @@
+"""Read votes from any file that people hold, and write them to any: the one pair of functions over all formats."""
+
+import base64
+import csv
+import itertools
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TextIO, get_args
+from uuid import UUID
+
+from arena.formats import parquet
+from arena.formats.base import Battles, Columns, Format, FormatName, LeftOut, Other, Row, Vote, columns_of, joined
+from arena.formats.clean_battles import CLEAN_BATTLES
+from arena.formats.comparia import COMPARIA
+from arena.formats.fastchat_log import FASTCHAT_LOG
+from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.formats.three_columns import THREE_COLUMNS
+from arena.formats.visit_battles import VISIT_BATTLES
+from arena.formats.visit_bench import VISIT_BENCH
+from arena.formats.wildvision import WILDVISION
+from arena.io.strict_json import RowsError
+from arena.io.tables import COMMAND_LINE, Record, read_records
+
+FORMATS: tuple[Format, ...] = (
+    FASTCHAT_LOG,
+    COMPARIA,
+    VISIT_BATTLES,
+    VISIT_BENCH,
+    STEREOSCOPE,
+    WILDVISION,
+    CLEAN_BATTLES,
+    THREE_COLUMNS,
+)
+"""The most particular first: a file has the first format that its first row fits."""
+FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
+_BY_NAME = {form.name: form for form in FORMATS}
+_LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
+"""Conversations may hold pictures as text."""
+_BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
+_HEAD = 4096
+_BRACKETS = re.compile(r"[\[\]{}]")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string of JSON, the last one maybe torn."""
+_PORTION = 4096
+_SHOWN_COLUMNS = 12
+
+
+def read(path: Path, name: FormatName | None = None) -> Battles:
+    """Return the votes of a file, whose format is told from its content where none is named.
+
+    A JSON log whose last line ends too early gives the lines above it; rows that are no votes are left out; a file
+    without votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown
+    winner.
+    """
+    notices: list[str] = []
+    records = _records(path, notices)
+    first = next(records, None)
+    if first is None:
+        return Battles(name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes"))
+    form = _BY_NAME[name] if name else _form_of(first, path.name)
+    found = _Found()
+    columns = joined(_parts(form, itertools.chain([first], records), path.name, found))
+    notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
+    if not found.rows:
+        notices.append(f"{path.name} holds no votes")
+    return Battles(form.name, *columns, rows=tuple(found.rows), others=tuple(found.others), notices=tuple(notices))
+
+
+def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
+    """Write votes in a format, into the kind of file that the path's ending names, and return what did not fit in.
+
+    A row that came in this format, or did so before it was ours, is written as it was, whole. Raises RowsError
+    for a vote that the format has no word for (a tie in a forced choice), with its place; nothing is written then.
+    """
+    form = _BY_NAME[name]
+    suffix = path.suffix.lower()
+    if suffix not in form.suffixes:
+        raise RowsError(f"{name} is written to files that end in {', '.join(form.suffixes)}; name one", file=path.name)
+    lost: Counter[str] = Counter()
+    try:
+        rows = list(_rows_out(battles, form, lost))
+    except RowsError as error:
+        raise error.at(file=path.name) from error
+    _write_rows(path, rows, form)
+    return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
+
+
+# Reading: which rows a file holds, in which format, and their votes.
+def _records(path: Path, notices: list[str]) -> Iterator[Record]:
+    """Yield the rows of a file, and note what should be known about them."""
+    try:
+        with path.open("rb") as file:
+            blocks = iter(lambda: file.read(_HEAD), b"")
+            head = next(filter(None, (block.removeprefix(_BOM).lstrip() for block in blocks)), b"")
+    except OSError as error:
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name) from error
+    if head.startswith(parquet.MAGIC):
+        yield from parquet.read_rows(path)
+    elif head.startswith(b"{"):
+        yield from _lines(path, notices)
+    elif head:
+        yield from read_records(path, _LIMITS)
+
+
+def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
+    """Yield the objects of JSON lines under any name; a last line that ends too early is torn, and skipped."""
+    try:
+        yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
+    except RowsError as error:
+        with path.open("rb") as file:
+            filled = ((row, line) for row, line in enumerate(file, start=1) if line.strip(_BLANK))
+            row, line = deque(filled, maxlen=1).pop()
+        if error.row != row or not _ends_too_early(line.decode("utf-8", "replace")):
+            raise error.at(file=path.name) from error
+        notices.append(f"row {row}, the last, is torn and was skipped")
+
+
+def _ends_too_early(line: str) -> bool:
+    """Tell whether a line begins an object whose brackets never all close."""
+    brackets = _BRACKETS.findall(_STRING.sub("", line))
+    depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
+    return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
+
+
+def _form_of(record: Record, file: str) -> Format:
+    columns = record.values.keys()
+    for form in FORMATS:
+        if form.fits(columns):
+            return form
+    found = ", ".join(map(repr, list(columns)[:_SHOWN_COLUMNS])) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+    problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {found}; rename the columns"
+    raise RowsError(problem, file=file, row=record.row)
+
+
+@dataclass
+class _Found:
+    """What a file holds beside the columns of its votes."""
+
+    rows: list[Row] = field(default_factory=list)
+    others: list[Other] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why the others are no votes."""
+
+    def add(self, row: Row, vote: Vote | LeftOut) -> None:
+        """Take a row and what it says."""
+        if isinstance(vote, Vote):
+            self.rows.append(row)
+        else:
+            self.others.append(Other(len(self.rows), row))
+            self.reasons[vote.reason] += 1
+
+
+def _parts(form: Format, records: Iterator[Record], file: str, found: _Found) -> Iterator[Columns]:
+    """Yield the votes by portions, so that few exist at a time, and gather their rows and those that are none."""
+    while portion := tuple(itertools.islice(records, _PORTION)):
+        values = [record.values for record in portion]
+        columns = form.columns(values)
+        if columns is None:
+            votes = _votes(form, portion, file)
+            for row, vote in zip(values, votes, strict=True):
+                found.add(row, vote)
+            columns = tuple(zip(*(vote for vote in votes if isinstance(vote, Vote)), strict=True))
+        else:
+            found.rows += values
+        yield columns
+
+
+def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | LeftOut]:
+    votes = []
+    for record in records:
+        try:
+            votes.append(form.vote(record.values))
+        except RowsError as error:
+            raise error.at(file=file, row=record.row) from error
+    return votes
+
+
+# Writing: what each row becomes, and the rows into a file.
+def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
+    """Yield the rows in their order, and count what has no place in the format. Raises RowsError with the vote."""
+    votes = 0
+    for row, vote in battles.lines():
+        votes += vote is not None
+        kept = _kept_row(battles, row, form)
+        try:
+            made = _new_row(battles, vote, row, form) if kept is None else kept
+        except RowsError as error:
+            raise error.at(row=votes) from error
+        if made is not None:
+            yield made
+        if kept is None:
+            lost.update(_without_place(vote, form))
+
+
+def _without_place(vote: Vote | None, form: Format) -> list[str]:
+    """Name what of a row a format has no place for."""
+    if vote is None:
+        return [] if form is STEREOSCOPE else ["rows that are no votes"]
+    without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
+    return [*without, *form.bends(vote)]
+
+
+def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
+    """Return a vote's row as it came in a format, None where it never did."""
+    if battles.format == form.name:
+        return row
+    if battles.format == STEREOSCOPE.name and row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW):
+        return json.loads(row[ORIGIN_ROW])
+    return None
+
+
+def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
+    """Return a row in a format it never had; ours carries the row along that it was. None where it has no place."""
+    if form is STEREOSCOPE and (row or vote is None):
+        made = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
+        return {**made, ORIGIN: battles.format, ORIGIN_ROW: row_text(row)}
+    return None if vote is None else form.row(vote)
+
+
+def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
+    suffix = path.suffix.lower()
+    columns = dict.fromkeys(column for row in rows for column in row)
+    columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
+    if suffix == ".parquet":
+        return parquet.write_rows(path, rows, columns)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if suffix in (".csv", ".tsv"):
+            _write_table(file, rows, columns, "\t" if suffix == ".tsv" else ",")
+        elif suffix == ".json" and not form.lines:
+            json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
+        else:
+            file.writelines(f"{row_text(row)}\n" for row in rows)
+    return None
+
+
+def _write_table(file: TextIO, rows: Iterable[Row], columns: Mapping[str, Any], delimiter: str) -> None:
+    writer = csv.writer(file, delimiter=delimiter)
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a table holds it: lists and objects as JSON."""
+    return row_text(value) if isinstance(value, list | dict) else value
+
+
+def row_text(value: Any) -> str:
+    """Return a row, or a cell of one, as JSON text."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    """Return what JSON has no word for, as Parquet brings it: bytes in base64, dates in ISO 8601, all digits else."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal | timedelta | UUID):
+        return str(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")

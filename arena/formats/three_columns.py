@@ -1,0 +1,47 @@
+"""The frame `model_a, model_b, winner` that rating libraries take (arena-rank, evalica and others)."""
+
+from collections.abc import Sequence
+
+from arena.formats import cells
+from arena.formats.base import Columns, Format, Row, Vote, Winner
+
+WINNERS: dict[str, Winner] = {
+    "model_a": "a",
+    "model_b": "b",
+    "tie": "tie",
+    "both_bad": "both_bad",
+    "tie (bothbad)": "both_bad",
+}
+
+
+def _vote(row: Row) -> Vote:
+    return Vote(cells.name(row, "model_a"), cells.name(row, "model_b"), cells.choice(row, "winner", WINNERS))
+
+
+def _columns(rows: Sequence[Row]) -> Columns | None:
+    try:
+        model_a, model_b, spelled = ([row[column] for row in rows] for column in ("model_a", "model_b", "winner"))
+        winner = [WINNERS[spelling] for spelling in spelled]
+        names = {*model_a, *model_b}
+    except (KeyError, TypeError):
+        return None
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        return None
+    unknown = [None] * len(rows)
+    return model_a, model_b, winner, *[unknown] * (len(Vote._fields) - 3)
+
+
+def _row(vote: Vote) -> dict[str, str]:
+    winner = f"model_{vote.winner}" if vote.winner in ("a", "b") else vote.winner
+    return {"model_a": vote.model_a, "model_b": vote.model_b, "winner": winner}
+
+
+THREE_COLUMNS = Format(
+    name="three-columns",
+    fits=lambda columns: {"model_a", "model_b", "winner"} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner"}),
+    suffixes=(".csv", ".tsv", ".json", ".jsonl", ".parquet"),
+    columns=_columns,
+)

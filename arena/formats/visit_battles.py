@@ -1,0 +1,120 @@
+"""VisIT-Bench's battles under a judge, JSON lines, as its authors return them to who submits a model.
+
+A row is a match with the judge's two verdicts, one for each order. Their meaning follows the authors' README; no file
+of theirs could be seen here: a result names the winning side of the row (A, B or Tie, or the model itself), whichever
+was shown first. Should a file mean the side that was shown, its rows contradict the judge's replies, which end in the
+verdict: such a row is no vote. The match is won by more of the two, else it is a tie (paper, 4.3). Our own files also
+have null for an unscored verdict, and such a match is no vote.
+"""
+
+import re
+from typing import Any, Literal
+
+from arena.formats import cells
+from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+from arena.io.strict_json import RowsError
+
+RESULTS, _REPLIES = "auto_evaluation_result", "auto_evaluation_cot"
+Result = Literal["a", "b", "tie"]
+_RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
+_SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
+_LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
+_JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
+"""A judge by its name: one that is shown the reference is another than one that is not."""
+
+
+def _vote(row: Row) -> Vote | LeftOut:
+    winners = results(row)
+    if None in winners:
+        return LeftOut("the judge gave no verdict")
+    if any(said not in (None, winner) for said, winner in zip(_said(row), winners, strict=True)):
+        return LeftOut("a result is not what the judge's reply says")
+    lead = winners.count("a") - winners.count("b")
+    images = row.get("image_url")
+    addresses = images if isinstance(images, list) else [images] if images else []
+    return Vote(
+        model_a=cells.name(row, "A_model"),
+        model_b=cells.name(row, "B_model"),
+        winner="tie" if lead == 0 else "a" if lead > 0 else "b",
+        item=cells.item_of(cells.text(row, "instruction") or "", addresses),
+        voter=_judge(row),
+        category=cells.text(row, "instruction_category"),
+        images=len(addresses) or None,
+        judge=True,
+    )
+
+
+def _judge(row: Row) -> str | None:
+    engine, backed = cells.text(row, "engine"), cells.flag(row, "evaluated_with_reference")
+    return engine if engine is None or backed is None else f"{engine}, reference-{'backed' if backed else 'free'}"
+
+
+def results(row: Row) -> tuple[Result | None, Result | None]:
+    """Return the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
+    given = row.get(RESULTS)
+    if not isinstance(given, list) or len(given) != 2:
+        raise RowsError(f"expected a list of two results, found {cells.shown(given)}; mend it", column=RESULTS)
+    return _winner(given[0], row), _winner(given[1], row)
+
+
+def _said(row: Row) -> list[Result | None]:
+    """Return whom each of a row's two replies calls better in its last words, where these and the names are there."""
+    sides = _sides(row)
+    verdicts = map(_SAID.search, _texts(row, _REPLIES))
+    shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
+    return [sides.get(one if said[1].upper() == "A" else other) if said else None for said, one, other in shown]
+
+
+def _sides(row: Row) -> dict[str, Result]:
+    return {cells.name(row, "A_model"): "a", cells.name(row, "B_model"): "b"}
+
+
+def _texts(row: Row, column: str) -> list[str]:
+    """Return the two texts of a column, empty where it does not hold them."""
+    given = row.get(column)
+    if not isinstance(given, list) or len(given) != 2:
+        return ["", ""]
+    return [text if isinstance(text, str) else "" for text in given]
+
+
+def _winner(result: Any, row: Row) -> Result | None:
+    if result is None:
+        return None
+    sides = _sides(row)
+    known = isinstance(result, str) and (_RESULTS.get(result.strip().lower()) or sides.get(result))
+    if not known:
+        raise RowsError(f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS)
+    return known
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    if not vote.judge or vote.winner not in _LETTERS:
+        raise RowsError(f"expected a judge's A, B or tie, found {_told(vote)}; export to another format")
+    judge = _JUDGE.fullmatch(vote.voter or "")
+    return {
+        "A_model": vote.model_a,
+        "B_model": vote.model_b,
+        "A": "",
+        "B": "",
+        "image_url": "",
+        "instruction": "",
+        "instruction_category": vote.category or "",
+        "engine": judge[1] if judge else vote.voter or "",
+        **({"evaluated_with_reference": judge[2] == "backed"} if judge else {}),
+        RESULTS: [_LETTERS[vote.winner]] * 2,
+        _REPLIES: ["", ""],
+    }
+
+
+def _told(vote: Vote) -> str:
+    return repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
+
+
+VISIT_BATTLES = Format(
+    name="visit-battles",
+    fits=lambda columns: {"A_model", "B_model", RESULTS} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "category", "judge"}),
+    suffixes=(".jsonl", ".json"),
+)

@@ -1,0 +1,46 @@
+"""VisIT-Bench's `visit_bench_human_preferences.csv`: a forced choice a row, without voters, times or categories."""
+
+from typing import Any
+
+from arena.formats import cells
+from arena.formats.base import Format, Row, Vote
+from arena.io.strict_json import RowsError
+
+_CHOSEN = {"a": "model_selection.A", "b": "model_selection.B"}
+_COLUMNS = ("image_url", "instruction", "A", "B", "A_model", "B_model", *_CHOSEN.values())
+
+
+def _vote(row: Row) -> Vote:
+    chosen = [cells.flag(row, column) for column in _CHOSEN.values()]
+    if sorted(map(bool, chosen)) != [False, True]:
+        both = " and ".join(cells.shown(row.get(column)) for column in _CHOSEN.values())
+        problem = (
+            f"expected True in one of {' and '.join(_CHOSEN.values())} and False in the other, found {both}; mend it"
+        )
+        raise RowsError(problem, column=_CHOSEN["a"])
+    address = cells.text(row, "image_url")
+    return Vote(
+        model_a=cells.name(row, "A_model"),
+        model_b=cells.name(row, "B_model"),
+        winner="a" if chosen[0] else "b",
+        item=cells.item_of(cells.text(row, "instruction") or "", [address] if address else []),
+        images=1 if address else None,
+    )
+
+
+def _row(vote: Vote) -> dict[str, Any]:
+    if vote.winner not in _CHOSEN:
+        raise RowsError(f"VisIT-Bench's choice is forced, and this vote is {vote.winner!r}; export to another format")
+    texts = dict.fromkeys(_COLUMNS, "")
+    chosen = {column: side == vote.winner for side, column in _CHOSEN.items()}
+    return {**texts, "A_model": vote.model_a, "B_model": vote.model_b, **chosen}
+
+
+VISIT_BENCH = Format(
+    name="visit-bench",
+    fits=lambda columns: {"A_model", "B_model", *_CHOSEN.values()} <= columns,
+    vote=_vote,
+    row=_row,
+    holds=frozenset({"model_a", "model_b", "winner"}),
+    suffixes=(".csv", ".tsv"),
+)

@@ -1,0 +1,1 @@
+"""Tests that flag voters, the flags, and whose votes count."""

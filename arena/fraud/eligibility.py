@@ -1,0 +1,39 @@
+"""Counting: whose votes count on the boards. Everybody's are stored; this is decided when they are counted."""
+
+from sqlalchemy import ColumnElement, Integer, bindparam, select, true
+
+from arena.battles.tables import SEAT, VOTE
+from arena.battles.voters import ADOPTION, PERSON
+from arena.database import Database, Moment, now
+from arena.settings import CountSettings
+
+
+def counting(
+    who: CountSettings,
+    voter: ColumnElement[int] = VOTE.c.voter_id,
+    voted_at: ColumnElement = VOTE.c.voted_at,
+) -> ColumnElement[bool]:
+    """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
+
+    Those of people who are or were logged in count also as far as they were given as a guest before.
+    """
+    if who.rule == "everyone":
+        return true()
+    if who.rule == "logged-in":
+        before = select(ADOPTION.c.guest).where(ADOPTION.c.guest == voter, voted_at <= ADOPTION.c.until)
+        return voter.in_(select(PERSON.c.voter_id)) | before.correlate_except(ADOPTION).exists()
+    return voter.in_(select(SEAT.c.voter_id).where(SEAT.c.campaign.in_(who.campaigns)))
+
+
+class Census:
+    """Tell one voter whether votes given now count."""
+
+    def __init__(self, database: Database, who: CountSettings) -> None:
+        self._database = database
+        self.rule = who.rule
+        self._counts = counting(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
+
+    def counts(self, voter: int) -> bool:
+        """Tell whether a vote that this voter gave now would count."""
+        with self._database.read() as connection:
+            return bool(connection.scalar(select(self._counts), {"voter": voter, "now": now()}))

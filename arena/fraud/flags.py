@@ -1,0 +1,244 @@
+"""Flagging: the table of flagged voters, and the look at all votes that raises and lifts flags.
+
+A flag changes no vote: votes of flagged voters stay stored, and boards are shown with and without them. One look takes
+all votes of this arena together, each model of each board for itself, and is made beside the requests.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Select,
+    Table,
+    Text,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+)
+
+from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
+from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
+from arena.fraud.eligibility import counting
+from arena.fraud.tests import WEAK, Choices, Suspicion, evidence, hasty, inattentive, one_sided
+from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.ratings.votes import Codes
+from arena.settings import CountSettings
+from arena.types import UNRELATED
+
+VOTER_FLAG = Table(
+    "voter_flag",
+    METADATA,
+    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+    Column("reason", Text, primary_key=True),
+    Column("model_id", ForeignKey("model.id")),
+    Column("strength", Float, nullable=False),
+    Column("raised_at", Moment, nullable=False),
+)
+"""`reason`: the name of a `Suspicion`; `model_id`: the model that it is about, if it is about one."""
+FLAGS_VERSION = "flags"
+"""Counter that is bumped when flags are raised or lifted, so that boards see it."""
+GROWTH = 0.01
+"""Share by which the votes have grown before all are looked at again."""
+_HALF, _WHOLE = 1, 2
+
+
+class Flag(NamedTuple):
+    """One reason to flag a voter."""
+
+    voter: int
+    reason: Suspicion
+    model: int | None
+    """The code of the model that it is about."""
+    strength: float
+    """As `Evidence.strength` or `Habit.strength`, in three decimals."""
+
+
+@dataclass(frozen=True)
+class FlagRow:
+    """A raised flag, for the operator."""
+
+    voter: int
+    reason: Suspicion
+    model: str | None
+    """The model that it is about, as shown."""
+    strength: float
+    raised_at: datetime
+    left_out: bool
+    """Whether the voter is left out of the boards that count: not for one weak reason alone."""
+
+
+def flagged_voters() -> Select:
+    """Return a SELECT of the voters who are left out of the boards that count."""
+    weak = VOTER_FLAG.c.reason.in_([reason.name for reason in sorted(WEAK)])
+    weight = func.sum(case((weak, _HALF), else_=_WHOLE))
+    return select(VOTER_FLAG.c.voter_id).group_by(VOTER_FLAG.c.voter_id).having(weight >= _WHOLE)
+
+
+class Flagging:
+    """Keep the flags of one database, of those voters whose votes count."""
+
+    def __init__(self, database: Database, who: CountSettings) -> None:
+        self._database = database
+        self._bank = _BANK.where(counting(who))
+        self._live = _LIVE.where(counting(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
+        self._looked_at = -1
+        """How many votes had been cast at the last look; -1: there was none."""
+        self._words: Codes = np.zeros(0, np.int64)
+        """How many words each answer has, by its id."""
+
+    def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
+        """Return all flags, a voter's together."""
+        out = set(connection.scalars(flagged_voters()))
+        flags = select(VOTER_FLAG, MODEL.c.display).outerjoin(MODEL)
+        return tuple(
+            FlagRow(
+                voter=row.voter_id,
+                reason=Suspicion[row.reason],
+                model=row.display,
+                strength=row.strength,
+                raised_at=row.raised_at,
+                left_out=row.voter_id in out,
+            )
+            for row in connection.execute(flags.order_by(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason))
+        )
+
+    def look(self) -> None:
+        """Look at all votes, if they have grown by GROWTH since the last look; raise and lift flags.
+
+        It takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
+        """
+        with self._database.read() as connection:
+            cast = sum(connection.scalar(select(func.max(table.c.id))) or 0 for table in (VOTE, LIVE_VOTE))
+            if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
+                return
+            flags = frozenset(self._found(connection))
+            known = frozenset(_stored(connection))
+        if flags != known:
+            self._store(flags)
+        self._looked_at = cast
+
+    def _found(self, connection: Connection) -> Iterator[Flag]:
+        """Return what speaks against whom in all votes."""
+        bank, live = _table(connection, self._bank, 9), _table(connection, self._live, 6)
+        self._count_words(connection)
+        votes = np.concatenate([bank[:, :6], live])
+        votes = votes[np.argsort(votes[:, 0], kind="stable")]
+        models = len(votes) and int(votes[:, 2:4].max()) + 1
+        codes, place = np.unique(votes[:, 1:2] * models + votes[:, 2:4], return_inverse=True)
+        winner, loser = place.reshape(-1, 2).T
+        chose_a, voter = votes[:, 4] > 0, votes[:, 5]
+        choices = Choices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
+        for one in evidence(choices, len(codes)):
+            if one.flagged:
+                model = None if one.model is None else int(codes[one.model] % models)
+                yield Flag(one.voter, one.suspicion, model, round(one.strength, 3))
+        seconds = (bank[:, 0] - bank[:, 6]) / 1e6
+        checks = _table(connection, _CHECKS, 2)
+        for habit in (
+            *one_sided(voter, chose_a),
+            *hasty(bank[:, 5], seconds, self._words[bank[:, 7]] + self._words[bank[:, 8]]),
+            *inattentive(checks[:, 0], checks[:, 1] > 0),
+        ):
+            yield Flag(habit.voter, habit.suspicion, None, round(habit.strength, 3))
+
+    def _count_words(self, connection: Connection) -> None:
+        """Count the words of answers that came since the last look; a text never changes."""
+        text = ANSWER.c.text
+        words = func.length(text) - func.length(func.replace(text, " ", "")) + 1
+        rows = _rows(connection.execute(select(ANSWER.c.id, words).where(ANSWER.c.id >= len(self._words))), 2)
+        if len(rows):
+            more = np.zeros(int(rows[:, 0].max()) + 1, np.int64)
+            more[: len(self._words)] = self._words
+            more[rows[:, 0]] = rows[:, 1]
+            self._words = more
+
+    def _store(self, flags: frozenset[Flag]) -> None:
+        with self._database.write() as connection:
+            take_turn(connection, VOTER_FLAG)
+            known = frozenset(_stored(connection))
+            raised = {row[:2]: row.raised_at for row in connection.execute(select(VOTER_FLAG))}
+            for flag in known - flags:
+                mine = (VOTER_FLAG.c.voter_id == flag.voter) & (VOTER_FLAG.c.reason == flag.reason.name)
+                connection.execute(delete(VOTER_FLAG).where(mine))
+            rows = [
+                {
+                    "voter_id": flag.voter,
+                    "reason": flag.reason.name,
+                    "model_id": flag.model,
+                    "strength": flag.strength,
+                    "raised_at": raised.get((flag.voter, flag.reason.name), now()),
+                }
+                for flag in flags - known
+            ]
+            if rows:
+                connection.execute(insert(VOTER_FLAG), rows)
+            bump_counter(connection, FLAGS_VERSION)
+
+
+def _stored(connection: Connection) -> Iterator[Flag]:
+    for row in connection.execute(select(VOTER_FLAG)):
+        yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
+
+
+def _number(moment: Any) -> Any:
+    """Return a column of times as microseconds."""
+    return type_coerce(moment, BigInteger)
+
+
+# Time, board (odd: live), winner, loser, 1 for the left, voter; of stored answers also when they were served, and both.
+_BANK = final_votes(
+    _number(VOTE.c.voted_at),
+    4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),
+    VOTE.c.winner,
+    VOTE.c.loser,
+    case((VOTE.c.choice == "a", 1), else_=0),
+    VOTE.c.voter_id,
+    _number(BATTLE.c.served_at),
+    BATTLE.c.answer_a,
+    BATTLE.c.answer_b,
+).where(
+    BATTLE.c.id == VOTE.c.battle_id,
+    ITEM.c.id == BATTLE.c.item_id,
+    SOURCE.c.id == ITEM.c.source_id,
+    SOURCE.c.kind != "check",
+)
+_LIVE = ranked_votes(
+    _number(LIVE_VOTE.c.voted_at),
+    case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5) + case((LIVE_BATTLE.c.images > 1, 2), else_=0),
+    LIVE_VOTE.c.winner,
+    LIVE_VOTE.c.loser,
+    case((LIVE_VOTE.c.choice == "a", 1), else_=0),
+    LIVE_VOTE.c.voter_id,
+)
+_CHECKS = (
+    final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
+    .where(
+        MODEL.c.id == VOTE.c.winner,
+        BATTLE.c.id == VOTE.c.battle_id,
+        ITEM.c.id == BATTLE.c.item_id,
+        SOURCE.c.id == ITEM.c.source_id,
+        SOURCE.c.kind == "check",
+    )
+    .order_by(VOTE.c.id)
+)
+
+
+def _table(connection: Connection, query: Select, columns: int) -> Codes:
+    return _rows(connection.execute(query), columns)
+
+
+def _rows(rows: Iterable[Any], columns: int) -> Codes:
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)

@@ -1,0 +1,210 @@
+"""Voter flags: which voters' choices fit a rigger better than the boards themselves, and which look careless.
+
+The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
+Bradley-Terry fitted to everybody else's votes. Against it stand, in equal parts, a coin, a contrarian, one who chooses
+always the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a voter
+who follows the null ever passes 1/alpha with a chance of at most alpha, so it may be looked at after every vote.
+
+Beside it stand three habits: choosing one side, choosing faster than anybody reads, and failing check items.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.ratings.bradley_terry import Strengths, bradley_terry
+from arena.ratings.votes import Codes, Floats
+
+ALPHA = 0.001
+"""The chance that an honest voter is ever flagged, at most."""
+_STEADY = 0.98
+"""How surely a rigger does what a rigger does."""
+_LONG = 0.05
+"""The Newton step, in log odds, beyond which strengths are fitted anew: its error is far below its length."""
+_AT_A_TIME = 1000
+"""Choices of one voter that are weighed at once, so that a voter with a million takes no more memory."""
+
+
+class Suspicion(StrEnum):
+    """What a voter's choices look like."""
+
+    COIN = "chooses at random"
+    CONTRARIAN = "chooses what others do not"
+    LEFT = "chooses A whatever it is"
+    RIGHT = "chooses B whatever it is"
+    FOR = "chooses one model whenever it is there"
+    AGAINST = "chooses against one model whenever it is there"
+    ONE_SIDED = "chooses one side more often than a coin would"
+    HASTY = "chooses faster than the answers can be read"
+    INATTENTIVE = "fails check items"
+
+
+WEAK = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
+"""Habits that honest voters have too: one alone leaves nobody out of a board, both do."""
+_BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
+"""Standard errors that a fair coin's share lies within 99.9 times of 100."""
+_HABIT = 10
+"""Choices from which haste is a habit."""
+CHECKS, FAILED = 10, 3
+"""Who fails so many of the last check items does not pass: a coin does with 95%, who errs on one in 20 with 1%."""
+WORDS_A_MINUTE = 250
+"""How fast people read."""
+
+
+class Choices(NamedTuple):
+    """Choices in the order they were made: codes of the models on either side, whether A was chosen, and by whom."""
+
+    a: Codes
+    b: Codes
+    chose_a: NDArray[np.bool_]
+    voter: Codes
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks against one voter."""
+
+    voter: int
+    votes: int
+    strength: float
+    """Decimal logarithm of the largest e-value so far."""
+    suspicion: Suspicion
+    """What the choices looked like most when the e-value was largest."""
+    model: int | None
+    """Which model the suspicion is about."""
+
+    @property
+    def flagged(self) -> bool:
+        """Tell whether the evidence passes 1/ALPHA."""
+        return self.strength >= -np.log10(ALPHA)
+
+
+class Habit(NamedTuple):
+    """What a voter does too often."""
+
+    voter: int
+    strength: float
+    """Of one side: standard errors from half. Of haste: the share of choices. Of check items: the share failed."""
+    suspicion: Suspicion
+
+
+def evidence(choices: Choices, models: int) -> tuple[Evidence, ...]:
+    """Return the evidence against each voter, the strongest first; `models` is how many codes there are."""
+    won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
+    wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
+    fit = bradley_terry(wins)
+    found = []
+    for voter, places in _by_voter(choices.voter):
+        strengths = _without(fit, won[places], lost[places])
+        one = Choices(choices.a[places], choices.b[places], choices.chose_a[places], choices.voter[places])
+        found.append(_evidence(voter, one, strengths))
+    return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
+
+
+def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Return each voter with the places of their choices, in order."""
+    order = np.argsort(voters, kind="stable")
+    codes, starts = np.unique(voters[order], return_index=True)
+    for code, start, end in zip(codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True):
+        yield code, order[start:end]
+
+
+def _without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
+    """Return the strengths of the models that a voter met (others as they are), fitted without the voter's choices.
+
+    A Newton step from the fit of all choices leads there, within the square of its length; a long one is not trusted.
+    """
+    there, place = np.unique(np.concatenate([won, lost]), return_inverse=True)
+    winner, loser = place.reshape(2, -1)
+    strengths = fit.strengths.copy()
+    missed = 1 / (1 + np.exp(strengths[won] - strengths[lost]))
+    slope, told = np.zeros(len(there)), np.zeros((len(there), len(there)))
+    for one, other, sign in ((winner, loser, 1.0), (loser, winner, -1.0)):
+        np.add.at(slope, one, sign * missed)
+        np.add.at(told, (one, one), missed * (1 - missed))
+        np.add.at(told, (one, other), -missed * (1 - missed))
+    spread = fit.inverse[np.ix_(there, there)]
+    step = np.linalg.solve(np.eye(len(there)) - spread @ told, -spread @ slope)
+    if np.abs(step).max() > _LONG:
+        return _refitted(fit, there, won, lost)
+    strengths[there] += step
+    return strengths
+
+
+def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
+    """Fit again without a voter's choices, only the models that are linked with those the voter met."""
+    others, strengths = fit.wins.copy(), fit.strengths.copy()
+    np.subtract.at(others, (won, lost), 1.0)
+    near = np.flatnonzero(fit.comparable[there].any(axis=0))
+    strengths[near] = bradley_terry(others[np.ix_(near, near)], start=strengths[near]).strengths
+    return strengths
+
+
+def _evidence(voter: int, choices: Choices, strengths: Floats) -> Evidence:
+    """Return the largest e-value that one voter's choices ever reached, looking at so many of them at a time."""
+    there = np.unique(np.concatenate([choices.a, choices.b]))
+    names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
+    sums = np.zeros(len(names) + 2 * len(there))
+    peak, suspect = -np.inf, 0
+    for start in range(0, len(choices.a), _AT_A_TIME):
+        some = slice(start, start + _AT_A_TIME)
+        part = Choices(choices.a[some], choices.b[some], choices.chose_a[some], choices.voter[some])
+        paths = sums[:, None] + _log_ratios(part, strengths, there).cumsum(axis=1)
+        mixed = np.logaddexp.reduce(paths, axis=0) - np.log(len(paths))
+        at = int(mixed.argmax())
+        if mixed[at] > peak:
+            peak, suspect = float(mixed[at]), int(paths[:, at].argmax())
+        sums = paths[:, -1]
+    about = None if suspect < len(names) else int(there[(suspect - len(names)) % len(there)])
+    of_model = Suspicion.FOR if suspect < len(names) + len(there) else Suspicion.AGAINST
+    suspicion = names[suspect] if about is None else of_model
+    return Evidence(voter, len(choices.a), max(0.0, peak / np.log(10)), suspicion, about)
+
+
+def _log_ratios(choices: Choices, strengths: Floats, there: Codes) -> Floats:
+    """Return how much likelier each rigger makes each choice than an honest voter, in logs: riggers x choices."""
+    a, b, chose_a = choices.a, choices.b, choices.chose_a
+    honest = 1 / (1 + np.exp(strengths[b] - strengths[a]))  # the chance that A is chosen
+    for_model = np.where(there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest))
+    against = np.where(there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest))
+    steady = np.full((1, len(a)), _STEADY)
+    chances = np.vstack([np.full((1, len(a)), 0.5), 1 - honest[None], steady, 1 - steady, for_model, against])
+    return np.where(chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest))
+
+
+# Habits.
+def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Habit]:
+    """Return the voters whose share of left choices lies outside what 99.9% of fair coins give."""
+    voters, votes, left = _tallied(voter, chose_a)
+    off = np.abs(2 * left - votes) / np.sqrt(votes)
+    return _habits(voters, off, off > _BEYOND, Suspicion.ONE_SIDED)
+
+
+def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Habit]:
+    """Return the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
+    voters, votes, fast = _tallied(voter, seconds < words * (60 / WORDS_A_MINUTE))
+    return _habits(voters, fast / votes, (votes >= _HABIT) & (2 * fast > votes), Suspicion.HASTY)
+
+
+def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Habit]:
+    """Return the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
+    last = np.zeros(len(voter), bool)
+    for _, places in _by_voter(voter):
+        last[places[-CHECKS:]] = True
+    voters, votes, failed = _tallied(voter[last], wrong[last])
+    return _habits(voters, failed / votes, failed >= FAILED, Suspicion.INATTENTIVE)
+
+
+def _tallied(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
+    """Return the voters, how many choices each made, and how many of these did something."""
+    voters, place, votes = np.unique(voter, return_inverse=True, return_counts=True)
+    return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
+
+
+def _habits(voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion) -> list[Habit]:
+    return [Habit(*found, habit) for found in zip(voters[has].tolist(), strength[has].tolist(), strict=True)]

@@ -1,0 +1,318 @@
+"""Imports: files of votes come into the database as sources of their own.
+
+A row is kept once: it is known by its content, and where it tells neither a battle's name nor a time also by the file
+it stands in, so that the same file twice adds nothing. Rows are stored by portions, so that people's votes never wait
+for an import, and count from its last transaction on; an import that was cut short is finished by making it again.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Column, Connection, Table, func, insert, select, update
+
+from arena.database import EPOCH, Database, bump_counter, now, take_turn
+from arena.formats.base import Battles, BothBad, Row, Vote
+from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.formats.registry import row_text
+from arena.formats.visit_bench import VISIT_BENCH
+from arena.imports.tables import (
+    IMPORTED_ITEM,
+    IMPORTED_ROW,
+    IMPORTED_SOURCE,
+    IMPORTED_VOTE,
+    IMPORTED_VOTER,
+)
+from arena.items.importers import PREDICTION
+from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
+from arena.types import REFERENCE
+
+PORTION = 1000
+"""Rows that one transaction stores."""
+_SHOWN_JUDGES = 4
+_VISIT_REFERENCE = "human_verified_reference"
+
+
+class ImportedVotesError(ValueError):
+    """Say why votes from elsewhere cannot come in, and what to do."""
+
+
+@dataclass(frozen=True)
+class ImportOrder:
+    """What an import is told; all but the source's name holds for the whole source, as the last import says."""
+
+    source: str
+    into_live: bool = False
+    """Whether votes on items of this arena also count beside its own, on the boards of those items."""
+    both_bad: BothBad = "half"
+    judge: bool = False
+    """Whether a judge model chose, where the file does not say."""
+
+
+@dataclass
+class Imported:
+    """Count what an import brought and what was there already."""
+
+    votes: int = 0
+    others: int = 0
+    """Rows that are no votes, such as the chat turns of a log."""
+    known: int = 0
+
+
+class Imports:
+    """Keep the votes from elsewhere of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, battles: Battles, order: ImportOrder) -> Imported:
+        """Add the rows of a file to a source; without a vote there is nothing to add.
+
+        Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
+        judges' or demo votes with others, if such votes are told to count beside live ones, or for a time that is
+        none. Then nothing is stored, and neither is the source by whatever else stops its first portion of rows.
+        """
+        done = Imported()
+        if not len(battles):
+            return done
+        drafts = _drafts(battles, _moments(battles), _content_mark(battles))
+        first = list(islice(drafts, PORTION))
+        with self._database.write() as connection:
+            take_turn(connection, SOURCE)
+            source = _source(connection, battles, order)
+            intake = _Intake(source, order)
+            intake.store(connection, first, done)
+        while portion := list(islice(drafts, PORTION)):
+            with self._database.write() as connection:
+                take_turn(connection, SOURCE)
+                intake.store(connection, portion, done)
+        with self._database.write() as connection:
+            rows = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source)
+            told = {"into_live": order.into_live, "both_bad": order.both_bad, "imported_at": now()}
+            values = {**told, "counted_to": rows.scalar_subquery()}
+            connection.execute(update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source).values(values))
+            bump_counter(connection, BANK_VERSION)
+        return done
+
+
+def _source(connection: Connection, battles: Battles, order: ImportOrder) -> int:
+    """Return the source's code, made if there is none, after all that may be wrong has been looked at."""
+    judge = _one_kind(
+        {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
+    )
+    judges = set(battles.voter) if judge else set()
+    demo = _one_kind(_on_demo_items(connection, battles.item), "those on demo items with others", order)
+    _check(connection, order, judge=judge, demo=demo)
+    known = connection.execute(select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)).one_or_none()
+    if known is not None:
+        _one_kind({judge, known.judge}, "a judge's with people's", order)
+        _one_kind({demo, known.demo}, "those on demo items with others", order)
+        _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
+        return known.id
+    _one_judge(judges)
+    values = {
+        "name": order.source,
+        "judge": judge,
+        "demo": demo,
+        "into_live": False,
+        "both_bad": order.both_bad,
+        "counted_to": 0,
+        "imported_at": now(),
+    }
+    made = insert(IMPORTED_SOURCE).values(values).returning(IMPORTED_SOURCE.c.id)
+    return connection.execute(made).scalar_one()
+
+
+# What may not come in.
+def _one_kind(kinds: Collection[bool], what: str, order: ImportOrder) -> bool:
+    """Return which of two kinds all votes are of."""
+    if len(kinds) > 1:
+        raise ImportedVotesError(
+            f"Votes of two kinds would come together under {order.source!r}, {what}, and no board may mix them; "
+            "import each kind from a file of its own, under another --source"
+        )
+    return next(iter(kinds))
+
+
+def _one_judge(judges: Collection[str | None]) -> None:
+    """Refuse votes of several judges."""
+    if len(judges) > 1:
+        named = ", ".join(sorted(map(repr, judges))[:_SHOWN_JUDGES])
+        raise ImportedVotesError(
+            f"Votes of several judges would come together ({named}), and no board may mix them; "
+            "import each judge's from a file of its own, under another --source"
+        )
+
+
+def _voters(connection: Connection, source: int) -> set[str | None]:
+    """Return who cast the votes of a source, None for nobody named."""
+    joined = IMPORTED_VOTE.outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id)
+    of_source = IMPORTED_VOTE.c.source_id == source
+    return set(connection.scalars(select(IMPORTED_VOTER.c.name).select_from(joined).where(of_source).distinct()))
+
+
+def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[bool]:
+    keys = select(ITEM.c.key).join(SOURCE, SOURCE.c.id == ITEM.c.source_id).where(SOURCE.c.kind == "demo")
+    demo = set(connection.scalars(keys))
+    return {item in demo for item in items}
+
+
+def _check(connection: Connection, order: ImportOrder, judge: bool, demo: bool) -> None:
+    """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
+    taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
+    if taken or not order.source.strip():
+        raise ImportedVotesError(f"The name {order.source!r} is empty or that of a source of items; give a --source")
+    if order.into_live and (judge or demo):
+        kind = "a judge's" if judge else "on demo items"
+        raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")
+
+
+# From rows to what the tables hold.
+@dataclass(frozen=True)
+class _Draft:
+    """A row that comes in."""
+
+    digest: str
+    format: str
+    text: str
+    vote: Vote | None
+    voted_at: datetime | None
+
+
+def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
+    """Yield the rows in their order, each with what it is known by: the nth of its content (and, maybe, file)."""
+    at = iter(moments)
+    seen: Counter[str] = Counter()
+    for row, vote in battles.lines():
+        form, text = _origin(battles, row)
+        tells = vote is None or vote.conversation is not None or vote.time is not None
+        digest = hashlib.sha256("\n".join([form, text, *([] if tells else [file])]).encode()).hexdigest()[:32]
+        seen[digest] += 1
+        nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
+        yield _Draft(f"{digest}{nth}", form, text, vote, next(at) if vote else None)
+
+
+def _content_mark(battles: Battles) -> str:
+    """Return what a file is known by: all its rows."""
+    mark = hashlib.sha256()
+    for row, _ in battles.lines():
+        mark.update("\n".join(_origin(battles, row)).encode())
+    return mark.hexdigest()
+
+
+def _origin(battles: Battles, row: Row) -> tuple[str, str]:
+    """Return the format that a row first came in, and its text there."""
+    if battles.format == STEREOSCOPE.name and row.get(ORIGIN) and row.get(ORIGIN_ROW):
+        return row[ORIGIN], row[ORIGIN_ROW]
+    return battles.format or STEREOSCOPE.name, row_text(row)
+
+
+def _moments(battles: Battles) -> list[datetime | None]:
+    """Return when each vote was cast."""
+    moments = []
+    for number, time in enumerate(battles.time, start=1):
+        try:
+            moments.append(None if time is None else EPOCH + timedelta(seconds=time))
+        except (OverflowError, ValueError) as error:
+            problem = f"Vote {number} has the time {time!r}, which is not in seconds since 1970; mend it"
+            raise ImportedVotesError(problem) from error
+    return moments
+
+
+class _Intake:
+    """Store the rows of one import portion by portion; names get their integer codes once."""
+
+    def __init__(self, source: int, order: ImportOrder) -> None:
+        self._source, self._order = source, order
+        self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
+        self._families = _Names(FAMILY, (FAMILY.c.name,), {})
+        self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
+        self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
+
+    def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
+        """Store the rows that are not there yet."""
+        there = select(IMPORTED_ROW.c.digest).where(
+            IMPORTED_ROW.c.source_id == self._source,
+            IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion]),
+        )
+        known = set(connection.scalars(there))
+        fresh = [draft for draft in portion if draft.digest not in known]
+        last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
+        rows = [
+            {"id": code, "source_id": self._source, "digest": one.digest, "format": one.format, "row": one.text}
+            for code, one in enumerate(fresh, last + 1)
+        ]
+        votes = self._vote_rows(connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote})
+        for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
+            if values:
+                connection.execute(insert(table), values)
+        done.known += len(known)
+        done.votes += len(votes)
+        done.others += len(rows) - len(votes)
+
+    def _vote_rows(self, connection: Connection, drafts: Mapping[int, _Draft]) -> list[dict[str, Any]]:
+        votes = [draft.vote for draft in drafts.values() if draft.vote]
+        sides = [_bank_name(one, side) for one in drafts.values() if one.vote for side in one.vote[:2]]
+        models = self._models.codes(connection, sides)
+        families = self._families.codes(connection, [vote.category for vote in votes])
+        items = self._items.codes(connection, [vote.item for vote in votes])
+        voters = self._voters.codes(connection, [vote.voter for vote in votes])
+        rows = []
+        for place, (code, draft) in enumerate(drafts.items()):
+            vote, a, b = votes[place], models[2 * place], models[2 * place + 1]
+            rows.append(
+                {
+                    "id": code,
+                    "source_id": self._source,
+                    "choice": vote.winner,
+                    "winner": b if vote.winner == "b" else a,
+                    "loser": a if vote.winner == "b" else b,
+                    "item_id": items[place],
+                    "voter_id": voters[place],
+                    "voted_at": draft.voted_at,
+                    "family_id": families[place],
+                    "images": vote.images,
+                    "language": vote.language,
+                    "turns": vote.turns,
+                    "conversation": vote.conversation,
+                    "blind": vote.blind,
+                    "judge": True if vote.judge is None and self._order.judge else vote.judge,
+                }
+            )
+        return rows
+
+
+def _bank_name(draft: _Draft, model: str) -> str:
+    """Return a model's name as the item bank has it: VisIT-Bench's votes name the columns of its answers."""
+    if draft.format != VISIT_BENCH.name:
+        return model
+    return REFERENCE if model == _VISIT_REFERENCE else model.removesuffix(PREDICTION)
+
+
+class _Names:
+    """The integer codes of names in one table; a new name gets the next."""
+
+    def __init__(self, table: Table, columns: Sequence[Column[str]], scope: Mapping[str, int]) -> None:
+        self._table, self._columns, self._scope = table, columns, scope
+        self._known: dict[str | None, int | None] = {None: None}
+
+    def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:
+        """Return the codes of names, in their order; None for None."""
+        self._look_up(connection, [name for name in dict.fromkeys(names) if name not in self._known])
+        fresh = [name for name in dict.fromkeys(names) if name not in self._known]
+        if fresh:
+            rows = [{**self._scope, **{column.name: name for column in self._columns}} for name in fresh]
+            connection.execute(insert(self._table), rows)
+            self._look_up(connection, fresh)
+        return [self._known[name] for name in names]
+
+    def _look_up(self, connection: Connection, names: Sequence[str | None]) -> None:
+        """Learn the codes of those names that are there: the last column's first."""
+        within = [self._table.c[name] == value for name, value in self._scope.items()]
+        for column in self._columns if names else ():
+            rows = connection.execute(select(column, self._table.c.id).where(column.in_(names), *within))
+            self._known.update({row[0]: row[1] for row in rows})

@@ -1,0 +1,86 @@
+"""Polls: from the database, how many people chose which answer in each contest of a source, with the answers' texts.
+
+A source is one of the item bank, voted on here, or one of people's votes from elsewhere; the verdicts of judges from
+elsewhere stand beside whichever they are on.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from sqlalchemy import Connection, and_, func, select
+
+from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.clock import keep_time
+from arena.database import Database
+from arena.imports.poll_files import polled
+from arena.imports.tables import imported_battles, imported_sources
+from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.ratings.agreement import Choices, Contest, Poll, contest_of
+
+_A, _B = ANSWER.alias("answer_of_a"), ANSWER.alias("answer_of_b")
+_IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
+
+
+class Polls:
+    """Read the polls of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources in the order of their first import, those from elsewhere first."""
+        with self._database.read() as connection:
+            own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
+            elsewhere = [one.label for one in imported_sources(connection) if not one.judge]
+        return (*elsewhere, *own)
+
+    def poll(self, source: str) -> Poll:
+        """Return the votes of a source and the verdicts on their contests; nothing if there is no such source.
+
+        Of the votes cast here those on answers in use count; a voter has one on an item and pair at most, the database
+        sees to that.
+        """
+        keep_time(self._database, VOTE)
+        with self._database.read() as connection:
+            sources = imported_sources(connection)
+            people = next((one for one in sources if one.label == source and not one.judge), None)
+            poll = polled([imported_battles(connection, people)]) if people else _own(connection, source)
+            verdicts = [
+                verdict._replace(judge=f"{verdict.judge} ({judge.name})")
+                for judge in sources
+                if judge.judge
+                for verdict in polled([imported_battles(connection, judge)]).verdicts
+            ]
+        on_them = [one for one in verdicts if contest_of(one.item, one.model_a, one.model_b) in poll.choices]
+        return replace(poll, verdicts=(*poll.verdicts, *on_them))
+
+
+def _own(connection: Connection, source: str) -> Poll:
+    kinds = (ITEM.c.key, VOTE.c.winner, VOTE.c.loser, _IN_USE.label("in_use"))
+    votes = final_votes(*kinds, func.count().label("n")).where(
+        BATTLE.c.id == VOTE.c.battle_id,
+        ITEM.c.id == BATTLE.c.item_id,
+        SOURCE.c.id == ITEM.c.source_id,
+        SOURCE.c.name == source,
+        _A.c.id == BATTLE.c.answer_a,
+        _B.c.id == BATTLE.c.answer_b,
+    )
+    texts = select(ITEM.c.key, ANSWER.c.model_id, ANSWER.c.text).where(
+        ITEM.c.id == ANSWER.c.item_id,
+        SOURCE.c.id == ITEM.c.source_id,
+        SOURCE.c.name == source,
+        ANSWER.c.withdrawn_at.is_(None),
+    )
+    names = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+    rows = connection.execute(votes.group_by(*kinds)).all()
+    chosen: dict[Contest, Counter[str]] = {}
+    for row in rows:
+        if row.in_use:
+            contest = contest_of(row.key, names[row.winner], names[row.loser])
+            chosen.setdefault(contest, Counter())[names[row.winner]] += row.n
+    left_out = sum(row.n for row in rows if not row.in_use)
+    return Poll(
+        choices={contest: Choices(of[contest.first], of[contest.second]) for contest, of in chosen.items()},
+        answers={(row.key, names[row.model_id]): row.text for row in connection.execute(texts)},
+        notices=(f"votes left out, on answers that were withdrawn since: {left_out:,}",) if left_out else (),
+    )

@@ -1,0 +1,174 @@
+"""Votes from elsewhere as the database keeps them: sources of their own, each row of a file as it came.
+
+`imports.py` brings them in. They count up to the row that the last finished import of their source reached.
+"""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    Row,
+    Select,
+    Table,
+    Text,
+    UniqueConstraint,
+    select,
+)
+
+from arena.database import METADATA, Moment
+from arena.formats.base import Battles, BothBad, Other, Vote, columns_of
+from arena.formats.base import Row as FileRow
+from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.items.store import FAMILY, MODEL
+
+IMPORTED_SOURCE = Table(
+    "imported_source",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("judge", Boolean, nullable=False),
+    Column("demo", Boolean, nullable=False),
+    Column("into_live", Boolean, nullable=False),
+    Column("both_bad", Text, nullable=False),
+    Column("counted_to", Integer, nullable=False),
+    Column("imported_at", Moment, nullable=False),
+    CheckConstraint("both_bad IN ('half', 'out')"),
+)
+IMPORTED_ROW = Table(
+    "imported_row",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("source_id", ForeignKey("imported_source.id"), nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("row", Text, nullable=False),
+    UniqueConstraint("source_id", "digest"),
+)
+IMPORTED_VOTER = Table(
+    "imported_voter",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("source_id", ForeignKey("imported_source.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    UniqueConstraint("source_id", "name"),
+)
+IMPORTED_ITEM = Table(
+    "imported_item",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+)
+IMPORTED_VOTE = Table(
+    "imported_vote",
+    METADATA,
+    Column("id", ForeignKey("imported_row.id"), primary_key=True, autoincrement=False),
+    Column("source_id", ForeignKey("imported_source.id"), nullable=False),
+    Column("choice", Text, nullable=False),
+    Column("winner", ForeignKey("model.id"), nullable=False),
+    Column("loser", ForeignKey("model.id"), nullable=False),
+    Column("item_id", ForeignKey("imported_item.id")),
+    Column("voter_id", ForeignKey("imported_voter.id")),
+    Column("voted_at", Moment),
+    Column("family_id", ForeignKey("family.id")),
+    Column("images", Integer),
+    Column("language", Text),
+    Column("turns", Integer),
+    Column("conversation", Text),
+    Column("blind", Boolean),
+    Column("judge", Boolean),
+    CheckConstraint("choice IN ('a', 'b', 'tie', 'both_bad')"),
+)
+"""A row that is a vote; of a tie and of "both bad" the model on side A stands as the winner."""
+Index("imported_vote_of_source", IMPORTED_VOTE.c.source_id)
+
+
+@dataclass(frozen=True)
+class ImportedSource:
+    """Votes from elsewhere under one name; they have boards of their own."""
+
+    id: int
+    name: str
+    judge: bool
+    into_live: bool
+    both_bad: BothBad
+
+    @property
+    def label(self) -> str:
+        """Return the name by which people choose its boards."""
+        return f"{self.name} (imported{', judge' if self.judge else ''})"
+
+
+def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
+    """Return the sources whose votes count, in the order of their first import."""
+    table = IMPORTED_SOURCE.c
+    columns = (table.id, table.name, table.judge, table.into_live, table.both_bad)
+    query = select(*columns).where(table.counted_to > 0).order_by(table.id)
+    return tuple(ImportedSource(*row) for row in connection.execute(query))
+
+
+def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
+    """Return the rows of a source in the order they came, each vote with the row that it was."""
+    models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+    votes: list[Vote] = []
+    rows: list[FileRow] = []
+    others: list[Other] = []
+    for row in connection.execute(_rows_of(source)):
+        vote = None if row.choice is None else _vote(row, models)
+        kept = _kept(row, vote)
+        if vote is None:
+            others.append(Other(len(votes), kept))
+        else:
+            votes.append(vote)
+            rows.append(kept)
+    return Battles(STEREOSCOPE.name, *columns_of(votes), rows=tuple(rows), others=tuple(others))
+
+
+def _rows_of(source: ImportedSource) -> Select:
+    """Return a SELECT of a source's counted rows, with what each says if it is a vote."""
+    vote = IMPORTED_VOTE.c
+    said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.images, vote.language, vote.turns)
+    beside = (vote.conversation, vote.blind, vote.judge, IMPORTED_ITEM.c.key, FAMILY.c.name.label("category"))
+    joined = (
+        IMPORTED_ROW.join(IMPORTED_SOURCE)
+        .outerjoin(IMPORTED_VOTE, vote.id == IMPORTED_ROW.c.id)
+        .outerjoin(IMPORTED_ITEM, IMPORTED_ITEM.c.id == vote.item_id)
+        .outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == vote.voter_id)
+        .outerjoin(FAMILY, FAMILY.c.id == vote.family_id)
+    )
+    query = select(IMPORTED_ROW.c.format, IMPORTED_ROW.c.row, *said, *beside, IMPORTED_VOTER.c.name.label("voter"))
+    counted = (IMPORTED_ROW.c.source_id == source.id) & (IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to)
+    return query.select_from(joined).where(counted).order_by(IMPORTED_ROW.c.id)
+
+
+def _vote(row: Row, models: dict[int, str]) -> Vote:
+    left, right = (row.loser, row.winner) if row.choice == "b" else (row.winner, row.loser)
+    return Vote(
+        model_a=models[left],
+        model_b=models[right],
+        winner=row.choice,
+        item=row.key,
+        voter=row.voter,
+        time=None if row.voted_at is None else row.voted_at.timestamp(),
+        category=row.category,
+        language=row.language,
+        turns=row.turns,
+        images=row.images,
+        conversation=row.conversation,
+        blind=row.blind,
+        judge=row.judge,
+    )
+
+
+def _kept(row: Row, vote: Vote | None) -> FileRow:
+    """Return a row of our own format: as it came, or with the row along that it was elsewhere."""
+    if row.format == STEREOSCOPE.name:
+        return json.loads(row.row)
+    said = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
+    return {**said, ORIGIN: row.format, ORIGIN_ROW: row.row}

@@ -1,0 +1,1 @@
+"""Models under test: their catalog, how each kind answers, offline inference."""

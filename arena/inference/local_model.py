@@ -1,0 +1,256 @@
+"""A local model at work: transformers in a process of its own, `python -m arena.inference.local_model`.
+
+Lines of JSON come in by stdin and go out by what was stdout. The first line says which weights to load; only
+safetensors are read, and code that comes with weights is never run. The end of stdin ends the process at once.
+"""
+
+import base64
+import io
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jinja2
+import torch
+import transformers
+from PIL import Image
+
+JSON_LINE = Mapping[str, Any]
+_STEP_SECONDS = 0.5
+"""How often a silent generation says that it lives."""
+_BROKEN = (
+    OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
+    ImportError, MemoryError, jinja2.TemplateError,
+)  # fmt: skip
+"""What transformers and a model's own template raise for what they do not take."""
+
+
+class LoadError(RuntimeError):
+    """Say why weights cannot be loaded, and what mends it."""
+
+
+class Answers(NamedTuple):
+    """The answers to a batch, and what they took together."""
+
+    texts: tuple[str, ...]
+    prompt: int
+    completion: int
+
+
+class LocalModel:
+    """One model in memory."""
+
+    def __init__(self, model: str, revision: str | None, dtype: str, device: str) -> None:
+        """Load processor and weights. Raises LoadError."""
+        if device == "cuda" and not torch.cuda.is_available():
+            raise LoadError("the card says device = cuda, and there is no GPU here; set device to auto or cpu")
+        self._device = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+        source = {"revision": revision or "main", "trust_remote_code": False, "local_files_only": revision is None}
+        self._processor = _processor(model, source)
+        self._tokenizer = self._processor.tokenizer
+        self._tokenizer.padding_side = "left"
+        if self._tokenizer.pad_token is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+        try:
+            loaded: Any = transformers.AutoModelForImageTextToText.from_pretrained(
+                model, dtype=getattr(torch, dtype), use_safetensors=True, **source
+            )
+            self._model: Any = loaded.to(self._device).eval()
+        except _BROKEN as error:
+            raise LoadError(f"the weights cannot be loaded: {_first_line(error)}") from error
+        self._room = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+
+    def answers(
+        self,
+        conversations: Sequence[JSON_LINE],
+        settings: JSON_LINE,
+        stop: threading.Event,
+        started: Callable[[int], None],
+        piece: Callable[[str, int], None],
+    ) -> Answers:
+        """Answer a batch. `started` is told the prompt's tokens; `piece` each new text of a single conversation (or ""
+        as a sign of life) and the tokens so far. `stop` ends it at the next token.
+
+        Raises ValueError for a conversation that is too long, and any of `_BROKEN` for one that the model cannot take.
+        """
+        inputs = self._processor.apply_chat_template(
+            [_messages(conversation) for conversation in conversations],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            sanitize_control_tokens=True,
+            processor_kwargs={"padding": True},
+        ).to(self._device, dtype=self._model.dtype)
+        length = inputs["input_ids"].shape[1]
+        if self._room is not None and length + settings["max_tokens"] > self._room:
+            raise TooLong(f"the model has room for {self._room} tokens, the conversation has {length}")
+        prompt = int(inputs["attention_mask"].sum())
+        started(prompt)
+        teller = _Teller(self._tokenizer, stop, piece, len(conversations))
+        if settings["seed"] is not None:
+            torch.manual_seed(settings["seed"])
+        with torch.inference_mode():
+            tokens = self._model.generate(
+                **inputs,
+                **_choices(settings),
+                streamer=teller.streamer,
+                stopping_criteria=transformers.StoppingCriteriaList([teller]),
+            )[:, length:]
+        texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        ends = {self._tokenizer.pad_token_id}
+        written = sum(int(token) not in ends for row in tokens for token in row)
+        return Answers(tuple(texts), prompt, written)
+
+
+class TooLong(ValueError):
+    """Say that a conversation has more tokens than the model has room for."""
+
+
+class _Teller:
+    """Tells each token's text as it comes, and ends the generation when it is to stop."""
+
+    def __init__(
+        self, tokenizer: Any, stop: threading.Event, piece: Callable[[str, int], None], conversations: int
+    ) -> None:
+        self._stop, self._piece, self._conversations = stop, piece, conversations
+        self._tokens = 0
+        self._told = time.monotonic()
+        self.streamer = None
+        if conversations == 1:
+            self.streamer = transformers.TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True)
+            self.streamer.on_finalized_text = self._tell
+
+    def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+        """Count a step; say whether to stop, for each conversation."""
+        self._tokens += self._conversations
+        if time.monotonic() - self._told > _STEP_SECONDS:
+            self._tell("")
+        return torch.full((input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool)
+
+    def _tell(self, text: str, stream_end: bool = False) -> None:
+        if text or not stream_end:
+            self._told = time.monotonic()
+            self._piece(text, self._tokens)
+
+
+def _processor(model: str, source: Mapping[str, Any]) -> Any:
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(model, **source)
+    except _BROKEN as error:
+        if "torchvision" in str(error).lower():
+            raise LoadError("the model's processor needs torchvision: pip install torchvision") from error
+        if "trust_remote_code" in str(error) or "custom code" in str(error):
+            raise LoadError(
+                "the model needs code of its own, which is never run; choose one that transformers knows"
+            ) from error
+        raise LoadError(f"the processor cannot be loaded: {_first_line(error)}") from error
+    if getattr(processor, "tokenizer", None) is None or getattr(processor, "image_processor", None) is None:
+        raise LoadError("this is no model of images and text; it has no processor for both")
+    if not processor.chat_template:
+        raise LoadError("the model has no chat template; choose one that is made for conversations")
+    return processor
+
+
+def _messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
+    """Return a conversation as chat templates take it; images are pixels, never addresses."""
+    messages: list[dict[str, Any]] = []
+    if conversation["system"]:
+        messages.append({"role": "system", "content": [{"type": "text", "text": conversation["system"]}]})
+    for turn in conversation["turns"]:
+        images = [Image.open(io.BytesIO(base64.b64decode(image))).convert("RGB") for image in turn["images"]]
+        parts = [*({"type": "image", "image": image} for image in images), {"type": "text", "text": turn["text"]}]
+        messages.append({"role": turn["role"], "content": parts})
+    return messages
+
+
+def _choices(settings: JSON_LINE) -> dict[str, Any]:
+    """Return what `generate` is told; without a temperature the model's own settings hold."""
+    choices: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
+    if settings["temperature"] == 0:
+        return {**choices, "do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+    if settings["temperature"] is not None:
+        choices |= {"do_sample": True, "temperature": settings["temperature"]}
+    if settings["top_p"] is not None:
+        choices["top_p"] = settings["top_p"]
+    return choices
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+class _Desk:
+    """Takes requests in and hands answers out, one generation at a time."""
+
+    def __init__(self, out: io.TextIOBase) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._requests: queue.SimpleQueue[JSON_LINE] = queue.SimpleQueue()
+        self._stops: dict[int, threading.Event] = {}
+
+    def listen(self) -> None:
+        """Read requests until stdin ends, and then end the process."""
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "stop" in message:
+                self._stops.setdefault(message["stop"], threading.Event()).set()  # also before its request
+                continue
+            self._stops.setdefault(message.get("id", 0), threading.Event())
+            self._requests.put(message)
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Load the model of the first request, then answer the others in the order in which they came."""
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        try:
+            model = LocalModel(**self._requests.get())
+        except LoadError as error:
+            self._say(kind="unloadable", text=str(error))
+            return
+        self._say(kind="loaded")
+        while True:
+            self._answer(model, self._requests.get())
+
+    def _answer(self, model: LocalModel, request: JSON_LINE) -> None:
+        number = request["id"]
+        try:
+            answers = model.answers(
+                request["conversations"],
+                request["settings"],
+                self._stops[number],
+                lambda prompt: self._say(kind="started", id=number, prompt=prompt),
+                lambda text, tokens: self._say(kind="piece", id=number, text=text, tokens=tokens),
+            )
+            self._say(kind="end", id=number, **answers._asdict())
+        except _BROKEN as error:
+            sys.stderr.write(f"the generation failed: {_first_line(error)}\n")
+            trouble = "too big" if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError) else "refused"
+            text = str(error) if isinstance(error, TooLong) else "the model cannot take this conversation"
+            self._say(kind="failed", id=number, trouble=trouble, text=text)
+        finally:
+            del self._stops[number]
+
+    def _say(self, **message: Any) -> None:
+        with self._lock:
+            self._out.write(json.dumps(message) + "\n")
+            self._out.flush()
+
+
+def main() -> None:
+    """Serve the process that started this one; what libraries print goes to stderr."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    desk = _Desk(out)
+    threading.Thread(target=desk.listen, daemon=True).start()
+    desk.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+"""Local models seen from the page: each works in a process of its own, which may crash or hang without harm.
+
+At most so many are loaded at one time; for another the least recently used one is ended, when nobody waits for it. A
+process that is silent for too long, or takes too much memory, is ended too, and started anew when it is next asked.
+"""
+
+import asyncio
+import base64
+import itertools
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import psutil
+
+from arena.inference.limits import check_limits, cost
+from arena.types import (
+    Conversation,
+    Generation,
+    ModelCard,
+    ModelError,
+    ModelTrouble,
+    Turn,
+    Usage,
+    pass_over,
+)
+
+_LOG = logging.getLogger(__name__)
+_ROOT = Path(__file__).parents[2]
+_LOAD_SECONDS = 1800.0
+"""Loading may mean a download."""
+_MEND_SECONDS = 60.0
+"""How long weights that could not be loaded are not tried again."""
+_WATCH_SECONDS = 0.1
+_TURN_SECONDS = 0.05
+_WHOLE = 10
+"""How many times the card's time-out a whole answer may take."""
+_TROUBLES: Mapping[str, ModelTrouble] = {"too big": "too big", "refused": "refused"}
+
+Message = Mapping[str, Any]
+"""A line from the process."""
+
+
+class _Ended(NamedTuple):
+    """Why a process is no more."""
+
+    kind: ModelTrouble
+    text: str
+
+
+_UNLOADED = _Ended("down", "the model was unloaded")
+
+
+class _Task:
+    """One generation under way, as its asker sees it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.prompt, self.tokens = 0, 0
+        self._loop = asyncio.get_running_loop()
+        self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
+
+    def put(self, message: Message | _Ended) -> None:
+        """Hand a message over from another thread; a loop that is closed wants none."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._messages.put_nowait, message)
+
+    async def get(self) -> Message:
+        """Return the next message of this generation. Raises ModelError when there will be none."""
+        message = await self._messages.get()
+        if isinstance(message, _Ended):
+            raise ModelError(message.kind, message.text)
+        if message["kind"] == "failed":
+            raise ModelError(_TROUBLES[message["trouble"]], message["text"])
+        self.prompt = message.get("prompt", self.prompt)
+        self.tokens = message.get("tokens", self.tokens)
+        return message
+
+
+class Worker:
+    """The process of one model."""
+
+    def __init__(self, card: ModelCard) -> None:
+        """Start it; it loads while the first requests wait."""
+        self.card = card
+        self.used = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "arena.inference.local_model"],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self._tasks: dict[int, _Task] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._heard = time.monotonic()
+        self._unloadable = False
+        self._state: Literal["loading", "ready"] | _Ended = "loading"
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        weights = {"model": card.model, "revision": card.revision, "dtype": card.dtype, "device": card.device}
+        self._write(weights)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether it takes requests."""
+        return not isinstance(self._state, _Ended)
+
+    @property
+    def hopeless(self) -> bool:
+        """Tell whether its weights could not be loaded a moment ago: all requests fail with the reason."""
+        return self._unloadable and time.monotonic() - self._heard < _MEND_SECONDS
+
+    @property
+    def running(self) -> int:
+        """Return how many generations are under way or wait."""
+        return len(self._tasks)
+
+    async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Task:
+        """Send a batch and return its task. Raises ModelError where the process is no more."""
+        task = _Task(next(self._numbers))
+        with self._lock:
+            if isinstance(self._state, _Ended):
+                raise ModelError(self._state.kind, self._state.text)
+            if not self._tasks:
+                self._heard = time.monotonic()
+            self._tasks[task.number] = task
+            self.used = time.monotonic()
+        try:
+            await asyncio.to_thread(self._send, task, conversations, settings)
+        except asyncio.CancelledError:
+            self.stop(task)
+            raise
+        return task
+
+    def stop(self, task: _Task) -> None:
+        """End a generation at its next word, if it is still under way."""
+        if task.number in self._tasks:
+            threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
+
+    def watch(self) -> None:
+        """End the process where it is silent for too long or takes too much memory."""
+        if not self.alive:
+            return
+        memory = (self.card.memory_gb or 0.75 * psutil.virtual_memory().total / 1e9) * 1e9
+        try:
+            taken = psutil.Process(self.pid).memory_info().rss
+        except psutil.NoSuchProcess:
+            return
+        silent = time.monotonic() - self._heard
+        if taken > memory:
+            self.end(_Ended("down", f"the model took more than {memory / 1e9:.1f} GB of memory and was ended"))
+        elif self._state == "loading" and silent > _LOAD_SECONDS:
+            self.end(_Ended("slow", f"the model was not loaded within {_LOAD_SECONDS:.0f} seconds"))
+        elif self._state == "ready" and self._tasks and silent > self.card.timeout:
+            self.end(_Ended("slow", f"the model said nothing for {self.card.timeout:g} seconds"))
+
+    def end(self, why: _Ended = _UNLOADED) -> None:
+        """Kill the process; who waits for it is told why."""
+        with self._lock:
+            if not isinstance(self._state, _Ended):
+                self._state = why
+        self._process.kill()
+
+    def wait(self) -> None:
+        """Wait until the process is gone and its pipes are closed."""
+        self._reader.join()
+
+    def _send(self, task: _Task, conversations: Sequence[Conversation], settings: Generation) -> None:
+        system = self.card.system
+        asked = [{"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations]
+        self._write({"id": task.number, "conversations": asked, "settings": asdict(settings)})
+
+    def _write(self, message: Message) -> None:
+        """Write a line; a process that is gone is noticed where its lines end."""
+        assert self._process.stdin
+        line = json.dumps(message) + "\n"
+        with self._writing:
+            try:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                _LOG.info("the process of %s takes no more requests", self.card.name)
+
+    def _read(self) -> None:
+        """Hand each line to the task that it belongs to, until there are no more."""
+        assert self._process.stdout and self._process.stdin
+        for line in self._process.stdout:
+            if not line.endswith("\n"):
+                break  # killed while it wrote
+            message = json.loads(line)
+            self._heard = time.monotonic()
+            if message["kind"] == "loaded":
+                self._state = "ready"
+            elif message["kind"] == "unloadable":
+                self._state, self._unloadable = _Ended("down", message["text"]), True
+            else:
+                self._hand_over(message)
+        code = self._process.wait()
+        with self._lock:
+            if not isinstance(self._state, _Ended):
+                self._state = _Ended("down", "the model's process ended by itself; it is started anew when next asked")
+            tasks, self._tasks = list(self._tasks.values()), {}
+        level = logging.INFO if self._state == _UNLOADED else logging.WARNING
+        _LOG.log(level, "the process of %s ended (%s): %s", self.card.name, code, self._state.text)
+        for task in tasks:
+            task.put(self._state)
+        self._process.stdout.close()
+        with self._writing:
+            try:
+                self._process.stdin.close()
+            except OSError:
+                _LOG.debug("the last request was not read")
+
+    def _hand_over(self, message: Message) -> None:
+        with self._lock:
+            task = self._tasks.get(message["id"])
+            if message["kind"] in ("end", "failed"):
+                self._tasks.pop(message["id"], None)
+                self.used = time.monotonic()
+        if task:
+            task.put(message)
+
+
+class Crew:
+    """The processes of all local models: at most so many at one time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._workers: dict[ModelCard, Worker] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Return the processes that take requests."""
+        return tuple(worker for worker in self._workers.values() if worker.alive)
+
+    async def worker(self, card: ModelCard) -> Worker:
+        """Return the process of a card's model; wait while all others are busy. Raises ModelError ("slow")."""
+        patience = time.monotonic() + _WHOLE * card.timeout
+        while (worker := self._hired(card)) is None:
+            if time.monotonic() > patience:
+                raise ModelError("slow", "all models of this machine are busy")
+            await asyncio.sleep(_TURN_SECONDS)
+        return worker
+
+    def close(self) -> None:
+        """End all processes."""
+        self._closed.set()
+        with self._lock:
+            for worker in self._workers.values():
+                worker.end()
+            for worker in self._workers.values():
+                worker.wait()
+            self._workers.clear()
+
+    def _hired(self, card: ModelCard) -> Worker | None:
+        with self._lock:
+            if self._closed.is_set():
+                raise ModelError("down", "the models are closed")
+            known = self._workers.get(card)
+            if known and (known.alive or known.hopeless):
+                known.used = time.monotonic()
+                return known
+            alive = self.workers
+            if len(alive) >= self._most:
+                idle = [worker for worker in alive if not worker.running]
+                if not idle:
+                    return None
+                min(idle, key=lambda worker: worker.used).end()
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, daemon=True)
+                self._watcher.start()
+            self._workers[card] = Worker(card)
+            return self._workers[card]
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_WATCH_SECONDS):
+            for worker in tuple(self._workers.values()):
+                worker.watch()
+
+
+class LocalVLM:
+    """A model of this machine."""
+
+    def __init__(self, card: ModelCard, crew: Crew) -> None:
+        self.card = card
+        self._crew = crew
+
+    async def stream(
+        self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
+    ) -> AsyncGenerator[str, None]:
+        """Yield the answer word by word, as `VLM.stream` says."""
+        check_limits(self.card, turns)
+        worker, task = await self._started([turns], settings)
+        deadline = None
+        try:
+            while (message := await _before(deadline, task))["kind"] != "end":
+                if message["kind"] == "started":  # loading, and waiting for its turn, do not count
+                    deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
+                elif message["text"]:
+                    yield message["text"]
+            task.tokens = message["completion"]
+        finally:
+            worker.stop(task)
+            note(self._usage(task))
+
+    async def answers(
+        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+    ) -> tuple[str, ...]:
+        """Return the answers to a batch, all of them or ModelError."""
+        for turns in conversations:
+            check_limits(self.card, turns)
+        worker, task = await self._started(conversations, settings)
+        try:
+            while (message := await task.get())["kind"] != "end":
+                continue
+            task.tokens = message["completion"]
+        finally:
+            worker.stop(task)
+            note(self._usage(task))
+        return tuple(message["texts"])
+
+    def _usage(self, task: _Task) -> Usage:
+        return Usage(task.prompt, task.tokens, cost(self.card.price, task.prompt, task.tokens), estimated=False)
+
+    async def _started(self, conversations: Sequence[Conversation], settings: Generation) -> tuple[Worker, _Task]:
+        worker = await self._crew.worker(self.card)
+        return worker, await worker.start(conversations, settings)
+
+
+async def _before(deadline: float | None, task: _Task) -> Message:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await task.get()
+    except TimeoutError as error:
+        raise ModelError("slow", "no whole answer within ten times the card's time-out") from error
+
+
+def _turn(turn: Turn) -> Message:
+    return {"role": turn.role, "text": turn.text, "images": [base64.b64encode(image).decode() for image in turn.images]}

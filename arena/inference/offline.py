@@ -1,0 +1,283 @@
+"""Asking one model many questions: in batches or so many at once, and each answer is on disk before it counts.
+
+A run that is killed goes on where it was when the same is asked again: what is in the file of answers is not asked.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeAlias
+
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from arena.inference.catalog import Models
+from arena.types import Conversation, Generation, ModelCard, ModelError, Usage, pass_over
+
+_IN_A_ROW = 5
+"""Failures in a row, beside those under way at one time, after which nothing more is asked."""
+_SHOWN_FAILURES = 20
+_KEPT = "What is answered is kept: give the same command again to go on."
+
+
+class AnswerFileError(ValueError):
+    """Say what is wrong with a file of kept answers, and how to mend it."""
+
+
+class TaskError(ValueError):
+    """Say why a question cannot be put to a model: an image that is missing or broken."""
+
+
+class UnfinishedError(RuntimeError):
+    """Say that questions got no answer, and how to go on."""
+
+
+class Answerer(Protocol):
+    """A model that answers conversations whole."""
+
+    @property
+    def card(self) -> ModelCard:
+        """Its card."""
+        ...
+
+    async def answers(
+        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+    ) -> tuple[str, ...]:
+        """Return the answers to all of them, or raise ModelError."""
+        ...
+
+
+class Task(NamedTuple):
+    """One question to a model."""
+
+    key: str
+    turns: Callable[[], Conversation]
+    """Returns the conversation, images loaded; may raise TaskError."""
+
+
+Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task]]
+"""Returns what is asked next, told what is answered."""
+
+
+class Failure(NamedTuple):
+    """A question without an answer, and why."""
+
+    key: str
+    text: str
+
+
+@dataclass
+class Outcome:
+    """What a run did: new answers, what failed, and what it took."""
+
+    answered: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    prompt: int = 0
+    """Tokens asked, as far as they are known."""
+    completion: int = 0
+    cost: int = 0
+    """Millionths of a US dollar."""
+    stopped: str = ""
+    """Why not everything was asked; empty if it was."""
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Yield what a person is to know of the run."""
+        if self.answered or self.prompt:
+            cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
+            yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
+        for failure in self.failures[:_SHOWN_FAILURES]:
+            yield f"no answer to {failure.key}: {failure.text}"
+        if len(self.failures) > _SHOWN_FAILURES:
+            yield f"no answer to {len(self.failures) - _SHOWN_FAILURES:,} more"
+
+    def check(self) -> None:
+        """Raise UnfinishedError if something has no answer."""
+        if self.failures:
+            why = f" Stopped: {self.stopped}." if self.stopped else ""
+            raise UnfinishedError(f"{len(self.failures):,} questions got no answer.{why} {_KEPT}")
+
+
+def fingerprint(card: ModelCard, questions: str) -> str:
+    """Return what tells runs apart: what shapes a model's answers, and the digest of the questions."""
+    shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
+    settings = [card.generation.max_tokens, card.generation.temperature, card.generation.top_p, card.generation.seed]
+    return hashlib.sha256(json.dumps([shape, settings, questions]).encode()).hexdigest()
+
+
+class AnswerFile:
+    """Kept answers by key: JSON lines that are only ever added to, for the length of a `with` block."""
+
+    def __init__(self, path: Path, run: str) -> None:
+        """Name the file and what tells its run apart (`fingerprint`)."""
+        self.path = path
+        self.answers: dict[str, str] = {}
+        self._run = run
+        self._lock = FileLock(f"{path}.lock")
+
+    def __enter__(self) -> "AnswerFile":
+        """Read what is kept; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise AnswerFileError(f"{self.path.name}: another run is writing it; wait for its end") from error
+        self._file = self.path.open("ab+")
+        try:
+            self._read()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._lock.release()
+
+    def keep(self, key: str, text: str) -> None:
+        """Write one answer down, to the disk itself."""
+        self._write([key, text])
+        self.answers[key] = text
+
+    def delete(self) -> None:
+        """Delete the file: its answers are kept elsewhere now."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        whole, _, torn = self._file.read().rpartition(b"\n")
+        if torn:
+            self._file.truncate(len(whole) + 1 if whole else 0)
+        lines = whole.split(b"\n") if whole else []
+        try:
+            header, *answers = [json.loads(line) for line in lines] or [None]
+            self.answers = {str(key): str(text) for key, text in answers}
+        except (ValueError, TypeError) as error:
+            raise AnswerFileError(f"{self.path}: a line in it is broken; delete the file to begin anew") from error
+        if header is None:
+            self._write({"run": self._run})
+        elif header != {"run": self._run}:
+            raise AnswerFileError(
+                f"{self.path} holds answers of another run (other questions, model or settings); "
+                "delete it to begin anew, or choose another place"
+            )
+
+    def _write(self, value: object) -> None:
+        self._file.write(json.dumps(value).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> Outcome:
+    """Ask what the file does not hold, round after round, in the order of tasks, which are drawn as they are needed.
+
+    A local model gets batches of `at_once`, a server so many calls at one time. `tick` is told how many are done. Where
+    one fails after the other, no more is asked and `Outcome.stopped` says why.
+    """
+    outcome = Outcome()
+    workers = vlm.card.at_once if vlm.card.kind == "api" else 1
+    for tasks in rounds:
+        run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(run.work())
+        except ExceptionGroup as errors:  # a disk that is full, a question file that is broken
+            raise errors.exceptions[0] from errors
+        if outcome.stopped:
+            break
+    return outcome
+
+
+def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> Outcome:
+    """Ask a model of the catalogue with a progress bar; all models are closed at the end."""
+
+    async def ask() -> Outcome:
+        try:
+            with tqdm(total=count, desc=name, disable=None) as bar:
+                return await ask_all(models.vlm(name), rounds, file, bar.update)
+        finally:
+            await models.aclose()
+
+    try:
+        return asyncio.run(ask())
+    except KeyboardInterrupt as error:
+        raise UnfinishedError(f"Stopped. {_KEPT}") from error
+
+
+class _Run:
+    """One run under way."""
+
+    def __init__(
+        self,
+        vlm: Answerer,
+        tasks: Iterator[Task],
+        file: AnswerFile,
+        tick: Callable[[int], object],
+        outcome: Outcome,
+    ) -> None:
+        self.outcome = outcome
+        self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
+        self._batch = 1 if vlm.card.kind == "api" else vlm.card.at_once
+        self._patience = _IN_A_ROW + (vlm.card.at_once if vlm.card.kind == "api" else 0)
+        self._drawing = asyncio.Lock()
+        self._in_a_row = 0
+
+    async def work(self) -> None:
+        """Draw and ask until there is no more, or no hope."""
+        while not self.outcome.stopped:
+            async with self._drawing:
+                batch = await asyncio.to_thread(self._drawn)
+            if not batch:
+                return
+            await self._ask(batch)
+
+    def _drawn(self) -> list[tuple[str, Conversation]]:
+        """Return the next questions that are to be asked, their images loaded."""
+        batch: list[tuple[str, Conversation]] = []
+        for task in self._tasks:
+            if task.key in self._file.answers:
+                self._tick(1)
+                continue
+            try:
+                batch.append((task.key, task.turns()))
+            except TaskError as error:
+                self._failed(task.key, str(error))
+            if len(batch) == self._batch:
+                break
+        return batch
+
+    async def _ask(self, batch: list[tuple[str, Conversation]]) -> None:
+        """Ask a batch; where it fails as one, each question by itself."""
+        try:
+            texts = await self._vlm.answers([turns for _, turns in batch], self._vlm.card.generation, self._note)
+        except ModelError as error:
+            if len(batch) > 1 and error.kind != "spent":
+                for single in batch:
+                    if not self.outcome.stopped:
+                        await self._ask([single])
+                return
+            self._in_a_row += 1
+            for key, _ in batch:
+                self._failed(key, str(error))
+            if error.kind == "spent" or self._in_a_row >= self._patience:
+                self.outcome.stopped = f"{self._in_a_row} failed in a row; the last: {error}"
+            return
+        self._in_a_row = 0
+        for (key, _), text in zip(batch, texts, strict=True):
+            await asyncio.to_thread(self._file.keep, key, text)
+            self.outcome.answered += 1
+            self._tick(1)
+
+    def _failed(self, key: str, text: str) -> None:
+        self.outcome.failures.append(Failure(key, text))
+        self._tick(1)
+
+    def _note(self, usage: Usage) -> None:
+        self.outcome.prompt += usage.prompt
+        self.outcome.completion += usage.completion
+        self.outcome.cost += usage.cost

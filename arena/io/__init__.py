@@ -1,0 +1,1 @@
+"""Whatever comes in as bytes: tables, JSON, XLSX, images, downloads."""

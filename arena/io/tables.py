@@ -1,0 +1,272 @@
+"""The one door through which a person's file comes in: strict JSON, JSONL, CSV, TSV and XLSX, each record with its row.
+
+Nothing is guessed, repaired or coerced: a cell arrives as the text that was written, and what cannot be read exactly is
+refused with its file, row and column, what was expected and how to mend it.
+"""
+
+import codecs
+import contextlib
+import csv
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from arena.io.strict_json import JSON, PAGE, Limits, RowsError, check_strings, decode, parse_json, places
+
+COMMAND_LINE = Limits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
+"""A file of any length: JSONL, CSV and TSV are streamed, and memory does not grow with them."""
+
+KEY, VALUE = "(key)", "(value)"
+"""The columns of a JSON object's members; a value that is an object itself brings its own columns beside the key."""
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
+
+
+class Record(NamedTuple):
+    """Hold one record and the row (1-based, as an editor counts) on which it starts."""
+
+    row: int
+    values: Mapping[str, JSON]
+
+
+def read_records(
+    path: Path,
+    limits: Limits = PAGE,
+    skip: Collection[str] = (),
+    name: str | None = None,
+    members: bool = False,
+) -> Iterator[Record]:
+    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv or .xlsx file.
+
+    Cells of tables are `str` exactly as written, "" where empty. Columns in `skip` are left out unread, whatever their
+    length. `name` is what the person calls the file. With `members` a .json may also be one object: its members are the
+    records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
+    where nothing may come in by halves.
+    """
+    label = name or path.name
+    with _opened(path, limits, label) as file:
+        suffix = (Path(label).suffix or path.suffix).lower()
+        if suffix not in SUFFIXES:
+            raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
+        for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
+            if limits.rows is not None and count > limits.rows:
+                raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
+            yield record
+
+
+def read_json(path: Path, limits: Limits = PAGE, name: str | None = None) -> JSON:
+    """Return the one value that a .json file holds. Raises RowsError."""
+    with _opened(path, limits, name or path.name) as file:
+        return parse_json(_decoded(file.read(), file), limits)
+
+
+def read_lines(path: Path, limits: Limits = PAGE, name: str | None = None) -> list[str]:
+    """Return the lines of a text file without their ends. Raises RowsError."""
+    with _opened(path, limits, name or path.name) as file:
+        lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
+        check_strings([*lines], limits)
+        return lines
+
+
+def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
+    """Raise RowsError for the first column that the record lacks, with those that were found."""
+    for name in names:
+        if name not in record.values:
+            found = ", ".join(map(repr, record.values)) or "none"
+            raise RowsError(f"expected this column, found {found}; rename or add it", file, record.row, column=name)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
+    """Open the file, check its size, and name it in what is raised inside."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            if size == 0:
+                raise RowsError("expected data, found an empty file; choose the one that holds it")
+            if limits.bytes is not None and size > limits.bytes:
+                raise RowsError(f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file")
+            yield file
+    except RowsError as error:
+        raise error.at(file=label) from error
+    except OSError as error:
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=label) from error
+
+
+def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+    if suffix == ".json":
+        return _json_records(_decoded(file.read(), file), limits, skip, members)
+    if suffix in (".jsonl", ".ndjson"):
+        return _line_records(_lines(file, limits), limits, skip)
+    if suffix == ".xlsx":
+        return _table_records(_workbook_rows(file, limits, skip), limits, skip)
+    delimiter = "\t" if suffix == ".tsv" else ","
+    return _table_records(_delimited_rows(_lines(file, limits), limits, delimiter), limits, skip)
+
+
+# Text: UTF-8, and what a database stores.
+def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
+    """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
+    if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise RowsError("expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RowsError(
+            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset "
+            f"{file.tell() - len(raw) + error.start} (Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
+            row=row + raw.count(b"\n", 0, error.start),
+        ) from error
+    return text.removeprefix("\ufeff") if row == 1 else text
+
+
+def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
+    """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
+    for row, raw in enumerate(iter(lambda: file.readline(limits.line + 1), b""), start=1):
+        if len(raw) > limits.line:
+            raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
+        yield _decoded(raw, file, row)
+
+
+def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozenset[str] = frozenset()) -> Record:
+    """Return what is kept of one record when each part of it may be kept."""
+    if len(values) > limits.columns:
+        raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
+    kept = {column: value for column, value in values.items() if column not in skip} if skip else values
+    for column, value in kept.items():
+        try:
+            check_strings(value, limits)
+        except RowsError as error:
+            raise error.at(row=row, column=column) from error
+    return Record(row, kept)
+
+
+def _check_no_gap(blank: int) -> None:
+    if blank:
+        raise RowsError("expected data, found an empty line with data below it; delete it", row=blank)
+
+
+def _json_records(text: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+    """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
+    value = decode(text, limits)
+    if isinstance(value, dict) and members:
+        items: list[JSON] = [_member(key, inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        items = value
+    else:
+        raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
+    starts, row, counted = places(value, text), 1, 0
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict):
+            raise RowsError(f"expected objects in the list, found another value as item {number}; make it an object")
+        place = next(starts)
+        row, counted = row + text.count("\n", counted, place), place
+        yield _record(row, item, limits, skip)
+
+
+def _member(key: str, value: JSON) -> dict[str, JSON]:
+    if not isinstance(value, dict):
+        return {KEY: key, VALUE: value}
+    if KEY in value:
+        raise RowsError(f"expected no {KEY!r} inside the record of {key[:80]!r}, whose key it would hide; rename it")
+    return {KEY: key, **value}
+
+
+def _line_records(lines: Iterator[str], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    blank = 0
+    for row, line in enumerate(lines, start=1):
+        if not line.strip(" \t\r\n"):
+            blank = blank or row
+            continue
+        _check_no_gap(blank)
+        try:
+            value = decode(line, limits)
+        except RowsError as error:
+            raise error.at(row=row) from error
+        if not isinstance(value, dict):
+            raise RowsError("expected one object, {...}, a line; wrap the value in one with a key", row=row)
+        yield _record(row, value, limits, skip)
+
+
+# Tables: the first row names the columns, and every row is as wide.
+_CSV_MENDS = {
+    "unexpected end": "expected the quote that closes a cell of this row; add it, or write a quote in the text as two",
+    "expected after": "expected a delimiter behind a closing quote; write each quote inside a quoted cell as two",
+    "new-line character": "expected lines that end in LF or CRLF, found CR alone; save the file anew with LF",
+    "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
+}
+_CHILD = Path(__file__).with_name("xlsx.py")
+# Keeps out what openpyxl would load and not use here: numpy's threads alone can fill the address space.
+_START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run_path(sys.argv.pop(1), {}, '__main__')"
+
+
+def _table_records(rows: Iterator[tuple[int, list[str]]], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+    """Yield the rows below the header, the first row, as records."""
+    row, header = next(rows, (1, []))
+    _check_header(header, limits, row)
+    for row, cells in rows:
+        values, text = dict(zip(header, cells, strict=True)), "".join(cells)
+        plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
+        yield Record(row, values) if plain else _record(row, values, limits, skip)
+
+
+def _check_header(header: list[str], limits: Limits, row: int) -> None:
+    if not header:
+        raise RowsError("expected a header that names the columns; write one above the data", row=row)
+    _record(row, {name: name for name in header}, limits)
+    for place, name in enumerate(header):
+        if not name:
+            raise RowsError(f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row)
+        if name in header[:place]:
+            raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
+
+
+def _delimited_rows(lines: Iterator[str], limits: Limits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row, constant in width, with the line on which it starts; empty lines may stand at the end only."""
+    first = next(lines, "")
+    if delimiter == "," and "," not in first:
+        delimiter = max(",;\t", key=first.count)
+    # One bound for the whole process: it is only ever raised, so that nobody's reading breaks under them.
+    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+    reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    width = blank = 0
+    while True:
+        row = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            problem = next((mend for part, mend in _CSV_MENDS.items() if part in str(error)), f"is not CSV ({error})")
+            raise RowsError(problem, row=row) from error
+        if cells is None:
+            return
+        if not cells:
+            blank = blank or row
+            continue
+        _check_no_gap(blank)
+        width = width or len(cells)
+        if len(cells) != width:
+            problem = f"expected {width} cells between {delimiter!r}, found {len(cells)}; put text with it in quotes"
+            raise RowsError(problem, row=row)
+        yield row, cells
+
+
+def _workbook_rows(book: BinaryIO, limits: Limits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that `spreadsheet.py`, in a bounded process of its own, finds in the workbook."""
+    order = json.dumps({**asdict(limits), "skip": sorted(skip)})
+    command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]
+    with tempfile.TemporaryFile() as answer:
+        try:
+            quiet = subprocess.DEVNULL
+            subprocess.run(command, stdin=book, stdout=answer, stderr=quiet, timeout=2 * limits.seconds, check=True)
+        except subprocess.SubprocessError as error:
+            raise RowsError("is no readable .xlsx, or too large to read; save it anew, or as .csv") from error
+        answer.seek(0)
+        for message in map(json.loads, answer):
+            if isinstance(message, dict):
+                raise RowsError(**message)
+            yield message[0], message[1]

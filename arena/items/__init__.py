@@ -1,0 +1,1 @@
+"""The item bank: its store, ingest and importers."""

@@ -1,0 +1,250 @@
+"""Changes to the item bank: items and answers come in, predictions are withdrawn, models renamed or retired.
+
+Each change is one transaction: all of it or nothing. What is there already is left as it is, so the same import twice
+changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, insert, select, update
+
+from arena.database import Database, bump_counter, now, take_turn
+from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
+from arena.types import SourceKind, item_key
+
+
+class IntakeError(ValueError):
+    """Say what in a change to the bank is wrong and how to mend it."""
+
+
+@dataclass(frozen=True)
+class ImageDraft:
+    """An image of an item that comes in."""
+
+    key: str
+    """Source key: the URL, else the sha256 of the file's bytes."""
+    name: str
+    """Last part of the URL or path, by which predictions files may name the image."""
+    url: str | None = None
+    sha256: str | None = None
+    """Hash of the kept picture, if one is kept."""
+    suffix: str = ""
+    caption: str = ""
+    credit: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True)
+class ItemDraft:
+    """An item that comes in, with answers by model name."""
+
+    instruction: str
+    family: str
+    images: tuple[ImageDraft, ...]
+    answers: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """Return the item's key."""
+        return item_key(self.instruction, [image.key for image in self.images])
+
+
+@dataclass
+class Changes:
+    """Count what an import changed and what was there already."""
+
+    items_new: int = 0
+    items_known: int = 0
+    answers_new: int = 0
+    answers_known: int = 0
+    pictures_new: int = 0
+
+
+class Intake:
+    """Change the item bank of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
+        """Add items with their answers under a source; known items get the pictures they lacked.
+
+        Raises IntakeError if an item belongs to another source, or if a model already has another answer to an item.
+        """
+        changes = Changes()
+        with self._database.write() as connection:
+            take_turn(connection, SOURCE)
+            source_id = _source(connection, source, kind)
+            models = _codes(connection, MODEL, sorted({name for draft in drafts for name in draft.answers}))
+            families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
+            for draft in drafts:
+                item_id = _item(connection, source_id, families[draft.family], draft, changes)
+                for model, text in draft.answers.items():
+                    _answer(connection, item_id, models[model], text, None, changes)
+            bump_counter(connection, BANK_VERSION)
+        return changes
+
+    def add_answers(self, model: str, file: str, answers: Mapping[int, str]) -> Changes:
+        """Add one model's answers by item id, as a predictions file of that name.
+
+        Raises IntakeError if the model already has another answer to one of the items.
+        """
+        changes = Changes()
+        with self._database.write() as connection:
+            take_turn(connection, SOURCE)
+            model_id = _codes(connection, MODEL, [model])[model]
+            predictions = connection.scalar(
+                insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now()).returning(PREDICTIONS.c.id)
+            )
+            for item_id, text in answers.items():
+                _answer(connection, item_id, model_id, text, predictions, changes)
+            if changes.answers_new == 0:
+                connection.execute(PREDICTIONS.delete().where(PREDICTIONS.c.id == predictions))
+            bump_counter(connection, BANK_VERSION)
+        return changes
+
+    def withdraw(self, file: str, model: str | None = None) -> int:
+        """Take a predictions file's answers out of the draw and return how many; votes on them stay.
+
+        Raises IntakeError if no such file is in use, or if it is several models' and no model is given.
+        """
+        with self._database.write() as connection:
+            query = select(PREDICTIONS.c.id, MODEL.c.name).join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
+            in_use = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
+            rows = [row for row in connection.execute(in_use) if model in (None, row.name)]
+            models = sorted({row.name for row in rows})
+            if not rows:
+                raise IntakeError(f"No predictions file named {file!r} is in use; `items list` names those that are")
+            if len(models) > 1:
+                raise IntakeError(f"{file!r} names files of {', '.join(models)}; say which one with --model")
+            ids = [row.id for row in rows]
+            moment = now()
+            answers = update(ANSWER).where(ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None))
+            gone = connection.execute(answers.values(withdrawn_at=moment)).rowcount
+            connection.execute(update(PREDICTIONS).where(PREDICTIONS.c.id.in_(ids)).values(withdrawn_at=moment))
+            bump_counter(connection, BANK_VERSION)
+        return gone
+
+    def rename(self, model: str, display: str) -> None:
+        """Show a model under another name; its votes stay."""
+        if not display.strip():
+            raise IntakeError("The new name is empty; give the model a name to show")
+        with self._database.write() as connection:
+            taken = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model))
+            if taken:
+                raise IntakeError(f"The name {display!r} is already shown for {taken!r}; choose another")
+            _change_model(connection, model, display=display)
+            bump_counter(connection, BANK_VERSION)
+
+    def retire(self, model: str) -> None:
+        """Take a model out of the draw; its votes and its place on the boards stay."""
+        with self._database.write() as connection:
+            _change_model(connection, model, retired_at=now())
+            bump_counter(connection, BANK_VERSION)
+
+
+def _source(connection: Connection, name: str, kind: SourceKind) -> int:
+    row = connection.execute(select(SOURCE).where(SOURCE.c.name == name)).one_or_none()
+    if row is None:
+        return connection.execute(insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)).scalar_one()
+    if row.kind != kind:
+        raise IntakeError(
+            f"The source {name!r} is there already and is of kind {row.kind!r}; give this one another --name"
+        )
+    return row.id
+
+
+def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
+    """Return the integer codes of names in a table of names; new names get the next codes."""
+    known = {row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))}
+    for name in names:
+        if name not in known:
+            if table is MODEL:
+                _check_model_name(connection, name)
+            values = {"name": name, "display": name} if table is MODEL else {"name": name}
+            known[name] = connection.execute(insert(table).values(values).returning(table.c.id)).scalar_one()
+    return known
+
+
+def _check_model_name(connection: Connection, name: str) -> None:
+    if not name.strip():
+        raise IntakeError("A model has no name; name the model of every answer")
+    shown = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
+    if shown:
+        raise IntakeError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
+
+
+def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes) -> int:
+    key = draft.key
+    known = connection.execute(select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)).one_or_none()
+    if known is None:
+        changes.items_new += 1
+        changes.pictures_new += sum(image.sha256 is not None for image in draft.images)
+        return _new_item(connection, key, source_id, family_id, draft)
+    if known.source_id != source_id:
+        other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
+        raise IntakeError(
+            f"The item {key} ({draft.instruction[:60]!r}) belongs to the source {other!r} already; "
+            "import it under that --name, or leave it out"
+        )
+    changes.items_known += 1
+    for position, image in enumerate(draft.images):
+        if image.sha256 is not None:
+            lacks = (IMAGE.c.item_id == known.id) & (IMAGE.c.position == position) & IMAGE.c.sha256.is_(None)
+            filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
+            changes.pictures_new += connection.execute(filled).rowcount
+    return known.id
+
+
+def _new_item(connection: Connection, key: str, source_id: int, family_id: int, draft: ItemDraft) -> int:
+    values = {
+        "key": key,
+        "source_id": source_id,
+        "family_id": family_id,
+        "instruction": draft.instruction,
+        "multi": len(draft.images) > 1,
+    }
+    item_id = connection.execute(insert(ITEM).values(values).returning(ITEM.c.id)).scalar_one()
+    images = [
+        {
+            "item_id": item_id,
+            "position": position,
+            "key": image.key,
+            "name": image.name,
+            "url": image.url,
+            "sha256": image.sha256,
+            "suffix": image.suffix,
+            "caption": image.caption,
+            "credit": image.credit,
+            "licence": image.licence,
+        }
+        for position, image in enumerate(draft.images)
+    ]
+    connection.execute(insert(IMAGE), images)
+    return item_id
+
+
+def _answer(
+    connection: Connection, item_id: int, model_id: int, text: str, predictions: int | None, changes: Changes
+) -> None:
+    in_use = (ANSWER.c.item_id == item_id) & (ANSWER.c.model_id == model_id) & ANSWER.c.withdrawn_at.is_(None)
+    known = connection.scalar(select(ANSWER.c.text).where(in_use))
+    if known is None:
+        changes.answers_new += 1
+        values = {"item_id": item_id, "model_id": model_id, "predictions_id": predictions, "text": text}
+        connection.execute(insert(ANSWER).values(values))
+    elif known == text:
+        changes.answers_known += 1
+    else:
+        key = connection.scalar(select(ITEM.c.key).where(ITEM.c.id == item_id))
+        name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
+        raise IntakeError(
+            f"{name!r} already has another answer to the item {key}. Nothing was imported. "
+            "Withdraw the earlier predictions file first (`items withdraw FILE`), or choose another --model."
+        )
+
+
+def _change_model(connection: Connection, name: str, **values) -> None:
+    if connection.execute(update(MODEL).where(MODEL.c.name == name).values(**values)).rowcount == 0:
+        raise IntakeError(f"There is no model named {name!r}; `models list` names those there are")

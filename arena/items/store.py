@@ -1,0 +1,290 @@
+"""The item bank: items, their images and the answers that models gave to them.
+
+The same content is the same item whatever file it came from (`records.item_key`). `bank/intake.py` changes the bank;
+this room reads it.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    select,
+)
+
+from arena.database import METADATA, Database, Moment, counter
+from arena.types import Contestant, Image, Item, SourceKind
+
+SOURCE = Table(
+    "source",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+)
+FAMILY = Table(
+    "family", METADATA, Column("id", Integer, primary_key=True), Column("name", Text, nullable=False, unique=True)
+)
+MODEL = Table(
+    "model",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("display", Text, nullable=False, unique=True),
+    Column("retired_at", Moment),
+)
+ITEM = Table(
+    "item",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("source_id", ForeignKey("source.id"), nullable=False),
+    Column("family_id", ForeignKey("family.id"), nullable=False),
+    Column("instruction", Text, nullable=False),
+    Column("multi", Boolean, nullable=False),
+)
+IMAGE = Table(
+    "image",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("url", Text),
+    Column("sha256", Text),
+    Column("suffix", Text, nullable=False),
+    Column("caption", Text, nullable=False),
+    Column("credit", Text, nullable=False),
+    Column("licence", Text, nullable=False),
+    UniqueConstraint("item_id", "position"),
+)
+PREDICTIONS = Table(
+    "predictions",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("model_id", ForeignKey("model.id"), nullable=False),
+    Column("file", Text, nullable=False),
+    Column("imported_at", Moment, nullable=False),
+    Column("withdrawn_at", Moment),
+)
+ANSWER = Table(
+    "answer",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("model_id", ForeignKey("model.id"), nullable=False),
+    Column("predictions_id", ForeignKey("predictions.id")),
+    Column("text", Text, nullable=False),
+    Column("withdrawn_at", Moment),
+)
+Index(
+    "answer_in_use",
+    ANSWER.c.item_id,
+    ANSWER.c.model_id,
+    unique=True,
+    sqlite_where=ANSWER.c.withdrawn_at.is_(None),
+    postgresql_where=ANSWER.c.withdrawn_at.is_(None),
+)
+Index("answer_of_predictions", ANSWER.c.predictions_id)
+HIDDEN_ITEM = Table(
+    "hidden_item",
+    METADATA,
+    Column("item_id", ForeignKey("item.id"), primary_key=True),
+    Column("hidden_at", Moment, nullable=False),
+)
+"""What operators took out of the draw; its votes stay."""
+
+BANK_VERSION = "bank"
+"""Counter that every change of the bank bumps, so that running servers see it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where items came from; each source has boards of its own."""
+
+    id: int
+    name: str
+    kind: SourceKind
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one predictions file brought."""
+
+    file: str
+    model: str
+    answers: int
+    withdrawn: bool
+
+
+class KeptPicture(NamedTuple):
+    """A picture of the picture store."""
+
+    sha256: str
+    suffix: str
+
+
+class KnownModel(NamedTuple):
+    """A model as the bank knows it."""
+
+    name: str
+    display: str
+    retired: bool
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """An item as a predictions file may name it."""
+
+    id: int
+    key: str
+    instruction: str
+    image_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Bank:
+    """A snapshot of every item that can be shown, with its contestants."""
+
+    version: int
+    sources: tuple[Source, ...]
+    items: Mapping[int, Item]
+    missing: int
+    """Items left out because an image is missing."""
+
+    def by_key(self, key: str) -> Item | None:
+        """Return the item of a key, or None."""
+        return next((item for item in self.items.values() if item.key == key), None)
+
+
+class ItemBank:
+    """Read and change the item bank of one database.
+
+    `image_hosts` are the hosts whose remote images a browser may load: an item is shown when each of its images is kept
+    here or lies on such a host.
+    """
+
+    CHECK_SECONDS = 2.0
+
+    def __init__(self, database: Database, image_hosts: Sequence[str] = ()) -> None:
+        self._database = database
+        self._hosts = tuple(image_hosts)
+        self._lock = Lock()
+        self._bank: Bank | None = None
+        self._checked = 0.0
+
+    def bank(self) -> Bank:
+        """Return the present snapshot; changes by other processes are seen within CHECK_SECONDS."""
+        with self._lock:
+            if self._bank is not None and time.monotonic() - self._checked < self.CHECK_SECONDS:
+                return self._bank
+            with self._database.read() as connection:
+                version = counter(connection, BANK_VERSION)
+                if self._bank is None or self._bank.version != version:
+                    self._bank = _load(connection, version, self._hosts)
+            self._checked = time.monotonic()
+            return self._bank
+
+    def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
+        """Return the texts of answers by id, in the order asked."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(ANSWER.c.id, ANSWER.c.text).where(ANSWER.c.id.in_(answers)))
+            texts = {row.id: row.text for row in rows}
+        return tuple(texts[answer] for answer in answers)
+
+    def sources(self) -> tuple[Source, ...]:
+        """Return every source in the order of its first import."""
+        with self._database.read() as connection:
+            return sources_of(connection)
+
+    def kept_pictures(self) -> dict[str, KeptPicture]:
+        """Return the kept pictures by their images' source keys."""
+        query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(IMAGE.c.sha256.is_not(None))
+        with self._database.read() as connection:
+            return {row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)}
+
+    def known_items(self) -> list[KnownItem]:
+        """Return every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
+        names: dict[int, list[str]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)):
+                names.setdefault(row.item_id, []).append(row.name)
+            items = select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction).join(SOURCE).where(SOURCE.c.kind != "check")
+            rows = connection.execute(items.order_by(ITEM.c.id)).all()
+        return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
+
+    def models(self) -> list[KnownModel]:
+        """Return every model in the order it came."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
+        return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
+
+    def answered_by(self, model: str) -> frozenset[int]:
+        """Return the ids of the items to which a model has an answer in use."""
+        query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        with self._database.read() as connection:
+            rows = connection.execute(query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None)))
+            return frozenset(row.item_id for row in rows)
+
+    def contributions(self) -> list[Contribution]:
+        """Return what each predictions file brought, in the order of import."""
+        query = (
+            select(PREDICTIONS.c.file, MODEL.c.name, func.count(ANSWER.c.id), PREDICTIONS.c.withdrawn_at.is_not(None))
+            .join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
+            .join(ANSWER, ANSWER.c.predictions_id == PREDICTIONS.c.id)
+            .group_by(PREDICTIONS.c.id, PREDICTIONS.c.file, MODEL.c.name, PREDICTIONS.c.withdrawn_at)
+            .order_by(PREDICTIONS.c.id)
+        )
+        with self._database.read() as connection:
+            return [Contribution(*row) for row in connection.execute(query)]
+
+
+def sources_of(connection: Connection) -> tuple[Source, ...]:
+    """Return every source in the order of its first import."""
+    return tuple(Source(*row) for row in connection.execute(select(SOURCE).order_by(SOURCE.c.id)))
+
+
+def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
+    families = {row.id: row.name for row in connection.execute(select(FAMILY))}
+    images: dict[int, list[Image]] = {}
+    for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)):
+        image = Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence)
+        images.setdefault(row.item_id, []).append(image)
+    contestants: dict[int, list[Contestant]] = {}
+    query = (
+        select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.id)
+        .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        .where(ANSWER.c.withdrawn_at.is_(None), MODEL.c.retired_at.is_(None))
+        .order_by(ANSWER.c.item_id, ANSWER.c.model_id)
+    )
+    for row in connection.execute(query):
+        contestants.setdefault(row.item_id, []).append(Contestant(row.model_id, row.id))
+    items = {}
+    hidden = select(HIDDEN_ITEM.c.item_id)
+    rows = connection.execute(select(ITEM).where(ITEM.c.id.not_in(hidden)).order_by(ITEM.c.id)).all()
+    for row in rows:
+        shown = tuple(images[row.id])
+        if all(can_show(image, hosts) for image in shown):
+            family = families[row.family_id]
+            answers = tuple(contestants.get(row.id, ()))
+            items[row.id] = Item(row.id, row.key, row.source_id, family, row.instruction, shown, answers)
+    return Bank(version, sources_of(connection), items, missing=len(rows) - len(items))
+
+
+def can_show(image: Image, hosts: Sequence[str]) -> bool:
+    """Tell whether a browser can be shown the image: it is kept here, or lies on a host the operator allows."""
+    return image.sha256 is not None or (image.url is not None and urlsplit(image.url).hostname in hosts)

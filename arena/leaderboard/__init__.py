@@ -1,0 +1,1 @@
+"""From stored votes to boards: queries, win counts, statistics, boards, plots, downloads."""

@@ -1,0 +1,57 @@
+"""A board's downloads: the table as CSV, the plots as a page that needs no network, and as JSON for plotly.js."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from arena.figures import Figure
+from arena.leaderboard.board import Board, Share, Span, Standing
+from arena.ratings.report_files import csv_text, table_text
+
+_COLUMNS = (
+    "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
+    "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired"
+).split(",")
+
+
+def board_csv(board: Board) -> str:
+    """Return a board's table with full precision; blank where the board is blank."""
+    groups = enumerate(board.groups, 1)
+    return csv_text([_COLUMNS, *(_cells(number, line) for number, group in groups for line in group)])
+
+
+def _cells(group: int, line: Standing) -> list[Any]:
+    rate = line.win_rate
+    return [
+        group,
+        *_span(line.rank),
+        table_text(line.model),
+        *_span(line.rating),
+        *_span(line.elo),
+        line.votes,
+        line.ties,
+        *((rate.part, rate.votes) if rate else (None, None)),
+        *_share(rate),
+        line.mean_win_rate,
+        *_share(line.left),
+        line.status,
+        line.trust,
+        line.retired,
+    ]
+
+
+def plots_json(title: str, figures: Sequence[Figure]) -> str:
+    """Return plots as JSON: `plots` holds the title, note, data and layout of each."""
+    plots: list[dict[str, Any]] = [
+        {"title": figure.title, "note": figure.note, "data": figure.traces, "layout": figure.layout}
+        for figure in figures
+    ]
+    return json.dumps({"title": title, "plots": plots}, ensure_ascii=False, allow_nan=False)
+
+
+def _span(span: Span | None) -> tuple[float | None, ...]:
+    return span or (None, None, None)
+
+
+def _share(share: Share | None) -> tuple[float | None, ...]:
+    return (share.value, share.low, share.high) if share else (None, None, None)

@@ -1,0 +1,274 @@
+"""The votes behind a board, summed up by the database: for boards of some days and for what is found out at leisure.
+
+Votes on stored answers, on live ones and from elsewhere are brought to the same columns. Of a tie, side A stands as the
+winner.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    literal_column,
+    select,
+    type_coerce,
+    union_all,
+)
+
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.tables import BATTLE, VOTE, final_votes, open_votes
+from arena.database import EPOCH
+from arena.fraud.eligibility import counting
+from arena.fraud.flags import flagged_voters
+from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
+from arena.items.store import ITEM
+from arena.leaderboard.board import BoardKey, Counts, Elsewhere, LeftOut
+from arena.leaderboard.breakdowns import History, history
+from arena.leaderboard.statistics import Crowd, Tuples
+from arena.leaderboard.win_counts import summed_counts
+from arena.live.votes import LIVE_OPEN, live_ballots, live_outside
+from arena.ratings.votes import Outcome
+from arena.settings import CountSettings
+
+_DAY = 24 * 3600 * 1_000_000
+_LEFT = case((VOTE.c.choice == "a", 1), else_=0)
+_OPEN = (
+    open_votes(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser, func.count(), func.sum(_LEFT))
+    .where(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id)
+    .where(ITEM.c.source_id == bindparam("source"), ITEM.c.multi == bindparam("multi"))
+    .group_by(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
+)
+_BOTH_BAD, _TIE = (IMPORTED_VOTE.c.choice == choice for choice in ("both_bad", "tie"))
+_ALONE = IMPORTED_VOTE.c.winner == IMPORTED_VOTE.c.loser
+_OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
+
+Table = npt.NDArray[np.int64]
+
+
+def imported_counts(connection: Connection, key: BoardKey) -> Table:
+    """Count a board's votes from elsewhere: rows of family (0: none), winner, loser, 1 if they tied, n, n on the left.
+
+    The key is one of all families and days.
+    """
+    votes = _imported_ballots(key).subquery("votes")
+    pair = (votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
+    return _table(connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair)), 6)
+
+
+def open_rows(connection: Connection, key: BoardKey) -> Table:
+    """Return those of the win counts of a board's source and kind of images that may still be taken back.
+
+    Rows of family, winner, loser, 0 (none tied), n, n on the left.
+    """
+    wanted = {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
+    rows = _table(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted), 5)
+    return np.insert(rows, 3, 0, axis=1)
+
+
+def elsewhere_of(connection: Connection, key: BoardKey) -> Elsewhere | None:
+    """Return what should be known of a board's votes from elsewhere; None without any."""
+    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    counts = ~_ALONE & ~_OUT
+    sums = {
+        "votes": counts,
+        "ties": counts & _TIE,
+        "both_bad": counts & _BOTH_BAD,
+        "both_bad_out": _OUT & ~_ALONE,
+        "alone": _ALONE,
+        "named": counts & vote.blind.is_(False),
+        "no_item": counts & vote.item_id.is_(None),
+        "no_voter": counts & vote.voter_id.is_(None),
+        "no_time": counts & vote.voted_at.is_(None),
+        "no_images": counts & vote.images.is_(None) & ITEM.c.id.is_(None),
+    }
+    columns = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in sums.items()]
+    query = _imported(key, source.name.label("source"), source.judge, *columns).group_by(source.name, source.judge)
+    rows = connection.execute(query.order_by(source.name)).all()
+    if not rows:
+        return None
+    totals = {name: sum(int(getattr(row, name)) for row in rows) for name in sums}
+    return Elsewhere(sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals)
+
+
+def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
+    """Count the votes of a board one by one: the tally does not tell days apart, nor voters."""
+    return _counts(connection, _ballots(connection, key, who))
+
+
+def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
+    """Count the votes of flagged voters that a board would have."""
+    return _counts(connection, _of_flagged(key, who).subquery("votes"))
+
+
+def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> LeftOut:
+    """Return which of this arena's stored votes stand outside a board; of flagged voters those too that it counts."""
+    if key.kind == "imported":
+        return LeftOut()
+    votes = _of_flagged(key, who).subquery("votes")
+    voters, flagged = connection.execute(select(func.count(votes.c.voter.distinct()), func.count(votes.c.winner))).one()
+    others = select(func.count()).select_from(_own_ballots(key).where(~_counts_by(key, who)).subquery())
+    uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
+    outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
+    return LeftOut(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
+
+
+def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
+    """Sum the votes of a board up by item and pair."""
+    votes = _ballots(connection, key, who)
+    columns = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
+    table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 6)
+    codes, place = np.unique(table[:, 2:4], return_inverse=True)
+    place = place.reshape(-1, 2).astype(np.int32)
+    outcome = np.where(table[:, 4] > 0, Outcome.TIE, Outcome.A).astype(np.int8)
+    return Tuples(tuple(codes.tolist()), table[:, 0], table[:, 1], place[:, 0], place[:, 1], outcome, table[:, 5])
+
+
+def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd:
+    """Count who voted on a board, and on how many items, as far as the votes tell."""
+    votes = _ballots(connection, key, who)
+    each = select(func.count().label("n")).where(votes.c.voter.is_not(None)).group_by(votes.c.voter).subquery()
+    voters, busiest = connection.execute(select(func.count(), func.max(each.c.n)).select_from(each)).one()
+    items = select(func.count(case((votes.c.known, votes.c.item)).distinct()))
+    return Crowd(int(voters), int(busiest or 0), int(connection.execute(items).scalar_one()))
+
+
+def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
+    """Return how the ratings of a board moved from day to day, by the votes that tell when they were cast."""
+    votes = _ballots(connection, key, who)
+    day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
+    dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
+    columns = (dated.c.day, dated.c.winner, dated.c.loser, dated.c.tied)
+    table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 5)
+    days, on = np.unique(table[:, 0], return_inverse=True)
+    codes, place = np.unique(table[:, 1:3], return_inverse=True)
+    winner, loser = place.reshape(-1, 2).T
+    wins = np.zeros((len(days), len(codes), len(codes)))
+    half = np.where(table[:, 3] > 0, 0.5, 0.0) * table[:, 4]
+    np.add.at(wins, (on, winner, loser), table[:, 4] - half)
+    np.add.at(wins, (on, loser, winner), half)
+    return history([(EPOCH + timedelta(days=one)).date() for one in days.tolist()], codes.tolist(), wins)
+
+
+def _counts(connection: Connection, votes: FromClause) -> Counts:
+    pair = (votes.c.winner, votes.c.loser, votes.c.tied)
+    rows = connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair))
+    return summed_counts(_table(rows, 5))
+
+
+def _table(rows: Iterable[Row], columns: int) -> Table:
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
+
+
+# The votes of a board, each with its item, family, winner, loser, whether they tied, who was on the left, voter, time.
+def _ballots(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
+    """Return the votes that count on a board: this arena's and, where some were told to, those from elsewhere."""
+    if key.kind == "imported":
+        return _imported_ballots(key).subquery("votes")
+    own = _own_ballots(key).where(_counts_by(key, who))
+    if key.unflagged and connection.scalar(select(flagged_voters().exists())):
+        own = own.where(_voter(key).not_in(flagged_voters()))
+    told = select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0))
+    if key.kind == "bank" and connection.scalar(told):
+        return union_all(own, _imported_ballots(key)).subquery("votes")
+    return own.subquery("votes")
+
+
+def _of_flagged(key: BoardKey, who: CountSettings) -> Select:
+    return _own_ballots(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters()))
+
+
+def _counts_by(key: BoardKey, who: CountSettings) -> ColumnElement[bool]:
+    return counting(who, _voter(key), (LIVE_VOTE if key.kind == "live" else VOTE).c.voted_at)
+
+
+def _voter(key: BoardKey) -> ColumnElement[int]:
+    return LIVE_VOTE.c.voter_id if key.kind == "live" else VOTE.c.voter_id
+
+
+def _own_ballots(key: BoardKey) -> Select:
+    """Return a SELECT over a board's votes that were cast here, flagged voters' too."""
+    if key.kind == "live":
+        return _narrowed(live_ballots(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
+    query = final_votes(
+        BATTLE.c.item_id.label("item"),
+        literal(True).label("known"),
+        ITEM.c.family_id.label("family"),
+        VOTE.c.winner,
+        VOTE.c.loser,
+        literal_column("0").label("tied"),
+        _LEFT.label("left"),
+        VOTE.c.voter_id.label("voter"),
+        VOTE.c.voted_at,
+    )
+    of_battle, of_item = BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id
+    query = query.where(of_battle, of_item, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)
+    return _narrowed(query, key, ITEM.c.family_id, VOTE.c.voted_at)
+
+
+def _imported_ballots(key: BoardKey) -> Select:
+    """Return a SELECT over a board's votes from elsewhere; items that nobody named are negative, each its own."""
+    vote = IMPORTED_VOTE.c
+    known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
+    return _imported(
+        key,
+        (ITEM.c.id if key.kind == "bank" else own).label("item"),
+        known.label("known"),
+        func.coalesce(_family(key), 0).label("family"),
+        vote.winner,
+        vote.loser,
+        case((_BOTH_BAD | _TIE, 1), else_=0).label("tied"),
+        case((vote.choice == "a", 1), else_=0).label("left"),
+        # Their voters are others than this arena's.
+        (-vote.voter_id).label("voter"),
+        vote.voted_at,
+    ).where(~_ALONE, ~_OUT)
+
+
+def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
+    """Return a SELECT over the votes from elsewhere of a board, those too that are left out.
+
+    What a vote does not say about its item (family, images), the item bank says where it has the item.
+    """
+    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    joined = (
+        IMPORTED_VOTE.join(IMPORTED_SOURCE).outerjoin(IMPORTED_ITEM).outerjoin(ITEM, ITEM.c.key == IMPORTED_ITEM.c.key)
+    )
+    query = select(*columns).select_from(joined).where(vote.id <= source.counted_to)
+    if key.kind == "bank":
+        query = query.where(source.into_live, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)
+    else:
+        images = func.coalesce(vote.images, case((ITEM.c.multi, 2), else_=1))
+        query = query.where(vote.source_id == key.source, (images > 1) == key.multi)
+    return _narrowed(query, key, _family(key), vote.voted_at)
+
+
+def _family(key: BoardKey) -> ColumnElement:
+    return ITEM.c.family_id if key.kind == "bank" else func.coalesce(IMPORTED_VOTE.c.family_id, ITEM.c.family_id)
+
+
+def _narrowed(query: Select, key: BoardKey, family: ColumnElement, voted_at: ColumnElement) -> Select:
+    """Return a SELECT of those votes that are of the board's family and days."""
+    if key.family is not None:
+        query = query.where(family == key.family)
+    if key.since is not None:
+        query = query.where(voted_at >= _midnight(key.since))
+    if key.until is not None:
+        query = query.where(voted_at < _midnight(key.until + timedelta(days=1)))
+    return query
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

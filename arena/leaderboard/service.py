@@ -1,0 +1,394 @@
+"""Leaderboards: from the database to boards, each computed once for the votes it counts and not once for each visitor.
+
+A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps, less
+the votes that may still be taken back: only rows that changed are read, so that one more vote costs the same at any
+number. Boards of some days are counted from the
+votes themselves. Votes from elsewhere are counted when a board of theirs is opened first after an import. Intervals and
+what else takes long are found out by one thread beside the requests.
+"""
+
+import logging
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, bindparam, func, select
+
+from arena.battles.live_tables import LAST_LIVE_VOTE, LIVE_VOTE
+from arena.battles.tables import LAST_VOTE, VOTE, WINS
+from arena.clock import ChangesSeen, keep_time
+from arena.database import META, Database
+from arena.fraud.flags import FLAGS_VERSION, Flagging
+from arena.imports.tables import imported_sources
+from arena.items.store import BANK_VERSION, FAMILY, MODEL
+from arena.leaderboard.board import (
+    NONE_LEFT_OUT,
+    NOTHING,
+    Board,
+    BoardKey,
+    Counts,
+    Elsewhere,
+    Entrant,
+    LeftOut,
+    VoteKind,
+    board,
+)
+from arena.leaderboard.breakdowns import FamilyRatings, History, family_ratings
+from arena.leaderboard.queries import (
+    Table,
+    counts_of,
+    crowd_of,
+    elsewhere_of,
+    flagged_counts,
+    history_of,
+    imported_counts,
+    left_out_of,
+    open_rows,
+    tuples_of,
+)
+from arena.leaderboard.selection import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
+from arena.leaderboard.shared_cache import Shelf
+from arena.leaderboard.statistics import Findings, find_out
+from arena.leaderboard.win_counts import Tally, added_counts, less_counts, same_counts, summed_counts
+from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
+from arena.settings import CountSettings
+from arena.types import REFERENCE
+
+EVERY_SECONDS = 60.0
+"""How often at most a board's intervals, its history, and the counts of some days are made anew."""
+KEPT_BOARDS = 64
+EVERYONE = CountSettings()
+WAITING = 8
+"""Boards whose findings may wait for their turn; others ask again."""
+
+_MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
+_CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
+    _MINE, WINS.c.change >= bindparam("since")
+)
+_SEEN, _LIVE_SEEN = select(ChangesSeen(LAST_VOTE)), select(ChangesSeen(LAST_LIVE_VOTE))
+_TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
+_VERSIONS = select(META.c.name, META.c.value).where((META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION))
+
+log = logging.getLogger(__name__)
+
+
+class Leaderboard:
+    """Compute and keep boards of the votes of those who count.
+
+    `every` is how many seconds lie at least between two findings about a board.
+    """
+
+    def __init__(self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS) -> None:
+        self._database = database
+        self._who = who
+        self._every = every
+        self._lock = Lock()
+        """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
+        other way round."""
+        self._tallies: dict[tuple[VoteKind, int, bool], Tally] = {}
+        self._kept: OrderedDict[BoardKey, _Kept] = OrderedDict()
+        self._bank = -1
+        self._flags = 0
+        self._told = False
+        """Whether any votes from elsewhere were told to count beside this arena's."""
+        self._imported: dict[BoardKey, Table] = {}
+        """The votes from elsewhere of whole boards, as `imported_counts` has them, since the bank last changed."""
+        self._entrants: Mapping[int, Entrant] = {}
+        self._families: Mapping[int, str] = {}
+        self._flagging = Flagging(database, who)
+        self._shelf = Shelf(database, every / 2)  # so that our own last findings are none of another server's
+        self._finder = ThreadPoolExecutor(1, "boards")
+
+    def close(self) -> None:
+        """Finish what is being found out, and find out nothing more."""
+        self._finder.shutdown(cancel_futures=True)
+
+    def choose(
+        self,
+        source: object,
+        images: object,
+        family: object = None,
+        since: object = None,
+        until: object = None,
+        voters: object = None,
+    ) -> BoardChoice | None:
+        """Return the board of these names, at first the newest bank's single images; None while there is no source.
+
+        `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
+        Raises BoardChoiceError for other days.
+        """
+        first, last = day_of(since), day_of(until)
+        if first and last and first > last:
+            raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
+        keep_time(self._database, VOTE, LIVE_VOTE)
+        with self._database.read() as connection, self._lock:
+            self._know_bank(connection)
+            sources = board_sources(connection)
+            if not sources:
+                return None
+            chosen = next((known for known in sources if known.label == source), first_source(sources))
+            unflagged = voters != "all" or chosen.kind == "imported"
+            whole = BoardKey(chosen.code, images == "multiple", kind=chosen.kind, unflagged=unflagged)
+            voted = {self._families[code]: code for code in self._voted_families(connection, whole)}
+        named = family if isinstance(family, str) and family in voted else None
+        key = replace(whole, family=voted[named] if named else None, since=first, until=last)
+        names = tuple(sorted(voted, key=str.casefold))
+        return BoardChoice(key, chosen.label, named, tuple(known.label for known in sources), names)
+
+    def board(self, key: BoardKey, patience: float = 0.0) -> Board:
+        """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
+
+        Where nothing was found out about it yet, wait for that so many seconds at most.
+        """
+        kept = self._keep(key)
+        made = self._board(key, kept)
+        if made.findings is None and patience and kept.finding is not None:
+            wait([kept.finding], patience)
+            made = self._board(key, kept)
+        return made
+
+    def history(self, key: BoardKey) -> History:
+        """Return the ratings of a board's models day by day."""
+        keep_time(self._database, VOTE, LIVE_VOTE)
+        kept = self._keep(key)
+        with kept.turn:
+            if kept.history is None or time.monotonic() - kept.history.at > self._every:
+                with self._database.read() as connection:
+                    kept.history = _Dated(time.monotonic(), history_of(connection, key, self._who))
+            return kept.history.value
+
+    def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
+        """Return the ratings of a board's models by family, by its name; none before the board's findings are there."""
+        if made.findings is None:
+            return {}
+        kept = self._keep(made.key)
+        with kept.turn:
+            if kept.families is None or kept.families.findings is not made.findings:
+                kept.families = _ByFamily(made.findings, family_ratings(made.findings.tuples))
+            ratings = kept.families.ratings
+            return {self._families[one.family]: one for one in ratings if one.family in self._families}
+
+    # In the request.
+    def _keep(self, key: BoardKey) -> "_Kept":
+        """Return what is kept of a board, as the one last used; the longest unused is dropped."""
+        with self._lock:
+            kept = self._kept.setdefault(key, _Kept())
+            self._kept.move_to_end(key)
+            if len(self._kept) > KEPT_BOARDS:
+                self._kept.popitem(last=False)
+            return kept
+
+    def _board(self, key: BoardKey, kept: "_Kept") -> Board:
+        with kept.turn:
+            self._count(key, kept)
+            basis = _Basis(kept.counts, self._entrants, kept.findings, kept.elsewhere, kept.left_out)
+            if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
+                kept.board, kept.basis = board(key, *basis, kept.board), basis
+            self._see_to_findings(key, kept)
+            return kept.board
+
+    def _count(self, key: BoardKey, kept: "_Kept") -> None:
+        """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
+        keep_time(self._database, VOTE, LIVE_VOTE)
+        with self._database.read() as connection:
+            # Taken before the first statement, so that nobody reads an older state after a newer one.
+            with self._lock:
+                tally, still_open = self._tally(connection, key)
+                self._know_bank(connection)
+                version = _Version(self._bank, self._flags, tally.version, still_open.tobytes())
+                late = time.monotonic() - kept.asked_at >= self._every
+                if version == kept.counted and not late:
+                    return
+                counts = less_counts(tally.counts(key.family), _of_family(still_open, key))
+            one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
+            if not one_by_one or late:
+                if version.bank != kept.counted.bank:
+                    kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
+                if late or version.flags != kept.counted.flags:
+                    self._ask(connection, key, kept, one_by_one)
+                if one_by_one:
+                    counts = counts_of(connection, key, self._who)
+                else:
+                    counts = self._with_elsewhere(connection, key, less_counts(counts, kept.flagged))
+                if not same_counts(counts, kept.counts):
+                    kept.counts = counts
+                kept.counted = version
+
+    def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
+        """Ask the database who is left out of a board, which the tally does not tell."""
+        subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
+        kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
+        left_out = left_out_of(connection, key, self._who)
+        kept.left_out = left_out if left_out != kept.left_out else kept.left_out
+        kept.asked_at = time.monotonic()
+
+    def _with_elsewhere(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
+        """Return counts with those votes from elsewhere that count too."""
+        with self._lock:
+            rows = self._rows_from_elsewhere(connection, key)
+        return added_counts(counts, _of_family(rows, key)) if len(rows) else counts
+
+    def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
+        """Return the rows of `imported_counts` of all families, counted once after each import."""
+        whole = replace(key, family=None, since=None, until=None, unflagged=True)
+        if key.kind == "live" or (key.kind == "bank" and not self._told):
+            return _NO_ROWS
+        if whole not in self._imported:
+            self._imported[whole] = imported_counts(connection, whole)
+        return self._imported[whole]
+
+    def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
+        """Return the codes of the families with final votes."""
+        elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist())
+        tally, still_open = self._tally(connection, key)
+        votes = Counter(tally.voted_families())
+        for family, *_, n, _left in still_open.tolist():
+            votes[family] -= n
+        return elsewhere.union(family for family, n in votes.items() if n > 0) - {0}
+
+    def _tally(self, connection: Connection, key: BoardKey) -> tuple[Tally, Table]:
+        """Return the win counts of a board's source and kind of images, with what changed since the last look.
+
+        And the rows of `open_rows` of the same moment, which nobody may learn of yet.
+        """
+        if key.kind == "imported":
+            return Tally(), _NO_ROWS
+        tally = self._tallies.setdefault((key.kind, key.source, key.multi), Tally())
+        changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
+        news = connection.execute(changed, {**_wanted(key), "since": tally.seen}).all()
+        tally.take(news, connection.scalar(seen) or 0)
+        return tally, open_rows(connection, key)
+
+    def _know_bank(self, connection: Connection) -> None:
+        versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
+        self._flags, version = versions.get(FLAGS_VERSION, 0), versions.get(BANK_VERSION, 0)
+        if version != self._bank:
+            models = connection.execute(select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at))
+            self._entrants = {
+                row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
+            }
+            self._families = {row.id: row.name for row in connection.execute(select(FAMILY))}
+            self._told = any(source.into_live for source in imported_sources(connection))
+            self._imported.clear()
+            self._bank = version
+
+    # Beside the requests.
+    def _see_to_findings(self, key: BoardKey, kept: "_Kept") -> None:
+        """Have findings made where there are none for these counts, and the counts checked, each so often at most."""
+        with self._lock:
+            waiting = sum(1 for other in self._kept.values() if other.is_waiting)
+            if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
+                return
+            kept.found_at = time.monotonic()
+            kept.finding = self._finder.submit(self._find_out, key, kept, kept.counts is not kept.found_for)
+            kept.finding.add_done_callback(_tell)
+            kept.found_for = kept.counts
+
+    def _find_out(self, key: BoardKey, kept: "_Kept", is_new: bool) -> None:
+        if is_new and kept.counts.votes:
+            self._find_out_about(key, kept)
+        self._check(key)
+
+    def _find_out_about(self, key: BoardKey, kept: "_Kept") -> None:
+        self._flagging.look()
+        with self._database.read() as connection:
+            tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
+        if len(tuples.n):
+            name = f"{key} {self._who}"
+            kept.findings = self._shelf.found(name, lambda: find_out(tuples, crowd, kept.findings))
+            if kept.findings.votes != tuples.n.sum():
+                kept.found_for = None  # another server's, of other votes: ours are still to be found out about
+
+    def _check(self, key: BoardKey) -> None:
+        """Read all win counts anew where some changed unseen, as where somebody else wrote to the database."""
+        if key.kind == "imported":
+            return
+        total = LIVE_TOTAL if key.kind == "live" else _TOTAL
+        with self._database.read() as connection, self._lock:
+            tally, _ = self._tally(connection, key)
+            if (connection.scalar(total, _wanted(key)) or 0) != tally.votes:
+                tally.forget()
+                self._tally(connection, key)
+
+
+class _Basis(NamedTuple):
+    """What a board is made of."""
+
+    counts: Counts
+    entrants: Mapping[int, Entrant]
+    findings: Findings | None
+    elsewhere: Elsewhere | None
+    left_out: LeftOut
+
+
+class _Version(NamedTuple):
+    """Which state of the database counts are of."""
+
+    bank: int
+    flags: int
+    tally: int
+    still_open: bytes
+    """The votes that may still be taken back."""
+
+
+class _Dated(NamedTuple):
+    at: float
+    value: History
+
+
+class _ByFamily(NamedTuple):
+    findings: Findings
+    ratings: tuple[FamilyRatings, ...]
+
+
+_NO_ROWS = np.zeros((0, 6), np.int64)
+
+
+def _of_family(rows: Table, key: BoardKey) -> Counts:
+    """Return the counts of rows (family, winner, loser, 1 if they tied, n, n on the left) of a board's family."""
+    return summed_counts(rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:])
+
+
+@dataclass(eq=False)
+class _Kept:
+    """What is kept of one board."""
+
+    turn: Lock = field(default_factory=Lock)
+    """Held by whoever computes for this board, so that others wait for the result."""
+    counts: Counts = NOTHING
+    elsewhere: Elsewhere | None = None
+    flagged: Counts = NOTHING
+    """Those of the tally that a board without flagged voters does not have."""
+    left_out: LeftOut = NONE_LEFT_OUT
+    counted: _Version = _Version(-1, -1, -1, b"")
+    asked_at: float = -math.inf
+    board: Board | None = None
+    basis: _Basis = _Basis(NOTHING, {}, None, None, NONE_LEFT_OUT)
+    findings: Findings | None = None
+    found_for: Counts | None = None
+    found_at: float = -math.inf
+    finding: "Future[None] | None" = None
+    history: _Dated | None = None
+    families: _ByFamily | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether findings are on their way."""
+        return self.finding is not None and not self.finding.done()
+
+
+def _wanted(key: BoardKey) -> dict[str, int | bool]:
+    """Return what the queries of win counts ask by; live votes have two sources, so that a bool tells them."""
+    return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
+
+
+def _tell(finding: "Future[None]") -> None:
+    """Log what kept a board's findings from being made."""
+    if not finding.cancelled() and (error := finding.exception()) is not None:
+        log.error("a board's intervals could not be computed", exc_info=error)

@@ -1,0 +1,120 @@
+"""The shelf: what one server found out about a board, for all servers on one PostgreSQL database.
+
+Findings cost seconds of a processor. A board's are made by the server that takes the turn; the others wait for them and
+read them. On SQLite there is one server, and nothing is stored.
+"""
+
+import io
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import timedelta
+
+import numpy as np
+from sqlalchemy import Column, LargeBinary, Table, Text, select, update
+
+from arena.database import METADATA, Database, Moment, now
+from arena.leaderboard.statistics import Crowd, Findings, Overturn, Tuples
+from arena.ratings.elo_orders import EloOrders
+from arena.ratings.intervals import Bounds
+from arena.ratings.votes import EloSettings
+
+FOUND = Table(
+    "found",
+    METADATA,
+    Column("board", Text, primary_key=True),
+    Column("made_at", Moment),
+    Column("taken_until", Moment, nullable=False),
+    Column("content", LargeBinary),
+)
+TURN = timedelta(seconds=60)
+"""How long findings may be under way at one server before another takes the turn: the first may have died."""
+_LOOK_SECONDS = 0.5
+_TUPLES = ("item", "family", "winner", "loser", "outcome", "n")
+
+log = logging.getLogger(__name__)
+
+
+class Shelf:
+    """Findings of one database's boards; those younger than `every` seconds are taken as they are."""
+
+    def __init__(self, database: Database, every: float) -> None:
+        self._database, self._every = database, timedelta(seconds=every)
+
+    def found(self, board: str, find_out: Callable[[], Findings]) -> Findings:
+        """Return a board's findings: another server's, or our own, which the others then have. Raises DatabaseError."""
+        if self._database.is_sqlite:
+            return find_out()
+        while not self._take_turn(board):
+            content = self._fresh(board)
+            if content is not None:
+                return unpacked(content)
+            time.sleep(_LOOK_SECONDS)
+        found = find_out()
+        with self._database.write() as connection:
+            made = {"made_at": now(), "taken_until": now(), "content": packed(found)}
+            connection.execute(update(FOUND).where(FOUND.c.board == board).values(made))
+        return found
+
+    def _fresh(self, board: str) -> bytes | None:
+        present = now()
+        with self._database.read() as connection:
+            row = connection.execute(select(FOUND).where(FOUND.c.board == board)).one()
+        fresh = row.made_at is not None and present - self._every < row.made_at <= present + self._every
+        return row.content if fresh else None
+
+    def _take_turn(self, board: str) -> bool:
+        """Take the turn to find out if nobody has it and nothing is fresh; a clock that was set back stops nobody."""
+        present, made, taken = now(), FOUND.c.made_at, FOUND.c.taken_until
+        stale = made.is_(None) | (made <= present - self._every) | (made > present + self._every)
+        free = (taken <= present) | (taken > present + 2 * TURN)
+        with self._database.write() as connection:
+            row = {"board": board, "taken_until": present}
+            connection.execute(self._database.insert(FOUND).values(row).on_conflict_do_nothing())
+            ours = update(FOUND).where(FOUND.c.board == board, stale, free).values(taken_until=present + TURN)
+            return connection.execute(ours).rowcount == 1
+
+
+def packed(found: Findings) -> bytes:
+    """Return findings as bytes: arrays as NumPy writes them, the rest as JSON."""
+    elo, tuples = found.elo, found.tuples
+    rest = {
+        "votes": found.votes,
+        "clusters": found.clusters,
+        "elo_votes": found.elo_votes,
+        "crowd": found.crowd,
+        "overturn": found.overturn,
+        "codes": (found.codes, tuples.codes),
+        "elo": (elo.level, elo.draw, elo.rounds, elo.seed, elo.lanes),
+        "settings": asdict(elo.settings),
+    }
+    arrays = {"reach": found.reach, "rank_low": found.ranks.low, "rank_high": found.ranks.high}
+    arrays |= {"elo_median": elo.median, "elo_low": elo.low, "elo_high": elo.high}
+    arrays |= {name: getattr(tuples, name) for name in _TUPLES}
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, rest=np.array(json.dumps(rest)), **arrays)
+    return file.getvalue()
+
+
+def unpacked(content: bytes) -> Findings:
+    """Return the findings that `packed` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        part = dict(arrays)
+    rest = json.loads(str(part["rest"]))
+    codes, tuple_codes = (tuple(each) for each in rest["codes"])
+    level, draw, rounds, seed, lanes = rest["elo"]
+    curves = (part["elo_median"], part["elo_low"], part["elo_high"])
+    return Findings(
+        codes=codes,
+        votes=rest["votes"],
+        clusters=rest["clusters"],
+        reach=part["reach"],
+        ranks=Bounds(part["rank_low"], part["rank_high"]),
+        elo=EloOrders(*curves, level, draw, rounds, seed, EloSettings(**rest["settings"]), lanes),
+        elo_votes=rest["elo_votes"],
+        crowd=Crowd(*rest["crowd"]),
+        overturn=rest["overturn"] and Overturn(*rest["overturn"]),
+        tuples=Tuples(tuple_codes, *(part[name] for name in _TUPLES)),
+    )

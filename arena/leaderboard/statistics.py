@@ -1,0 +1,123 @@
+"""Findings: what takes longer than a request may, found out beside the requests from a board's votes by item and pair.
+
+These are intervals, ranks over draws, Elo over orders, and how many votes carry the first place.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.bootstrap import bootstrap
+from arena.ratings.bradley_terry import Strengths, bradley_terry
+from arena.ratings.clusters import PairClusters, pair_clusters
+from arena.ratings.elo_orders import EloOrders, elo_orders
+from arena.ratings.fragility import fragility
+from arena.ratings.intervals import Bounds, cluster_intervals, rank_ranges
+from arena.ratings.votes import Codes, Floats, Outcome, Votes
+
+FLOOR = 10
+"""Votes under which a model gets no numbers but its counts."""
+ROUNDS = 1000
+"""Draws of the bootstrap for the intervals of ranks."""
+ORDERS = 100
+"""Orders of the votes for Elo's median."""
+GROWTH = 0.01
+"""Share by which the votes have grown before Elo is drawn anew: its orders cost most, and move least."""
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """The votes of a board summed up by what was judged: a row says how a pair came out n times on an item."""
+
+    codes: tuple[int, ...]
+    item: Codes
+    family: Codes
+    winner: Codes
+    """Places in `codes`, as are those of `loser`."""
+    loser: Codes
+    outcome: Codes
+    """`Outcome.A` where the winner won, `Outcome.TIE` where neither did."""
+    n: Codes
+
+    def one_by_one(self) -> Votes:
+        """Return every vote by itself."""
+        winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
+        return Votes(winner, loser, outcome, len(self.codes))
+
+    def ties(self) -> Floats:
+        """Return how many votes of each pair had no winner: models x models, symmetric."""
+        tied, ties = self.outcome == Outcome.TIE, np.zeros((len(self.codes), len(self.codes)))
+        np.add.at(ties, (self.winner[tied], self.loser[tied]), self.n[tied])
+        return ties + ties.T
+
+    def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
+        """Return the (item, pair) tuples of these rows."""
+        columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
+        votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
+        return pair_clusters(votes, "tuple")
+
+
+class Crowd(NamedTuple):
+    """Who voted on what."""
+
+    voters: int
+    busiest: int
+    """Votes of the voter with most."""
+    items: int
+
+
+class Overturn(NamedTuple):
+    """The fewest votes found whose removal changes the first place, and whose it is, by code."""
+
+    leader: int
+    rival: int
+    votes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What was found out beside the requests about the votes of a board, by place in `codes`."""
+
+    codes: tuple[int, ...]
+    votes: int
+    clusters: int
+    reach: Floats
+    """How far the ratings' intervals go to either side, clustered by (item, pair) tuple."""
+    ranks: Bounds
+    """What ranks may range over."""
+    elo: EloOrders
+    elo_votes: int
+    crowd: Crowd
+    overturn: Overturn | None
+    tuples: Tuples
+
+
+def find_out(tuples: Tuples, crowd: Crowd, before: Findings | None) -> Findings:
+    """Work out what takes longer than a request may; Elo of the findings before is kept while the votes hardly grow."""
+    clusters = tuples.clusters()
+    fit = bradley_terry(clusters.win_matrix())
+    found = cluster_intervals(fit, clusters)
+    votes = int(tuples.n.sum())
+    keeps = before is not None and before.codes == tuples.codes and abs(votes - before.elo_votes) < GROWTH * votes
+    return Findings(
+        codes=tuples.codes,
+        votes=votes,
+        clusters=found.clusters,
+        reach=(found.high - found.low) / 2,
+        ranks=rank_ranges(fit, found, bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds()),
+        elo=before.elo if before and keeps else elo_orders(tuples.one_by_one(), ORDERS, SEED),
+        elo_votes=before.elo_votes if before and keeps else votes,
+        crowd=crowd,
+        overturn=_overturn(fit, tuples),
+        tuples=tuples,
+    )
+
+
+def _overturn(fit: Strengths, tuples: Tuples) -> Overturn | None:
+    """Return what it takes to change the first place among the models that are shown with a rating."""
+    shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), tuples.codes
+    grid = np.ix_(shown, shown)
+    found = fragility(bradley_terry(fit.wins[grid]), tuples.ties()[grid])
+    return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)

@@ -1,0 +1,171 @@
+"""The chat: one named model, one conversation of one visitor with images; nothing of it is stored or rated."""
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from arena.budget import Ledger
+from arena.inference.limits import check_limits
+from arena.live.images import MOST_IMAGES, OwnImages
+from arena.live.queue import Line, LiveError, Purse, Stage
+from arena.live.sessions import checked_text
+from arena.live.streaming import Round
+from arena.types import VLM, ModelError, Turn
+
+MOST_TALKS = 500
+"""Conversations that are remembered; the longest unused goes."""
+MOST_QUESTIONS = 20
+"""Questions of one conversation."""
+FAILED = "The model failed; nothing was added to the conversation. Please ask again."
+
+
+class UnknownTalkError(LookupError):
+    """Say that there is no such conversation for this visitor; one that is lost and a foreign one read the same."""
+
+    def __init__(self) -> None:
+        super().__init__("This conversation is not yours or is no longer here. Begin a new one.")
+
+
+class Said(NamedTuple):
+    """A question and its answer; an answer that was stopped is shown as far as it came."""
+
+    question: str
+    answer: str
+    stopped: bool = False
+
+
+@dataclass(eq=False)
+class Talk:
+    """One conversation."""
+
+    token: str
+    voter: int
+    vlm: VLM
+    images: tuple[str, ...]
+    purse: Purse
+    said: list[Said] = field(default_factory=list)
+    asked: str | None = None
+    """The question that is being answered."""
+    problem: str | None = None
+    """Why the last question has no answer, if so."""
+    stage: Stage | None = None
+
+
+class ShownTalk(NamedTuple):
+    """What a page shows of a conversation now."""
+
+    talk: Talk
+    growing: bool
+    ahead: int
+    text: str
+    """The words behind those that were shown before."""
+
+
+class Chats:
+    """Keep the conversations of this process."""
+
+    def __init__(self, vlms: Sequence[VLM], images: OwnImages, ledger: Ledger, line: Line) -> None:
+        self.vlms = {vlm.card.name: vlm for vlm in vlms}
+        self._images = images
+        self._ledger = ledger
+        self._line = line
+        self._talks: OrderedDict[int, Talk] = OrderedDict()
+        """By visitor: each has one."""
+
+    async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> Talk:
+        """Begin a conversation with a model by its name; an earlier one ends, and its images go."""
+        vlm = self.vlms.get(model)
+        if vlm is None:
+            raise LiveError(f"There is no model named {model[:80]!r} here; choose another")
+        if len(images) > MOST_IMAGES:
+            raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
+        token = secrets.token_urlsafe(16)
+        talk = Talk(token, voter, vlm, images, Purse(self._ledger, token, voter))
+        await self._ask(talk, text)
+        before = self._talks.pop(voter, None)
+        self._talks[voter] = talk
+        ended = [before] if before else []
+        if len(self._talks) > MOST_TALKS:
+            ended.append(self._talks.popitem(last=False)[1])
+        for other in ended:
+            await self._end(other, but=images)
+        return talk
+
+    def find(self, voter: int, token: str) -> Talk:
+        """Return a visitor's conversation. Raises UnknownTalkError."""
+        talk = self._talks.get(voter)
+        if talk is None or not secrets.compare_digest(talk.token.encode(), token.encode()):
+            raise UnknownTalkError
+        self._talks.move_to_end(voter)
+        return talk
+
+    async def follow(self, voter: int, token: str, text: str) -> Talk:
+        """Ask the model once more."""
+        talk = self.find(voter, token)
+        await self._ask(talk, text)
+        return talk
+
+    async def stop(self, voter: int, token: str) -> Talk:
+        """End the answer."""
+        talk = self.find(voter, token)
+        if talk.stage is not None:
+            await talk.stage.stop()
+        return talk
+
+    async def watch(self, voter: int, token: str) -> AsyncIterator[ShownTalk]:
+        """Yield what there is to show of a conversation, as it changes; the last is not growing."""
+        talk = self.find(voter, token)
+        if (stage := talk.stage) is not None:
+            with stage.watched():
+                seen, words = -1, 0
+                while not stage.over:
+                    pane = stage.round.panes["a"]
+                    text, words = pane.since(words), pane.shown
+                    yield ShownTalk(talk, True, stage.ahead, text)
+                    seen = await stage.changed(seen)
+        yield ShownTalk(talk, False, 0, "")
+
+    async def _ask(self, talk: Talk, text: str) -> None:
+        question = checked_text(text)
+        await self._line.check_room()
+        if talk.asked is not None:
+            raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
+        if len(talk.said) >= MOST_QUESTIONS:
+            raise LiveError(f"A conversation has at most {MOST_QUESTIONS} questions; begin a new one")
+        talk.asked = question  # at once: the next two lines wait
+        try:
+            files = await asyncio.to_thread(self._images.files, talk.voter, talk.images)
+            turns = _conversation(talk, files)
+            check_limits(talk.vlm.card, turns)
+        except ModelError as error:
+            talk.asked = None
+            raise LiveError(f"This cannot be asked: {error}") from error
+        except BaseException:
+            talk.asked = None
+            raise
+
+        async def finish(ended: Round) -> None:
+            answer = ended.panes["a"].text
+            talk.problem = None
+            if ended.ending == "void" or not answer:
+                talk.problem = talk.purse.empty or (FAILED if ended.failures else "Stopped before the first word.")
+            else:
+                talk.said.append(Said(question, answer, ended.ending == "stopped"))
+            talk.asked = talk.stage = None
+
+        talk.stage = Stage(self._line, Round({"a": talk.vlm}, lambda _, vlm: talk.purse.speak(vlm, turns)), finish)
+
+    async def _end(self, talk: Talk, but: tuple[str, ...]) -> None:
+        if talk.stage is not None:
+            await talk.stage.stop()
+        await asyncio.to_thread(self._images.discard, talk.voter, [one for one in talk.images if one not in but])
+
+
+def _conversation(talk: Talk, files: tuple[bytes, ...]) -> list[Turn]:
+    turns: list[Turn] = []
+    for number, said in enumerate(talk.said):
+        turns += [Turn("user", said.question, files if number == 0 else ()), Turn("assistant", said.answer)]
+    return [*turns, Turn("user", talk.asked or "", () if talk.said else files)]

@@ -1,0 +1,237 @@
+"""Own images: what visitors bring to live battles, seen by who brought it only, and deleted soon unless they agree.
+
+A file is kept as `pictures.py` makes it, never as it came. It lies under an unguessable name, its row says whose it is;
+whoever else asks for it is told that there is no such image.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Integer,
+    Row,
+    Table,
+    Text,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from arena.battles.quotas import LimitError, NetworkDays
+from arena.database import METADATA, Database, Moment, now
+from arena.io.images import MAX_BYTES, PictureError, read_picture
+from arena.storage import VOTES_ROOM, no_room
+
+OWN_IMAGE = Table(
+    "own_image",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False, index=True),
+    Column("battle_id", ForeignKey("live_battle.id"), index=True),
+    Column("position", Integer, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("suffix", Text, nullable=False),
+    Column("kept", Boolean, nullable=False),
+    Column("arrived_at", Moment, nullable=False),
+    Column("gone_at", Moment),
+)
+"""`battle_id`: none while it is only attached. The row outlives the file."""
+MOST_IMAGES = 10
+"""Images of one battle."""
+MOST_WAITING = 30
+"""Images that a visitor may have here without a battle."""
+KEPT_FOR = timedelta(hours=24)
+MOST_TOGETHER = 5_000
+"""Images that may be here and not for good."""
+MOST_OF_NETWORK = 1_000
+"""Images that one network may bring within a day (UTC), so that none takes all places."""
+AT_ONCE = 2
+"""Files that are checked at one time: checking one may take 400 MB."""
+
+
+class OwnImageError(ValueError):
+    """Say why an image is not taken or not here, and what its owner can do."""
+
+
+@dataclass(frozen=True)
+class OwnImage:
+    """A visitor's image."""
+
+    token: str
+    """Its unguessable name, by which the page asks for it."""
+    still: bool
+    """Whether only the first picture of an animation was taken."""
+
+
+class OwnImages:
+    """Keep the images of visitors in a folder of their own, on a disk of which so many bytes are kept for votes."""
+
+    def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
+        self._database = database
+        self._folder = folder
+        self._votes_room = votes_room
+        self._days = NetworkDays(database)
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    async def receive(self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None) -> OwnImage:
+        """Check a file as it comes and keep it; it waits on the disk, not in memory.
+
+        Raises OwnImageError, PictureError, LimitError or DatabaseError.
+        """
+        if full := no_room(self._folder, self._votes_room):
+            raise OwnImageError(full)
+        with TemporaryFile(dir=self._folder) as file:
+            async for chunk in chunks:
+                file.write(chunk)
+                if file.tell() > MAX_BYTES:
+                    raise PictureError(f"The picture has over {MAX_BYTES // 1_000_000} MB. Make it smaller.")
+            async with self._turns:
+                return await asyncio.to_thread(self._keep, voter, network, file)
+
+    def path(self, voter: int, token: str) -> Path | None:
+        """Return where an image of this visitor lies; None for everybody else's and for what is gone."""
+        with self._database.read() as connection:
+            row = connection.execute(select(OWN_IMAGE).where(_mine(voter, token))).one_or_none()
+        path = self._path(row) if row is not None else None
+        return path if path is not None and path.is_file() else None
+
+    def attach(self, voter: int, tokens: Sequence[str], battle: int, keep: bool) -> tuple[bytes, ...]:
+        """Give images to a battle in this order and return their files. Raises OwnImageError."""
+        with self._database.write() as connection:
+            for position, token in enumerate(tokens):
+                given = {"battle_id": battle, "position": position, "kept": keep}
+                mine = _mine(voter, token) & OWN_IMAGE.c.battle_id.is_(None)
+                if not connection.execute(update(OWN_IMAGE).where(mine).values(given)).rowcount:
+                    raise OwnImageError("An image is no longer here; take it out and add it again")
+        return self.files(voter, tokens)
+
+    def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
+        """Return the tokens of a battle's images in their order, also of those that are gone."""
+        mine = OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
+        with self._database.read() as connection:
+            return tuple(connection.scalars(select(OWN_IMAGE.c.token).where(*mine).order_by(OWN_IMAGE.c.position)))
+
+    def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
+        """Return the files of a visitor's images in this order. Raises OwnImageError where one is gone."""
+        paths = [self.path(voter, token) for token in tokens]
+        if None in paths:
+            raise OwnImageError("An image is no longer here; take it out and add it again")
+        return tuple(path.read_bytes() for path in paths if path is not None)
+
+    def forget(self, battle: int) -> None:
+        """Delete the images of a battle that is over, but those that may be kept."""
+        self._delete(OWN_IMAGE.c.battle_id == battle)
+
+    def discard(self, voter: int, tokens: Sequence[str]) -> None:
+        """Delete images of a visitor that have no battle."""
+        self._delete(OWN_IMAGE.c.token.in_(tokens), OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+
+    def sweep(self, moment: datetime) -> int:
+        """Delete what is over 24 hours old at a moment and may not be kept; return how many images that were."""
+        return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
+
+    def kept_path(self, image: int) -> Path | None:
+        """Return where an image lies that its owner lets us keep, for operators; None for any other."""
+        kept = select(OWN_IMAGE).where(OWN_IMAGE.c.id == image, OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
+        with self._database.read() as connection:
+            row = connection.execute(kept).one_or_none()
+        path = self._path(row) if row is not None else None
+        return path if path is not None and path.is_file() else None
+
+    def take_down(self, *which: ColumnElement[bool]) -> int:
+        """Delete images, also those that may be kept; return how many these were."""
+        return self._delete(*which, kept=True)
+
+    def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
+        file.seek(0)
+        data = file.read()
+        picture = read_picture(data)
+        token = secrets.token_urlsafe(24)
+        values = {"token": token, "voter_id": voter, "position": 0, "kept": False, "arrived_at": now()}
+        values |= {"sha256": picture.sha256, "suffix": picture.suffix}
+        path = self._folder / f"{token}.{picture.suffix}"
+        path.write_bytes(picture.data)
+        try:
+            with self._database.write() as connection:
+                _check_room(connection, voter)
+                if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
+                    raise LimitError(
+                        "Your network has brought its images for today. There is room from midnight (UTC)."
+                    )
+                connection.execute(insert(OWN_IMAGE).values(values))
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return OwnImage(token, still=_moves(data))
+
+    def _path(self, row: Row) -> Path:
+        return self._folder / f"{row.token}.{row.suffix}"
+
+    def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
+        """Delete files, then say so in their rows: a file without a row would lie there for ever."""
+        here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), *which)
+        mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
+        with self._database.read() as connection:
+            rows = connection.execute(mine).all()
+        for row in rows:
+            self._path(row).unlink(missing_ok=True)
+        if rows:
+            gone = update(OWN_IMAGE).where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
+            with self._database.write() as connection:
+                connection.execute(gone.values(gone_at=now()))
+        return len(rows)
+
+
+def _mine(voter: int, token: str) -> ColumnElement[bool]:
+    return (OWN_IMAGE.c.token == token) & (OWN_IMAGE.c.voter_id == voter) & OWN_IMAGE.c.gone_at.is_(None)
+
+
+def _check_room(connection: Connection, voter: int) -> None:
+    here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
+    mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+    if connection.execute(mine).scalar_one() >= MOST_WAITING:
+        raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
+    if connection.execute(here).scalar_one() >= MOST_TOGETHER:
+        raise OwnImageError("There are too many images here at the moment; try again in an hour")
+
+
+def _moves(data: bytes) -> bool:
+    """Tell whether a picture that was read is an animation: a GIF or WebP of several frames, or an animated PNG."""
+    if data.startswith(b"GIF"):
+        return _has_second_frame(data)
+    webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
+    return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
+
+
+def _has_second_frame(data: bytes) -> bool:
+    """Walk a GIF's blocks to its second frame (GIF89a, 15 to 26); not every frame has a graphic control."""
+    position, frames = 13 + _colours(data[10]), 0
+    while (kind := data[position : position + 1]) in (b"!", b","):
+        frames += kind == b","
+        if frames == 2:
+            return True
+        flags = int.from_bytes(data[position + 9 : position + 10])
+        position += 2 if kind == b"!" else 11 + _colours(flags)
+        while position < len(data) and data[position]:
+            position += 1 + data[position]
+        position += 1
+    return False
+
+
+def _colours(flags: int) -> int:
+    """Return the bytes of a GIF's colour table."""
+    return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

@@ -1,0 +1,47 @@
+"""The pause: operators stop live answers of all servers, and each question looks here before it is asked."""
+
+from datetime import datetime
+
+from sqlalchemy import Column, Connection, Integer, Table, delete, insert, select
+
+from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.live.queue import LiveError
+
+PAUSE = Table("pause", METADATA, Column("id", Integer, primary_key=True), Column("since", Moment, nullable=False))
+"""One row while live answers are paused."""
+PAUSED = (
+    "The operators have paused live answers. Battles that are open can still be chosen in; "
+    "please come back later, or compare items of the bank."
+)
+
+
+class Pause:
+    """Tell whether live answers are paused, and change that."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def check(self) -> None:
+        """Raise LiveError while live answers are paused, and DatabaseError."""
+        with self._database.read() as connection:
+            if paused_since(connection):
+                raise LiveError(PAUSED)
+
+
+def paused_since(connection: Connection) -> datetime | None:
+    """Return since when live answers are paused; None if they are not."""
+    return connection.scalar(select(PAUSE.c.since))
+
+
+def pause(connection: Connection) -> bool:
+    """Pause live answers; tell whether that changed anything."""
+    take_turn(connection, PAUSE)
+    if paused_since(connection):
+        return False
+    connection.execute(insert(PAUSE).values(id=1, since=now()))
+    return True
+
+
+def resume(connection: Connection) -> bool:
+    """Let live answers go on; tell whether that changed anything."""
+    return connection.execute(delete(PAUSE)).rowcount > 0

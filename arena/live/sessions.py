@@ -1,0 +1,262 @@
+"""The hall of live battles: it opens them, lets two unnamed models answer, and keeps what becomes of them.
+
+Answers on their way live in this process; everything else is read from the database at each step. Whoever calls says
+who the visitor is; a battle's token alone opens nothing.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from arena.battles.quotas import LimitError
+from arena.budget import Ledger
+from arena.inference.limits import check_limits
+from arena.live.identity_leaks import names_itself
+from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
+from arena.live.queue import Line, LiveError, Purse, Stage
+from arena.live.store import Answered, LiveBattle, LiveStore, Opening
+from arena.live.streaming import Round, sides
+from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
+
+MOST_TEXT = 8_000
+"""Characters of an instruction or a follow-up."""
+FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
+STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
+LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
+
+
+class Wish(NamedTuple):
+    """What a visitor asks two models about own images; of an item of the bank, the instruction is the item's."""
+
+    instruction: str
+    images: tuple[str, ...] = ()
+    keep: bool = False
+    network: str | None = None
+    """Whose battles of the day are counted."""
+
+
+class Shown(NamedTuple):
+    """What a page shows of a battle now."""
+
+    battle: LiveBattle
+    growing: bool
+    """Whether answers are on their way; their words so far are `texts`."""
+    ahead: int
+    texts: Mapping[Side, str]
+    """The words behind those that were shown before."""
+
+
+class LiveHall:
+    """Run live battles between the models of a catalogue; without two of them, say what is missing."""
+
+    def __init__(self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, ledger: Ledger, line: Line) -> None:
+        self.vlms = tuple(vlms)
+        self._store = store
+        self._images = images
+        self._ledger = ledger
+        self._line = line
+        self._coin = random.SystemRandom()
+        self._stages: dict[int, Stage] = {}
+        """By battle."""
+        self._of_voter: dict[int, int] = {}
+        """The battle of each visitor whose answers are on their way."""
+
+    @property
+    def waiting(self) -> int:
+        """Return how many visitors wait in line."""
+        return self._line.waiting
+
+    async def begin(self, voter: int, wish: Wish, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
+        """Open a battle and let two models answer; an earlier one whose answers still come is stopped.
+
+        `item` is the bank's item that the visitor took instead of own images, with its `files`.
+        Raises LiveError, LimitError, OwnImageError, DatabaseError.
+        """
+        text = checked_text(item.instruction if item else wish.instruction)
+        count = len(files) if item else len(wish.images)
+        if count > MOST_IMAGES:
+            raise LiveError(f"A battle takes at most {MOST_IMAGES} images, these are {count}; take some out")
+        if not count:
+            raise LiveError("Add an image first: the models are to look at something")
+        await self._line.check_room()
+        pair = await self._pair(voter, Turn("user", text, (b"",) * count))
+        await self._stop_of(voter)
+        opening = Opening(text, count, item.id if item else None, wish.keep, wish.network)
+        battle = await asyncio.to_thread(self._store.begin, voter, opening)
+        try:
+            if item is None:
+                files = await asyncio.to_thread(self._images.attach, voter, wish.images, battle.id, wish.keep)
+        except OwnImageError as error:
+            await self._end(battle.id, str(error))
+            raise
+        self._answer(voter, battle, sides(*pair), tuple(files))
+        return battle
+
+    async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
+        """Ask both models once more; `files` are the images of the bank's item, if the battle is about one."""
+        checked = checked_text(text)
+        await self._line.check_room()
+        before = await asyncio.to_thread(self._store.find, voter, token)
+        if before.item is None:
+            tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
+            files = await asyncio.to_thread(self._images.files, voter, tokens)
+        vlms = await asyncio.to_thread(self._contestants, before.id)
+        asked = Turn("user", checked)
+        if not all(_takes(vlm, [*_conversation(before, side, tuple(files)), asked]) for side, vlm in vlms.items()):
+            raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
+        battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
+        self._answer(voter, battle, vlms, tuple(files))
+        return battle
+
+    async def stop(self, voter: int, token: str) -> LiveBattle:
+        """End both answers; return the battle as it then stands."""
+        battle = await asyncio.to_thread(self._store.find, voter, token)
+        if (stage := self._stages.get(battle.id)) is not None:
+            await stage.stop()
+        return await self._settled(voter, token)
+
+    async def watch(self, voter: int, token: str) -> AsyncIterator[Shown]:
+        """Yield what there is to show of a battle, as it changes; the last is not growing."""
+        battle = await asyncio.to_thread(self._store.find, voter, token)
+        if (stage := self._stages.get(battle.id)) is not None:
+            with stage.watched():
+                seen, words = -1, dict.fromkeys(SIDES, 0)
+                while not stage.over:
+                    panes = stage.round.panes
+                    texts: dict[Side, str] = {side: pane.since(words[side]) for side, pane in panes.items()}
+                    words = {side: pane.shown for side, pane in panes.items()}
+                    yield Shown(battle, True, stage.ahead, texts)
+                    seen = await stage.changed(seen)
+        yield Shown(await self._settled(voter, token), False, 0, {})
+
+    async def forget(self, battle: LiveBattle) -> None:
+        """Delete the images of a battle that is over, as far as they may not be kept."""
+        await asyncio.to_thread(self._images.forget, battle.id)
+
+    async def _settled(self, voter: int, token: str) -> LiveBattle:
+        """Return a battle of which no answer is on its way; one that nobody answers any more has ended."""
+        battle = await asyncio.to_thread(self._store.find, voter, token)
+        if not battle.settled and battle.void is None and battle.id not in self._stages:
+            await self._end(battle.id, LOST)
+            battle = await asyncio.to_thread(self._store.find, voter, token)
+        return battle
+
+    async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
+        """Draw two models that can take a question: the pair with the fewest votes, and which stands where.
+
+        Pairs that the voter had as often as one may are left out.
+        """
+        able = [vlm for vlm in self.vlms if _takes(vlm, [turn])]
+        if len(able) < 2:
+            raise LiveError(_why_not(self.vlms, turn))
+        votes = await asyncio.to_thread(self._store.pair_votes)
+
+        closed = await asyncio.to_thread(self._store.dealer.closed_live, voter)
+        pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
+        if not pairs:
+            raise LimitError("You have compared these models as often as one voter may here. Thank you!")
+        a, b = min(pairs, key=lambda pair: (votes.get(_names(pair), 0), self._coin.random()))
+        return (a, b) if self._coin.random() < 0.5 else (b, a)
+
+    def _contestants(self, battle: int) -> dict[Side, VLM]:
+        """Return the models of a battle that has a turn. Raises LiveError where one is no longer here."""
+        by_name = {vlm.card.name: vlm for vlm in self.vlms}
+        a, b = self._store.models(battle)
+        if a not in by_name or b not in by_name:
+            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
+        return sides(by_name[a], by_name[b])
+
+    def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
+        """Let both models answer the newest question."""
+        purse = Purse(self._ledger, battle.token.partition(".")[0], voter)
+        first = len(battle.turns) == 1
+        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
+        question = _conversation(battle, "a", files)[-1:]
+
+        def substitute(_: Side) -> VLM | None:
+            if purse.empty or not first:
+                return None
+            busy = {pane.vlm.card.name for pane in round_.panes.values()} | {one.model for one in round_.failures}
+            return next((vlm for vlm in others if vlm.card.name not in busy and _takes(vlm, question)), None)
+
+        async def finish(ended: Round) -> None:
+            try:
+                await self._keep(battle, ended, purse.empty)
+            finally:
+                del self._stages[battle.id]
+                if self._of_voter.get(voter) == battle.id:
+                    del self._of_voter[voter]
+
+        round_ = Round(vlms, lambda side, vlm: purse.speak(vlm, _conversation(battle, side, files)), substitute)
+        stage = Stage(self._line, round_, finish)
+        self._stages[battle.id], self._of_voter[voter] = stage, battle.id
+
+    async def _keep(self, battle: LiveBattle, ended: Round, closed: str | None) -> None:
+        """Store how a turn ended."""
+        failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
+        await asyncio.to_thread(self._store.fail, failures)
+        unsaid = not battle.answered and not any(pane.shown for pane in ended.panes.values())
+        if ended.ending == "void" or unsaid:
+            await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
+            return
+        models = Names(*(ended.panes[side].vlm.card.name for side in SIDES))
+        answers = Names(*(ended.panes[side].text for side in SIDES))
+        known = [vlm.card.name for vlm in self.vlms]
+        named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
+        answered = Answered(models, answers, ended.ending == "stopped", named)
+        await asyncio.to_thread(self._store.answer, battle.id, answered)
+
+    async def _end(self, battle: int, reason: str) -> None:
+        """Store that there is nothing to vote on; the images go."""
+        await asyncio.to_thread(self._store.end, battle, reason)
+        await asyncio.to_thread(self._images.forget, battle)
+
+    async def _stop_of(self, voter: int) -> None:
+        """Stop what still comes for a visitor: one battle at a time."""
+        stage = self._stages.get(self._of_voter.get(voter, 0))
+        if stage is not None:
+            await stage.stop()
+
+
+def checked_text(text: str) -> str:
+    """Return what a visitor wrote, ready to be asked and stored. Raises LiveError."""
+    if not text.strip():
+        raise LiveError("Write an instruction first: what should the models do?")
+    if len(text) > MOST_TEXT:
+        raise LiveError(f"The text has {len(text):,} characters; at most {MOST_TEXT:,} are taken. Make it shorter")
+    if any(character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff" for character in text):
+        raise LiveError("The text holds characters that nobody can see; write it without them")
+    return text.strip()
+
+
+def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> list[Turn]:
+    """Return what one side has heard and said so far, the newest question last."""
+    turns: list[Turn] = []
+    for number, turn in enumerate(battle.turns):
+        turns.append(Turn("user", turn.question, files if number == 0 else ()))
+        if number < battle.answered:
+            turns.append(Turn("assistant", turn.a if side == "a" else turn.b))
+    return turns
+
+
+def _names(pair: tuple[VLM, VLM]) -> frozenset[str]:
+    return frozenset(vlm.card.name for vlm in pair)
+
+
+def _takes(vlm: VLM, turns: Conversation) -> bool:
+    try:
+        check_limits(vlm.card, turns)
+    except ModelError:
+        return False
+    return True
+
+
+def _why_not(vlms: Sequence[VLM], turn: Turn) -> str:
+    if len(vlms) < 2:
+        return "Live battles need two models; the operator can add some to the catalogue that MODELS names"
+    if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
+        most = sorted(vlm.card.images for vlm in vlms)[-2]
+        return f"Two models that take {len(turn.images)} images are not here; use at most {most}"
+    return "The instruction is too long for the models here; make it shorter"

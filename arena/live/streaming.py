@@ -1,0 +1,287 @@
+"""Live answers: streams that a page shows in step, so that what it shows tells nothing about who is faster.
+
+All panes grow by the same number of words, never beyond the slowest stream, until one is complete. The other then runs
+on no faster than both grew before: also the words that are here already are held back for that. Pure asyncio.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Literal, NamedTuple
+
+from arena.markdown import visible_text
+from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side
+
+FRAME_SECONDS = 0.08
+"""Least time between two frames."""
+MOST_SECONDS = 300.0
+"""A model that still speaks after so long has failed."""
+SURE_SECONDS, SURE_WORDS = 0.5, 5
+"""From so much on the pace is counted from the first words, else from the question."""
+MOST_BLANK = 1_000
+"""Characters in a row that show nothing, after which a side is read no further."""
+PART = 1_000
+"""Characters that are taken in at one go; then others on the loop have their turn."""
+REST_SECONDS, SLACK = 0.5, 0.85
+"""The pane that runs on rests first and is then a little slower than both were: whether its words are here already or
+still come in bursts, it looks the same."""
+
+Failing = ModelTrouble | Literal["empty"]
+Ending = Literal["complete", "stopped", "void"]
+
+# Languages without spaces grow by characters: Thai to Khmer, kana, Han and full-width forms.
+_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+_WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
+
+log = logging.getLogger(__name__)
+
+
+class Words:
+    """A text as it comes, cut into words; a word counts when the next character is here, or the end."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        """Each with the blanks before it."""
+        self._rest: list[str] = []
+        """Pieces of the word that is on its way."""
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, piece: str) -> None:
+        """Take more text."""
+        before = self._rest[-1][-1] if self._rest else ""
+        begin = 0
+        for word in _WORD_END.finditer(before + piece):
+            end = word.start() - len(before)
+            self._words.append("".join((*self._rest, piece[begin:end])))
+            self._rest, begin = [], end
+        if begin < len(piece):
+            self._rest.append(piece[begin:])
+
+    def close(self) -> None:
+        """Take the last word, too: no more text will come."""
+        word = "".join(self._rest)
+        if word.strip():
+            self._words.append(word)
+
+    def text(self, begin: int, end: int) -> str:
+        """Return the words from one number up to another."""
+        return "".join(self._words[begin:end])
+
+
+class Pane:
+    """One model's answer in one turn: what has come, and how many words of it are shown."""
+
+    def __init__(self, vlm: VLM) -> None:
+        self.vlm = vlm
+        self.words = Words()
+        self.ended = False
+        self.shown = 0
+        self.empty = True
+        """Whether nothing that has come can be seen."""
+        self._blank = 0
+
+    def add(self, part: str) -> None:
+        """Take more text. Raises ModelError where too much in a row cannot be seen."""
+        self.words.add(part)
+        if visible_text(part).strip():
+            self.empty, self._blank = False, 0
+        else:
+            self._blank += len(part)
+        if self._blank > MOST_BLANK:
+            raise ModelError("blank", f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further")
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether the whole answer is shown."""
+        return self.ended and self.shown == len(self.words)
+
+    @property
+    def text(self) -> str:
+        """Return what is shown."""
+        return self.words.text(0, self.shown)
+
+    def since(self, words: int) -> str:
+        """Return what is shown behind so many words."""
+        return self.words.text(words, self.shown)
+
+
+class Failure(NamedTuple):
+    """A model that gave no answer, or none to the end."""
+
+    model: str
+    kind: Failing
+
+
+Speak = Callable[[Side, VLM], AsyncGenerator[str, None]]
+"""Ask a model the conversation of its side."""
+Substitute = Callable[[Side], VLM | None]
+"""Return the model that stands in for a side's, or None."""
+
+
+def nobody(_: Side) -> VLM | None:
+    """Stand in for nobody."""
+    return None
+
+
+class Round:
+    """One turn of a conversation, answered on every side at once; `run` it once."""
+
+    def __init__(
+        self, vlms: Mapping[Side, VLM], speak: Speak, substitute: Substitute = nobody, patience: float = MOST_SECONDS
+    ) -> None:
+        self.panes: dict[Side, Pane] = {side: Pane(vlm) for side, vlm in vlms.items()}
+        self.failures: list[Failure] = []
+        self.ending: Ending | None = None
+        self._speak = speak
+        self._substitute = substitute
+        self._patience = patience
+        self._news = asyncio.Event()
+
+    async def run(self, tell: Callable[[], None]) -> Ending:
+        """Let all sides answer until the end, a stop or a failure; no stream is open when this returns.
+
+        `tell` is called whenever more is shown.
+        """
+        listeners = [asyncio.create_task(self._listen(side)) for side in self.panes]
+        for listener in listeners:
+            listener.add_done_callback(self._heard)
+        try:
+            await self._show(_Pace(time.monotonic()), tell)
+            self._end("complete")
+        finally:
+            for listener in listeners:
+                listener.cancel()
+            await asyncio.gather(*listeners, return_exceptions=True)
+            self._end("void")
+        return self.ending or "void"
+
+    def stop(self) -> None:
+        """End all streams; what is shown stays."""
+        self._end("stopped")
+
+    def _end(self, ending: Ending) -> None:
+        self.ending = self.ending or ending
+        self._news.set()
+
+    def _heard(self, listener: "asyncio.Task[None]") -> None:
+        """See that nobody waits for a side that nobody hears any more."""
+        if not listener.cancelled() and (error := listener.exception()) is not None:
+            log.error("a live answer could not be heard", exc_info=error)
+            self._end("void")
+
+    async def _listen(self, side: Side) -> None:
+        """Hear a side to its end; where it fails before a word is shown, hear another model, once."""
+        failing = await self._hear(side)
+        if failing is not None and not self.panes[side].shown and (other := self._substitute(side)) is not None:
+            self.panes[side] = Pane(other)
+            failing = await self._hear(side)
+        if failing is not None:
+            self._end("void")
+
+    async def _hear(self, side: Side) -> Failing | None:
+        pane = self.panes[side]
+        failing: Failing | None = None
+        try:
+            async with asyncio.timeout(self._patience), aclosing(self._speak(side, pane.vlm)) as pieces:
+                async for piece in pieces:
+                    for start in range(0, len(piece), PART):
+                        pane.add(piece[start : start + PART])
+                        self._news.set()
+                        await asyncio.sleep(0)
+        except ModelError as error:
+            log.warning("a live answer failed: %s (%s)", error.kind, error)
+            failing = error.kind
+        except TimeoutError:
+            failing = "slow"
+        if failing is None and pane.empty:
+            failing = "empty"
+        if failing is not None:
+            self.failures.append(Failure(pane.vlm.card.name, failing))
+            return failing
+        pane.words.close()
+        pane.ended = True
+        self._news.set()
+        return None
+
+    async def _show(self, pace: "_Pace", tell: Callable[[], None]) -> None:
+        while self.ending is None:
+            grew = self._grow(pace)
+            if all(pane.complete for pane in self.panes.values()):
+                return
+            if grew:
+                tell()
+                await asyncio.sleep(FRAME_SECONDS)
+            else:
+                await self._more(None if pace.rate is None else FRAME_SECONDS)
+
+    async def _more(self, seconds: float | None) -> None:
+        """Wait for more words; with `seconds`, no longer than that."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+            self._news.clear()
+        except TimeoutError:
+            return
+
+    def _grow(self, pace: "_Pace") -> bool:
+        """Show as many words more as all panes have, or as the pace allows the one that runs on."""
+        panes = self.panes.values()
+        before = [pane.shown for pane in panes]
+        least = min(len(pane.words) for pane in panes)
+        if pace.rate is None:
+            for pane in panes:
+                pane.shown = least
+            pace.count(least)
+        else:
+            for pane in panes:
+                pane.shown = max(pane.shown, min(len(pane.words), pace.allowed()))
+        if any(pane.complete for pane in panes):
+            pace.settle()
+        return before != [pane.shown for pane in panes]
+
+
+class _Pace:
+    """How fast all panes grew together, and so how fast one may run on; in words a second."""
+
+    def __init__(self, began: float) -> None:
+        self.rate: float | None = None
+        """None while all grow together."""
+        self._began = began
+        self._grown: list[tuple[float, int]] = []
+        """When all panes showed how many words."""
+        self._settled = (began, 0)
+
+    def count(self, words: int) -> None:
+        """Note that every pane shows so many words."""
+        if words and (not self._grown or words > self._grown[-1][1]):
+            self._grown.append((time.monotonic(), words))
+
+    def settle(self) -> None:
+        """Fix the pace: a pane is complete.
+
+        The last growth is left out: the end of a stream ends a word sooner than the next word does.
+        """
+        if self.rate is not None or not self._grown:
+            return
+        now, shown = time.monotonic(), self._grown[-1][1]
+        (first, at_first), (last, at_last) = self._grown[0], self._grown[max(0, len(self._grown) - 2)]
+        seconds, grown = last - first, at_last - at_first
+        if seconds < SURE_SECONDS or grown < SURE_WORDS:
+            seconds, grown = max(now - self._began, FRAME_SECONDS), shown
+        self.rate = SLACK * grown / seconds
+        self._settled = (now + REST_SECONDS, shown)
+
+    def allowed(self) -> int:
+        """Return how many words the pane that runs on may show by now."""
+        at, words = self._settled
+        return words + max(0, int((time.monotonic() - at) * (self.rate or 0)))
+
+
+def sides(a: VLM, b: VLM) -> dict[Side, VLM]:
+    """Return two models by their sides."""
+    return dict(zip(SIDES, (a, b), strict=True))

@@ -1,0 +1,109 @@
+"""Live votes as boards take them: ranked votes in the columns of `boards/votes.py`, and the win counts that changed.
+
+Votes on visitors' own images and live votes on the bank's items are two sources, each with boards of its own.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    select,
+)
+
+from arena.battles.live_tables import (
+    LIVE_BATTLE,
+    LIVE_VOTE,
+    LIVE_WINS,
+    final_live_votes,
+    open_ranked_votes,
+    ranked_votes,
+)
+from arena.items.store import ITEM
+
+
+class LiveSource(NamedTuple):
+    """A source of live votes, by the name that people choose it by."""
+
+    label: str
+    code: int
+    """1: visitors' own images, 0: the bank's items."""
+
+
+LIVE_SOURCES = (LiveSource("Own images, answered live", 1), LiveSource("Items of the bank, answered live", 0))
+
+_MINE = (LIVE_WINS.c.own == bindparam("source")) & (LIVE_WINS.c.multi == bindparam("multi"))
+LIVE_CHANGED = select(
+    literal_column("0").label("family_id"),
+    LIVE_WINS.c.winner,
+    LIVE_WINS.c.loser,
+    LIVE_WINS.c.n,
+    LIVE_WINS.c.left_n,
+).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
+"""The rows that `Tally.take` takes, for a source's code (as a bool), a kind of images and the number of a change."""
+LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)
+"""The number of ranked votes of a source's code (as a bool) and a kind of images."""
+_LEFT = case((LIVE_VOTE.c.choice == "a", 1), else_=0)
+LIVE_OPEN = (
+    open_ranked_votes(literal_column("0"), LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count(), func.sum(_LEFT))
+    .where(LIVE_BATTLE.c.item_id.is_(None) == bindparam("source"), (LIVE_BATTLE.c.images > 1) == bindparam("multi"))
+    .group_by(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser)
+)
+"""Those of the win counts that may still be taken back, in the same columns."""
+
+
+def live_sources(connection: Connection) -> list[LiveSource]:
+    """Return the sources of live votes that have any that is final."""
+    return [
+        one
+        for one in LIVE_SOURCES
+        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(_of(one.code)).limit(1)).first()
+    ]
+
+
+def live_ballots(source: int, multi: bool) -> Select:
+    """Return a SELECT over a source's ranked votes, in the columns of `boards/votes.py`; their family is 0.
+
+    What a visitor brought is an item of its own.
+    """
+    battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
+    query = ranked_votes(
+        (battle.id if source else battle.item_id).label("item"),
+        literal(True).label("known"),
+        literal_column("0").label("family"),
+        vote.winner,
+        vote.loser,
+        literal_column("0").label("tied"),
+        _LEFT.label("left"),
+        vote.voter_id.label("voter"),
+        vote.voted_at,
+    )
+    return query.where(_of(source), (battle.images > 1) == multi)
+
+
+def live_votes(source: int) -> Select:
+    """Return a SELECT of a source's ranked votes in the order they came; `key`: the bank's item, if it is about one."""
+    vote, images = LIVE_VOTE.c, LIVE_BATTLE.c.images
+    said = (vote.battle_id, vote.winner, vote.loser, vote.choice, vote.voter_id, vote.voted_at, vote.turns)
+    key = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
+    return ranked_votes(*said, images, key.label("key")).where(_of(source)).order_by(vote.id)
+
+
+def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
+    """Return how many of a source's votes are kept outside the ranking, by the reason."""
+    query = final_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
+    query = query.where(_of(source), (LIVE_BATTLE.c.images > 1) == multi)
+    rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
+    return {reason: int(n) for reason, n in rows}
+
+
+def _of(source: int) -> ColumnElement[bool]:
+    """Return what makes a battle one of a source."""
+    return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

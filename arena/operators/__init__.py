@@ -1,1 +1,0 @@
-"""Operators: what they see, what they may do, and what they publish."""

@@ -1,1 +1,0 @@
-"""Rating: fits, bootstraps and what carries them, and reports on one file of votes."""

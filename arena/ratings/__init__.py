@@ -1,0 +1,1 @@
+"""Ratings from votes: Bradley-Terry, Elo, intervals, bootstrap, fragility, agreement, reports."""

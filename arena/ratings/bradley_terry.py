@@ -1,0 +1,328 @@
+"""Bradley-Terry: strengths by maximum likelihood from a matrix of wins, and which of them may be compared.
+
+`wins[i, j]` says how often model i beat model j, a tie being half a win to each. The strength of a model is its log
+odds against one of strength 0; ratings are strengths on the Elo scale. With a prior p every model is also credited p
+wins and p losses against a phantom of strength 0, which keeps a winless or unbeaten model finite. Without it (Ford
+1957) only models that each reach the other through wins have a finite answer together, and the rest get no number.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.votes import Codes, EloSettings, Floats, Outcome, Votes
+
+BLOCK = 2**15
+"""Votes counted at once: what is made of them stays in the processor's cache."""
+PRIOR = 0.5
+"""The boards' prior: one tied game with a model of mean strength."""
+LEAST_PRIOR = 1e-4
+"""Below, arithmetic cannot tell a prior from none."""
+STEPS = 1000
+"""So many steps of the longest bring models together that are thousands of log odds apart."""
+HALVINGS = 100
+LONGEST_STEP = 2.0
+"""How far a step may move a strength, in log odds: beyond, the curve is flat, and where it led says nothing."""
+SETTLED = 1e-10
+"""The Newton step to come, in log odds, under which the fit has converged."""
+ROUNDED = 1e-9
+"""The gain in log likelihood which rounding may eat: a step that promises less and does not help ends the fit."""
+
+
+class ConvergenceError(ArithmeticError):
+    """The fit did not settle, so that its numbers are not the maximum of the likelihood."""
+
+
+class Status(StrEnum):
+    """How far the votes themselves determine a model's strength."""
+
+    RATED = "rated"
+    """By wins and losses that link it with the body of its component."""
+    UNBEATEN = "unbeaten"
+    """It never lost or tied; only the prior bounds its strength."""
+    WINLESS = "winless"
+    """It never won or tied; only the prior bounds its strength."""
+    SEPARATED = "separated"
+    """It stands in a group that has only won, or only lost, against the rest; only the prior says how far off."""
+    UNPLAYED = "unplayed"
+    """No battle, so no number."""
+
+
+class Anchor(NamedTuple):
+    """A model's code and the rating it is given; the others move with it."""
+
+    model: int
+    rating: float
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """A fit by model code, with its parameters."""
+
+    ratings: Floats
+    """On the Elo scale, each component with mean 1000 or its anchor's value; NaN where there is no number."""
+    strengths: Floats
+    """Log odds, as fitted."""
+    components: Codes
+    """Which models may be compared: 0 is the largest group, -1 an unplayed model."""
+    comparable: np.ndarray
+    """The same as a matrix of models x models, each with itself at least."""
+    statuses: tuple[Status, ...]
+    wins: Floats
+    prior: float
+    anchor: Anchor | None
+    settings: EloSettings
+    steps: int
+    """Newton steps taken."""
+    residual: float
+    """The largest difference between a model's wins and its expected wins (prior included) at the fit."""
+    chances: Floats
+    """Of each model against each other, also where nothing compares them: models x models."""
+
+    @cached_property
+    def information(self) -> Floats:
+        """Return minus the Hessian of the log likelihood (and prior) in strengths, pinned so as to have an inverse."""
+        likelihood = _Likelihood(self.wins, self.comparable, self.prior)
+        return likelihood.information(likelihood.at(self.strengths))
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """Return the inverse of the information: what strengths would vary by if all votes were independent."""
+        return np.linalg.inv(self.information).astype(np.float64, copy=False)
+
+    def centring(self) -> Floats:
+        """Return the matrix that takes strengths to those relative to their component's mean or to the anchor."""
+        numbered = ~np.isnan(self.ratings)
+        same = self.comparable & numbered[:, None] & numbered[None, :]
+        moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(same.sum(1, keepdims=True), 1)
+        if self.anchor is not None:
+            of_anchor = same[self.anchor.model]
+            moved[of_anchor] = np.eye(len(numbered))[of_anchor]
+            moved[of_anchor, self.anchor.model] -= 1
+        return moved.astype(np.float64, copy=False)
+
+    def rated(self, strengths: Floats) -> Floats:
+        """Return strengths (... x models) as ratings in the places and around the centres of this fit."""
+        centres = np.full(len(self.ratings), self.settings.start)
+        if self.anchor is not None:
+            centres[self.comparable[self.anchor.model]] = self.anchor.rating
+        ratings = strengths @ self.centring().T * self.settings.points + centres
+        return np.where(np.isnan(self.ratings), np.nan, ratings)
+
+
+def win_matrix(votes: Votes) -> Floats:
+    """Count who beat whom: models x models, ties half to each side, each vote by its weight."""
+    m, cells = votes.models, votes.models**2 * len(Outcome)
+    counts = np.zeros(cells)
+    for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
+        cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
+        cell += votes.a[block]
+        cell *= m
+        cell += votes.b[block]
+        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
+    counts = counts.reshape(len(Outcome), m, m)
+    tied = (counts[Outcome.TIE] + counts[Outcome.BOTH_BAD]) / 2
+    return counts[Outcome.A] + counts[Outcome.B].T + tied + tied.T
+
+
+def bradley_terry(
+    wins: Floats,
+    prior: float = PRIOR,
+    anchor: Anchor | None = None,
+    settings: EloSettings | None = None,
+    start: Floats | None = None,
+) -> Strengths:
+    """Fit strengths to a matrix of wins (models x models) by Newton's method.
+
+    `start` are strengths to begin with, such as those before one more vote: near ones save steps. Raises
+    `ConvergenceError` if the fit does not settle, ValueError if a number is out of its range.
+    """
+    wins = np.asarray(wins, np.float64)
+    if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or not np.isfinite(wins).all() or (wins < 0).any():
+        raise ValueError("wins are a square matrix of finite numbers from 0")
+    if wins.diagonal().any():
+        raise ValueError("a model cannot beat itself")
+    if not (prior == 0 or prior >= LEAST_PRIOR):
+        raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
+    groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
+    same = groups.comparable
+    fitted = _newton(_Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start)
+    numbered = (groups.components >= 0) & ((same.sum(1) > 1) | bool(prior))
+    if anchor is not None and not (0 <= anchor.model < len(wins) and numbered[anchor.model]):
+        raise ValueError("the anchor is no model that gets a number")
+    placed = Strengths(
+        ratings=np.where(numbered, 0.0, np.nan),
+        strengths=fitted.strengths,
+        components=groups.components,
+        comparable=same,
+        statuses=groups.statuses,
+        wins=wins,
+        prior=prior,
+        anchor=anchor,
+        settings=settings or EloSettings(),
+        steps=fitted.steps,
+        residual=fitted.point.residual,
+        chances=fitted.point.chance,
+    )
+    placed.ratings[:] = placed.rated(fitted.strengths)
+    return placed
+
+
+def win_chances(fit: Strengths) -> Floats:
+    """Return each model's predicted share of wins against each other: models x models, NaN where not comparable."""
+    return np.where(_rivals(fit), fit.chances, np.nan)
+
+
+def mean_win_chances(fit: Strengths) -> Floats:
+    """Return each model's predicted share of wins against a comparable model drawn evenly; NaN without one."""
+    rivals = _rivals(fit)
+    number = rivals.sum(1)
+    return np.where(number, (fit.chances * rivals).sum(1) / np.maximum(number, 1), np.nan)
+
+
+def _rivals(fit: Strengths) -> np.ndarray:
+    """Return which models have a predicted share of wins against which."""
+    numbered = ~np.isnan(fit.ratings)
+    return fit.comparable & numbered[:, None] & numbered[None, :] & ~np.eye(len(numbered), dtype=bool)
+
+
+def _reach(links: np.ndarray) -> np.ndarray:
+    """Return which node can be reached from which: the links squared until nothing is added."""
+    reach = links | np.eye(len(links), dtype=bool)
+    while not reach.all():
+        ways = reach.astype(np.float32)
+        further = (ways @ ways) > 0
+        if (further == reach).all():
+            break
+        reach = further
+    return reach
+
+
+class _Groups(NamedTuple):
+    components: Codes
+    comparable: np.ndarray
+    statuses: tuple[Status, ...]
+
+
+@lru_cache(maxsize=64)
+def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
+    """Return who may be compared by who beat whom, a byte a pair: one more vote hardly ever changes that."""
+    won = np.frombuffer(beat, bool).reshape(models, models)
+    reach = _reach(won)
+    mutual = reach & reach.T
+    linked = mutual if mutual.all() else _reach(won | won.T)
+    components = _components(linked if prior else mutual, np.asarray((won | won.T).any(1)))
+    comparable = _together(components)
+    for shared in (components, comparable):
+        shared.flags.writeable = False
+    return _Groups(components, comparable, _statuses(won, linked, mutual))
+
+
+def _components(together: np.ndarray, played: np.ndarray) -> Codes:
+    """Number the groups of an equivalence, the largest first and equal ones by their first model."""
+    first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
+    groups = sorted(set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group))
+    components = np.full(len(together), -1)
+    for number, group in enumerate(groups):
+        components[(first == group) & played] = number
+    return components
+
+
+def _together(components: Codes) -> np.ndarray:
+    """Return which models share a component, each with itself at least: models x models."""
+    same = (components[:, None] == components[None, :]) & (components >= 0)
+    return same | np.eye(len(components), dtype=bool)
+
+
+def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
+    """Return each model's status by who beat whom, where battles lead, and where wins lead both ways."""
+    won, lost = beat.any(1), beat.any(0)
+    size = mutual.sum(1)
+    largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
+    # Of two equally large groups neither is the body of the other: both are separated.
+    of_largest = (linked & (size[None, :] == largest[:, None])).sum(1)
+    body = (size > 1) & (size == largest) & (of_largest == size)
+    known = (Status.UNPLAYED, Status.UNBEATEN, Status.WINLESS, Status.RATED, Status.SEPARATED)
+    places = np.select([~won & ~lost, ~lost, ~won, body], range(4), 4)
+    return tuple(known[place] for place in places.tolist())
+
+
+class _Point(NamedTuple):
+    chance: Floats
+    """Of each model against each other."""
+    of_phantom: Floats
+    """Chance against the prior's phantom."""
+    slope: Floats
+    """Wins less expected wins."""
+
+    @property
+    def residual(self) -> float:
+        """Return the largest difference between wins and expected wins."""
+        return float(np.abs(self.slope).max(initial=0.0))
+
+
+class _Fitted(NamedTuple):
+    strengths: Floats
+    point: _Point
+    steps: int
+
+
+class _Likelihood:
+    """The log likelihood of wins between models that may be compared, with the prior."""
+
+    def __init__(self, wins: Floats, comparable: np.ndarray, prior: float) -> None:
+        within = wins * comparable
+        self._comparable, self._prior = comparable, prior
+        self._games = within + within.T
+        self.won = within.sum(1)
+
+    def at(self, strengths: Floats) -> _Point:
+        """Return where these strengths lie."""
+        chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+        of_phantom = 1 / (1 + np.exp(-strengths))
+        expected = (self._games * chance).sum(1)
+        return _Point(chance, of_phantom, self.won - expected + self._prior * (1 - 2 * of_phantom))
+
+    def information(self, point: _Point) -> Floats:
+        """Return minus the Hessian."""
+        information = -self._games * point.chance * point.chance.T
+        diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
+        information.flat[:: len(diagonal) + 1] += diagonal
+        if not self._prior:  # the likelihood leaves each component's mean open: pin it
+            information += self._comparable * max(1.0, diagonal.mean()) if len(diagonal) else 0.0
+        return information
+
+
+def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
+    """Climb to the maximum; a step that overshoots it by more than it fell short before is halved.
+
+    It ends where wins and expected wins differ by what rounding makes of them, or where the next step would be nothing:
+    near the maximum the square of a step tells how long the next will be.
+    """
+    rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
+    strengths, point = start, likelihood.at(start)
+    for steps in range(STEPS):
+        if point.residual <= rounding:
+            return _Fitted(strengths, point, steps)
+        try:
+            move = np.linalg.solve(likelihood.information(point), point.slope)
+        except np.linalg.LinAlgError:
+            break
+        length = float(np.abs(move).max(initial=0.0))
+        move *= LONGEST_STEP / max(length, LONGEST_STEP)
+        climb = promised = point.slope @ move
+        for _ in range(HALVINGS):
+            further = likelihood.at(strengths + move)
+            if abs(further.slope @ move) < climb:
+                break
+            if promised < ROUNDED:
+                return _Fitted(strengths, point, steps)
+            move = move / 2
+            climb = climb / 2
+        strengths, point = strengths + move, further
+        if length**2 < SETTLED:
+            return _Fitted(strengths, point, steps + 1)
+    raise ConvergenceError(f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {point.residual:.3g} wins")

@@ -1,0 +1,136 @@
+"""How many votes carry the first place: the fewest whose removal gives it to another model.
+
+Finding the very fewest is a combinatorial problem, so votes are taken away in the order of their influence on the lead
+(Broderick, Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the fit is made anew: the
+number returned does change the first place, and halving finds no smaller one in that order.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.bradley_terry import Strengths, bradley_terry
+from arena.ratings.votes import Floats
+
+RIVALS = 5
+"""How many of the models nearest to the first place, by estimate, are tried."""
+TURNS = 5
+"""How often influences are reckoned anew around the changed place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fragility:
+    """The votes that carry the first place of a fit's largest component."""
+
+    leader: int
+    rival: int
+    """Who comes first without the removed votes."""
+    removed: Floats
+    """Wins to take away: winner x loser, half a win on either side for a tie."""
+    votes: int
+    """How many these are."""
+    share: float
+    """Of all votes of the fit."""
+
+
+def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
+    """Return the smallest number of votes found whose removal changes the first place; None without a rival.
+
+    `ties` are the votes without a winner, symmetric, of which the fit's wins have half a win for each. Also None where
+    no removal of votes brings a rival ahead that may still be compared.
+    """
+    members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
+    if len(members) < 2:
+        return None
+    leader = int(members[np.argmax(fit.ratings[members])])
+    tied = np.zeros_like(fit.wins) if ties is None else ties
+    leads = [_Lead(fit, tied, leader, int(model)) for model in members if model != leader]
+    leads.sort(key=lambda lead: lead.estimate())
+    found = [
+        (int(removed.sum()), lead.rival, removed) for lead in leads[:RIVALS] if (removed := lead.undone()) is not None
+    ]
+    if not found:
+        return None
+    votes, rival, removed = min(found, key=lambda one: one[:2])
+    return Fragility(leader, rival, removed, votes, float(votes / fit.wins.sum()))
+
+
+class _Removal(NamedTuple):
+    wins: Floats
+    """Taken away: winner x loser."""
+    left: Strengths
+    """The fit to the rest."""
+    is_ahead: bool
+    """Whether the rival is."""
+    is_apart: bool
+    """Whether leader and rival may no more be compared."""
+
+
+class _Lead:
+    """The leader's lead over one rival, and which votes hold it up."""
+
+    def __init__(self, fit: Strengths, ties: Floats, leader: int, rival: int) -> None:
+        self._fit, self._leader, self.rival = fit, leader, rival
+        # The votes by kind: who beat whom, and below, each pair once, who tied with whom.
+        self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
+        self._order_by(fit)
+
+    def _order_by(self, fit: Strengths) -> None:
+        """Order the kinds of votes by how much the lead shrinks for one removed, as seen from a fit."""
+        pull = fit.inverse[self._leader] - fit.inverse[self.rival]
+        chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
+        of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
+        influence, votes = np.stack([of_win, (of_win + of_win.T) / 2]).ravel(), self._votes.ravel()
+        order = np.argsort(-influence, kind="stable")
+        self._order = order[(influence[order] > 0) & (votes[order] > 0)]
+        self._counts, self._influence = votes[self._order], influence[self._order]
+        self._ends = np.cumsum(self._counts)
+
+    def estimate(self) -> float:
+        """Return about how many removals add up to the lead, were each influence to stay as it is."""
+        shrunk = np.cumsum(self._counts * self._influence)
+        lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
+        place = int(np.searchsorted(shrunk, lead))
+        if place == len(shrunk):
+            return np.inf
+        over = (shrunk[place] - lead) / self._influence[place]
+        return float(self._ends[place] - over)
+
+    def undone(self) -> Floats | None:
+        """Return the fewest removals found that set the rival ahead; None if none do."""
+        best = None
+        for _ in range(TURNS):
+            removal = self._fewest()
+            if removal is None or (best is not None and removal.wins.sum() >= best.sum()):
+                break
+            best = removal.wins
+            self._order_by(removal.left)
+        return best
+
+    def _fewest(self) -> _Removal | None:
+        """Find by doubling, then halving, how many removals in this order it takes."""
+        total = int(self._ends[-1]) if len(self._ends) else 0
+        few, many, apart = 0, max(1, round(min(self.estimate(), total))), total + 1
+        while not (found := self._removal(many)).is_ahead:
+            if found.is_apart:
+                apart = many
+            else:
+                few = many
+            many = min(2 * many, total) if apart > total else (few + apart) // 2
+            if many <= few:
+                return None
+        while many - few > 1:
+            middle = (few + many) // 2
+            closer = self._removal(middle)
+            few, many, found = (few, middle, closer) if closer.is_ahead else (middle, many, found)
+        return found
+
+    def _removal(self, votes: int) -> _Removal:
+        """Take away so many votes in order."""
+        taken = np.zeros_like(self._votes)
+        taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
+        wins = taken[0] + (taken[1] + taken[1].T) / 2
+        left = bradley_terry(self._fit.wins - wins, self._fit.prior, settings=self._fit.settings)
+        is_apart = not left.comparable[self.rival, self._leader]
+        return _Removal(wins, left, not is_apart and left.ratings[self.rival] > left.ratings[self._leader], is_apart)

@@ -1,0 +1,276 @@
+"""A rating report: the battles of one file, rated as ordered, with all that a reader needs to judge the numbers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from arena.formats.base import Battles, BothBad, Winner
+from arena.ratings.bootstrap import Bootstrap, bootstrap, voter_bootstrap
+from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_matrix
+from arena.ratings.clusters import Cluster, pair_clusters
+from arena.ratings.elo_orders import EloOrders, elo_orders
+from arena.ratings.intervals import FEW, Bounds, Intervals, intervals, rank_ranges, ranks
+from arena.ratings.votes import Codes, Floats, Outcome, Votes, coded, elo, tallies
+
+Method = Literal["elo", "bt", "all"]
+ClusterChoice = Literal["tuple", "voter", "none"]
+
+_OUTCOMES: dict[Winner, Outcome] = {
+    "a": Outcome.A,
+    "b": Outcome.B,
+    "tie": Outcome.TIE,
+    "both_bad": Outcome.BOTH_BAD,
+}
+_SHOWN_NAMES = 10
+
+
+@dataclass(frozen=True)
+class RatingOrder:
+    """What a report is asked to do."""
+
+    method: Method = "all"
+    bootstrap: int = 1000
+    """Rounds: orders of the votes for Elo, draws of clusters for the intervals of ranks; 0 for neither."""
+    cluster: ClusterChoice = "tuple"
+    prior: float = PRIOR
+    seed: int = 0
+    both_bad: BothBad = "half"
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One model's line of a board; None is a number that does not exist or was not ordered."""
+
+    model: str
+    elo: float | None
+    """One pass in the order of the file."""
+    elo_median: float | None
+    """Over seeded orders of the votes, with the spread over these orders, which is no confidence interval."""
+    elo_low: float | None
+    elo_high: float | None
+    bt: float | None
+    """Bradley-Terry with sandwich intervals."""
+    bt_low: float | None
+    bt_high: float | None
+    rank: int | None
+    """Among the models of the same component, by Bradley-Terry, by Elo where that alone is ordered."""
+    rank_low: int | None
+    rank_high: int | None
+    battles: int
+    wins: int
+    losses: int
+    ties: int
+
+
+@dataclass(frozen=True, eq=False)
+class RatingReport:
+    """A board with what it was made from; the columns of `votes`, `fit` and the rest go by the code of a model."""
+
+    order: RatingOrder
+    models: tuple[str, ...]
+    places: tuple[int, ...]
+    """The models' codes in the order of the board: the largest component first, the best of each first."""
+    rows: tuple[BoardRow, ...]
+    votes: Votes
+    fit: Strengths
+    bounds: Intervals
+    orders: EloOrders | None
+    draws: Bootstrap | None
+    notices: tuple[str, ...]
+
+
+def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
+    """Rate the models of a file's battles as ordered.
+
+    Bradley-Terry is fitted in any case: it says which models may be compared. Raises VotesError where clusters
+    of voters are ordered and the file names none, ConvergenceError where the fit does not settle.
+    """
+    models = coded(battles.model_a, battles.model_b)
+    votes = _counted(battles, models.columns, len(models.names), order)
+    cluster = _cluster(votes, order)
+    fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
+    bounds = intervals(fit, votes, cluster)
+    with_elo = order.bootstrap > 0 and order.method != "bt" and len(votes) > 0
+    with_ranks = order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all()
+    orders = elo_orders(votes, order.bootstrap, order.seed) if with_elo else None
+    draws = _draws(fit, votes, cluster, order) if with_ranks else None
+    table = _Table(
+        elo=None if order.method == "bt" else elo(votes).ratings,
+        orders=orders,
+        bounds=None if order.method == "elo" else bounds,
+        ranks=rank_ranges(fit, bounds, draws.rank_bounds()) if draws else None,
+    )
+    places = _places(fit, table)
+    return RatingReport(
+        order=order,
+        models=models.names,
+        places=places,
+        rows=_rows(models.names, places, votes, fit, table),
+        votes=votes,
+        fit=fit,
+        bounds=bounds,
+        orders=orders,
+        draws=draws,
+        notices=(
+            *battles.notices,
+            *_vote_notices(battles, int(np.equal(*models.columns).sum()), order, cluster),
+            *_model_notices(models.names, fit),
+            *([] if order.method == "elo" else _few_notice(models.names, fit, bounds)),
+        ),
+    )
+
+
+# The votes that count, as codes.
+def _counted(battles: Battles, sides: Sequence[Codes], models: int, order: RatingOrder) -> Votes:
+    """Return the votes without those on a model against itself, and with "both bad" as ordered."""
+    a, b = sides
+    outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
+    counted = a != b
+    if order.both_bad == "out":
+        counted &= outcome != Outcome.BOTH_BAD
+    items, voters = (
+        None if column is None else column[counted] for column in map(_groups, (battles.item, battles.voter))
+    )
+    return Votes(a[counted], b[counted], outcome[counted], models, items=items, voters=voters)
+
+
+def _groups(column: Sequence[str | None]) -> Codes | None:
+    """Return the codes of a column, each unknown value as a group of its own; None where nothing is known."""
+    if set(column) <= {None}:
+        return None
+    code: dict[str, int] = {}
+    codes = np.array([-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64)
+    unknown = codes < 0
+    codes[unknown] = len(code) + np.arange(unknown.sum())
+    return codes
+
+
+def _cluster(votes: Votes, order: RatingOrder) -> Cluster:
+    if order.cluster == "none" or (order.cluster == "tuple" and votes.items is None):
+        return "vote"
+    return order.cluster
+
+
+def _draws(fit: Strengths, votes: Votes, cluster: Cluster, order: RatingOrder) -> Bootstrap:
+    if cluster == "voter":
+        return voter_bootstrap(fit, votes, order.bootstrap, order.seed)
+    return bootstrap(fit, pair_clusters(votes, "tuple" if cluster == "tuple" else "vote"), order.bootstrap, order.seed)
+
+
+# The board.
+class _Table(NamedTuple):
+    """What was ordered, by the code of a model."""
+
+    elo: Floats | None
+    orders: EloOrders | None
+    bounds: Intervals | None
+    ranks: Bounds | None
+
+    def main(self, fit: Strengths) -> Floats:
+        """Return the ratings by which models are ranked."""
+        if self.bounds is None and self.elo is not None:
+            return np.where(fit.components < 0, np.nan, self.orders.median if self.orders else self.elo)
+        return fit.ratings
+
+
+def _places(fit: Strengths, table: _Table) -> tuple[int, ...]:
+    """Return the codes in the board's order: by component, unplayed models last, then by rating, none last."""
+    rating, component = table.main(fit), fit.components
+    key = (np.isnan(rating), component, component < 0)
+    return tuple(np.lexsort((-np.nan_to_num(rating), *key)).tolist())
+
+
+def _rows(
+    names: Sequence[str], places: Iterable[int], votes: Votes, fit: Strengths, table: _Table
+) -> tuple[BoardRow, ...]:
+    blank = np.full(votes.models, np.nan)
+    played, rating = tallies(votes), table.main(fit)
+    orders, bounds = table.orders, table.bounds
+    once = blank if table.elo is None else table.elo
+    spread = [blank] * 3 if orders is None else [orders.median, orders.low, orders.high]
+    strength = [blank] * 3 if bounds is None else [fit.ratings, bounds.low, bounds.high]
+    rank = ranks(fit, bounds or Bounds(rating, rating))
+    numbers = [*(np.where(played.battles > 0, column, np.nan) for column in (once, *spread)), *strength]
+    wholes = [np.where(rank > 0, rank, np.nan), *(table.ranks or (blank, blank))]
+
+    def row(place: int) -> BoardRow:
+        elo_once, median, elo_low, elo_high, rating, low, high = (_number(column[place]) for column in numbers)
+        rank, rank_low, rank_high = (_whole(column[place]) for column in wholes)
+        return BoardRow(
+            model=names[place],
+            elo=elo_once,
+            elo_median=median,
+            elo_low=elo_low,
+            elo_high=elo_high,
+            bt=rating,
+            bt_low=low,
+            bt_high=high,
+            rank=rank,
+            rank_low=rank_low,
+            rank_high=rank_high,
+            battles=int(played.battles[place]),
+            wins=int(played.wins[place]),
+            losses=int(played.losses[place]),
+            ties=int(played.ties[place]),
+        )
+
+    return tuple(map(row, places))
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _whole(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
+
+
+# What the reader should know.
+def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Cluster) -> list[str]:
+    column = {"tuple": battles.item, "voter": battles.voter}.get(cluster, ())
+    counted = "counted half to each side" if order.both_bad == "half" else "left out"
+    told = {
+        "votes on a model against itself, left out": alone,
+        f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
+        "votes cast with the names in view": battles.blind.count(False),
+        "votes without an item, each taken for independent": column.count(None) if cluster == "tuple" else 0,
+        "votes without a voter, each taken for independent": column.count(None) if cluster == "voter" else 0,
+        "votes without items, so that intervals are per vote, too narrow where items repeat": (
+            len(battles) if order.cluster == "tuple" and cluster == "vote" else 0
+        ),
+    }
+    return [f"{text}: {count:,}" for text, count in told.items() if count]
+
+
+def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
+    """Name the models that may not be compared with the rest, and those that the votes alone do not rate."""
+    numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
+    groups = [np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])]
+    notices = []
+    if len(groups) > 1:
+        listed = "; ".join(_listed(names, group) for group in groups)
+        notices.append(f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}")
+    for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
+        those = [place for place, one in enumerate(fit.statuses) if one is status]
+        without = [place for place in those if np.isnan(fit.ratings[place])]
+        if without:
+            notices.append(f"{status}, without a number for want of a prior: {_listed(names, without)}")
+        elif those and fit.prior:
+            notices.append(f"{status}, rated by the prior alone: {_listed(names, those)}")
+    return notices
+
+
+def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
+    """Name the models of whom hardly anything independent tells, so that a reader knows why they lie anywhere."""
+    rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+    those = np.flatnonzero(bounds.few & rated).tolist()
+    what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")
+    told = f"fewer than {FEW} {what} tell how they stand, so that intervals are wide: {_listed(names, those)}"
+    return [told] if those else []
+
+
+def _listed(names: Sequence[str], places: Sequence[int]) -> str:
+    more = f" and {len(places) - _SHOWN_NAMES} more" if len(places) > _SHOWN_NAMES else ""
+    return ", ".join(names[place] for place in places[:_SHOWN_NAMES]) + more

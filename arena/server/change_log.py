@@ -1,0 +1,351 @@
+"""The outbox: which rows changed since they were last copied, and rows on their way out and back in.
+
+Triggers of the database itself note each change in the change's own transaction, so that no room can forget to. Only
+tables that are named are copied: own images, keys and judges' replies never leave by this door. A voter stands in a
+copy under a random key, which is held here only: once it is dropped, nobody can tell whose votes they were.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby, repeat
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    tuple_,
+)
+
+from arena.battles.tables import VOTER
+from arena.database import (
+    EPOCH,
+    META,
+    METADATA,
+    SCHEMA_VERSION,
+    Database,
+    Moment,
+    bump_counter,
+    counter,
+    now,
+    take_turn,
+)
+
+OUTBOX = Table(
+    "outbox",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+VOTER_KEY = Table(
+    "voter_key",
+    METADATA,
+    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+)
+COPIED = frozenset(
+    "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
+    "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
+    "person adoption act pause".split()
+)
+"""The tables that are copied. Not own images, nor imported votes, whose files may hold network addresses, nor a
+judge's replies."""
+UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b"), ("job", "owner")})
+"""Columns that are copied empty: what visitors ask in live battles, the answers, and whose a job is, stay here."""
+UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
+"""Columns that stand in a copy as the voter's random key: that somebody logged in, or came as a worker, but not who."""
+OF_THE_DISK = frozenset(
+    {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
+    | {("wins", "changed_at"), ("live_wins", "changed_at")}
+)
+"""Columns that are not copied, nor taken from an older copy: what this database's own clock and numbers say."""
+_OF_A_PERSON = re.compile(r"(live )?day ")
+"""How budgets begin that are named by a day and a visitor; they stay here, and a new disk counts that day anew."""
+_COPIES = "copies"
+"""Counter of the copies made; a restore goes on from the last one."""
+_CHUNK = 500
+"""Rows that one statement names."""
+
+
+class OutboxError(ValueError):
+    """Say which line of a copy cannot be taken back."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Changed rows on their way out."""
+
+    number: int
+    day: str
+    """When its rows were read, as YYYY-MM-DD."""
+    ids: tuple[int, ...]
+    """Of the outbox, to be struck out once the copy is safe."""
+    content: bytes
+    """JSON lines: a head, then a row or the loss of one each."""
+    pictures: frozenset[str]
+    """File names of the pictures that the rows speak of."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What all parcels of a copy hold together."""
+
+    number: int
+    """The last parcel's."""
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    """By table, as JSON has them."""
+    pictures: frozenset[str]
+    """File names of the pictures that the rows speak of."""
+
+
+class Outbox:
+    """Note and hand out the changes of one database; tables that are not there yet are left out."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._tables = {table.name: table for table in METADATA.sorted_tables if table.name in COPIED}
+
+    def open(self) -> None:
+        """Note changes from now on; rows of a table that was never noted are all news."""
+        with self._database.write() as connection:
+            for table in self._tables.values():
+                if self._note_changes(connection, table):
+                    connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
+
+    def waiting(self) -> int:
+        """Return how many changes are not copied yet."""
+        with self._database.read() as connection:
+            return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
+
+    def empty(self) -> bool:
+        """Tell whether no copied table has a row: the disk is new."""
+        with self._database.read() as connection:
+            return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
+
+    def parcel(self, most: int, after: int = 0) -> Parcel | None:
+        """Return the oldest changes behind an id as they stand now, `most` at once; None when there are none."""
+        with self._database.write() as connection:
+            rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
+            if not rows:
+                return None
+            bump_counter(connection, _COPIES)
+            number = counter(connection, _COPIES)
+            keys = voter_keys(connection)
+            read_at = now().isoformat(timespec="seconds")
+            head = {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
+            lines: list[dict[str, Any]] = [head]
+            pictures: set[str] = set()
+            for name, table in self._tables.items():
+                noted = (tuple(json.loads(row.key)) for row in rows if row.name == name)
+                changed = dict.fromkeys(key for key in noted if not _stays(name, key))
+                found = _rows(connection, table, list(changed))
+                lines += [
+                    {"table": name, "key": list(key), "row": _out(table, found.get(key), keys)} for key in changed
+                ]
+                if name == "image":
+                    pictures.update(*map(_pictures, found.values()))
+        content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        return Parcel(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
+
+    def struck(self, parcel: Parcel) -> None:
+        """Strike out what a parcel held: the copy is safe."""
+        with self._database.write() as connection:
+            for start in range(0, len(parcel.ids), _CHUNK):
+                connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(parcel.ids[start : start + _CHUNK])))
+
+    def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
+        """Return what parcels hold, in any order: of each row the last that was copied. Raises OutboxError."""
+        copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
+        last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
+        if unknown := {name for name, _ in last} - self._tables.keys():
+            raise OutboxError(f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know")
+        rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
+        for (name, _), row in last.items():
+            if row:
+                rows[name].append(row)
+        return Unpacked(copies[-1][0]["copy"] if copies else 0, rows, frozenset().union(*map(_pictures, rows["image"])))
+
+    def take_back(self, copy: Unpacked) -> None:
+        """Fill an empty database, all or nothing. Voters come back as strangers who keep their votes."""
+        with self._database.write() as connection:
+            voters = _restored_voters(connection, copy.rows, self._tables)
+            for name, table in self._tables.items():
+                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=_columns)]
+                for _, alike in groupby(rows, key=_columns):  # an older copy's rows lack the columns added since
+                    connection.execute(insert(table), list(alike))
+                _go_on_counting(connection, table)
+                self._note_changes(connection, table)  # from here on: what came back is in the copy
+            if copy.number:
+                connection.execute(insert(META).values(name=_COPIES, value=copy.number))
+
+    def _note_changes(self, connection: Connection, table: Table) -> bool:
+        """Let the database note a table's changes; tell whether it did not before."""
+        if counter(connection, f"noted {table.name}"):
+            return False
+        statements = _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
+        for statement in statements:
+            connection.execute(text(statement))
+        bump_counter(connection, f"noted {table.name}")
+        return True
+
+
+def _stays(name: str, key: tuple) -> bool:
+    """Tell whether a row of a copied table is not copied."""
+    return name == "budget" and _OF_A_PERSON.match(key[0]) is not None
+
+
+def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
+    """Return the files of an image that is kept here, its thumbnail too."""
+    return frozenset((f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ())
+
+
+def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row)
+
+
+def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a parcel, its head first. Raises OutboxError, which names the file."""
+    try:
+        lines = [json.loads(line) for line in content.decode().splitlines()]
+        schema = lines[0]["schema"]
+        whole = all({"table", "key", "row"} <= line.keys() for line in lines[1:]) and lines[0]["copy"] > 0
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise OutboxError(f"{name} is not whole; delete it from the dataset or restore it there") from error
+    if not whole or schema > SCHEMA_VERSION:
+        raise OutboxError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
+    return lines
+
+
+def _key_columns(table: Table) -> list[Column]:
+    return list(table.primary_key.columns)
+
+
+def _keys_of(table: Table, connection: Connection) -> str:
+    """Return a SELECT of the outbox rows of all rows of a table."""
+    columns = ", ".join(f'"{column.name}"' for column in _key_columns(table))
+    array = f"json_array({columns})" if connection.dialect.name == "sqlite" else f"json_build_array({columns})::text"
+    return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
+
+
+def _sqlite_triggers(table: Table) -> list[str]:
+    found = []
+    for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+        keys = ", ".join(f'{row}."{column.name}"' for column in _key_columns(table))
+        found.append(
+            f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
+            f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({keys})); END"
+        )
+    return found
+
+
+def _postgresql_triggers(table: Table) -> list[str]:
+    keys = ", ".join(f'changed."{column.name}"' for column in _key_columns(table))
+    return [
+        f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        f'DECLARE changed "{table.name}"; BEGIN '
+        "IF TG_OP = 'DELETE' THEN changed = OLD; ELSE changed = NEW; END IF; "
+        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({keys})::text); "
+        "RETURN NULL; END $$",
+        f'CREATE TRIGGER "outbox_{table.name}" AFTER INSERT OR UPDATE OR DELETE ON "{table.name}" '
+        f"FOR EACH ROW EXECUTE FUNCTION outbox_{table.name}()",
+    ]
+
+
+def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[tuple, Mapping[str, Any]]:
+    """Return rows by their keys; those that are gone are not there."""
+    columns = _key_columns(table)
+    found: dict[tuple, Mapping[str, Any]] = {}
+    for start in range(0, len(keys), _CHUNK):
+        wanted = keys[start : start + _CHUNK]
+        which = columns[0].in_([key[0] for key in wanted]) if len(columns) == 1 else tuple_(*columns).in_(wanted)
+        for row in connection.execute(select(table).where(which)):
+            found[tuple(row._mapping[column] for column in columns)] = {**row._mapping}
+    return found
+
+
+def _of_voter(table: Table) -> frozenset[str]:
+    """Return which columns of a table name a voter."""
+    return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
+
+
+def voter_keys(connection: Connection) -> Mapping[int, str]:
+    """Return every voter's random key; new voters get one."""
+    take_turn(connection, VOTER_KEY)
+    fresh = select(VOTER.c.id).where(VOTER.c.id.not_in(select(VOTER_KEY.c.voter_id)))
+    new = [{"voter_id": voter, "key": secrets.token_urlsafe(12)} for voter in connection.scalars(fresh)]
+    if new:
+        connection.execute(insert(VOTER_KEY), new)
+    return {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
+
+
+def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -> dict[str, Any] | None:
+    """Return a row as JSON has it: times in microseconds since 1970, voters by their keys; None if it is gone."""
+    if row is None:
+        return None
+    of_voter = _of_voter(table)
+    out: dict[str, Any] = {}
+    for column in table.columns:
+        value = row[column.name]
+        if (table.name, column.name) in OF_THE_DISK:
+            continue
+        if (table.name, column.name) in UNSAID:
+            value = ""
+        elif (table.name, column.name) in UNNAMED:
+            value = f"copy:{keys.get(row['voter_id'])}"
+        elif column.name in of_voter and value is not None:
+            value = keys.get(value)
+        elif isinstance(column.type, Moment) and value is not None:
+            value = (value - EPOCH) // timedelta(microseconds=1)
+        out[column.name] = value
+    return out
+
+
+def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
+    """Return a row as the table takes it."""
+    of_voter = _of_voter(table)
+    taken: dict[str, Any] = {}
+    for name, value in row.items():
+        if (table.name, name) in OF_THE_DISK:
+            continue
+        if name in of_voter and value is not None:
+            value = voters[value]
+        elif name in table.c and isinstance(table.c[name].type, Moment) and value is not None:
+            value = EPOCH + timedelta(microseconds=value)
+        taken[name] = value
+    return taken
+
+
+def _restored_voters(
+    connection: Connection, kept: Mapping[str, Sequence[Mapping[str, Any]]], tables: Mapping[str, Table]
+) -> Mapping[str, int]:
+    """Make a voter for every key of the copy; no cookie will ever have their hash."""
+    named = {row[column]: None for name, rows in kept.items() for column in _of_voter(tables[name]) for row in rows}
+    voters: dict[str, int] = {}
+    for key in filter(None, named):
+        values = {"cookie_hash": f"copy:{key}", "since": now()}
+        voters[key] = connection.execute(insert(VOTER).values(values).returning(VOTER.c.id)).scalar_one()
+        connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
+    return voters
+
+
+def _go_on_counting(connection: Connection, table: Table) -> None:
+    """Let PostgreSQL number the next row behind the restored ones; SQLite does so by itself."""
+    columns = _key_columns(table)
+    if connection.dialect.name == "postgresql" and [column.name for column in columns] == ["id"]:
+        last = f'(SELECT max(id) FROM "{table.name}")'
+        sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+        connection.execute(text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0"))

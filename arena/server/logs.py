@@ -1,0 +1,125 @@
+"""Logs: one JSON object a line on stderr, without secrets and without addresses of visitors.
+
+What others write to stderr themselves, as Gradio does with tracebacks, goes the same way.
+"""
+
+import io
+import ipaddress
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TextIO
+from urllib.parse import quote, quote_plus
+
+from arena.types import Secret
+
+HIDDEN = "[hidden]"
+_SHORTEST = 6
+"""Characters of a secret: anything shorter would black out whole words."""
+_SHAPES = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
+    r"|(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(?<=://)[^\s/?#@]+(?=@)"
+    r"|(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+",
+    re.ASCII,
+)
+"""What looks like a key, a cookie, a session, or the user and password of an address."""
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)|(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]*){2,8}(?![\w:])"
+)
+_MOST = 20_000
+"""Characters of one record."""
+_MOST_LINES = 500
+
+
+class Redaction:
+    """Take secrets out of texts: these, in every usual spelling, and whatever has the shape of one."""
+
+    def __init__(self, secrets: Iterable[Secret]) -> None:
+        known = {secret.reveal() for secret in secrets if len(secret.reveal()) >= _SHORTEST}
+        spelt = {
+            spelling for text in known for spelling in (text, quote(text, safe=""), quote_plus(text), repr(text)[1:-1])
+        }
+        longest_first = sorted(spelt, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
+
+    def clean(self, text: str) -> str:
+        """Return a text without secrets and without public addresses."""
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        return _ADDRESS.sub(_address, _SHAPES.sub(HIDDEN, text))
+
+
+def _address(found: re.Match[str]) -> str:
+    try:
+        address = ipaddress.ip_address(found[0])
+    except ValueError:
+        return found[0]
+    return found[0] if address.is_loopback or address.is_unspecified else "[address]"
+
+
+class JsonLines(logging.Formatter):
+    """Write a record as one line of ASCII: nothing in it can begin a line of its own or move a terminal's cursor."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        super().__init__()
+        self._redaction = redaction
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line: time (UTC), level, room, text, and the traceback where there is one."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "room": record.name,
+            "text": self._cleaned(record.getMessage()),
+        }
+        if record.exc_info:
+            line["error"] = self._cleaned(self.formatException(record.exc_info))
+        return json.dumps(line).replace("\x7f", "\\u007f")
+
+    def _cleaned(self, text: str) -> str:
+        return self._redaction.clean(text)[:_MOST]
+
+
+class _Written(io.TextIOBase):
+    """Log what is written to it: a line is a record, and a traceback with its last line is one."""
+
+    def __init__(self) -> None:
+        self._log = logging.getLogger("stderr")
+        self._turn = Lock()
+        self._rest = ""
+        self._traceback: list[str] = []
+
+    def write(self, text: str, /) -> int:
+        """Log the records that a text ends."""
+        with self._turn:
+            *lines, self._rest = (self._rest + text).split("\n")
+            records = [record for line in lines for record in self._ended_by(line)]
+        for record in records:
+            self._log.error("%s", record)
+        return len(text)
+
+    def _ended_by(self, line: str) -> Iterator[str]:
+        """Return the record that a line ends, if it ends one."""
+        self._traceback.append(line)
+        if not line.startswith((" ", "Traceback ")) or len(self._traceback) == _MOST_LINES:
+            record = "\n".join(self._traceback).strip()
+            self._traceback.clear()
+            if record:
+                yield record
+
+    def flush(self) -> None:
+        """Wait for the end of the line."""
+
+
+def begin(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
+    """Log from now on to a stream, stderr by default, and let stderr itself be logged."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines(Redaction(secrets)))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False  # a log that cannot be written is not told to stderr, which is the log
+    sys.stderr = _Written()

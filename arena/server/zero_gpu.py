@@ -1,0 +1,109 @@
+"""ZeroGPU Spaces: the same app, guard and all, behind Gradio's own launch(), which is all that such a Space starts.
+
+What launch() serves is a front without a page that hands every request to our app; so nothing that launch() adds is
+reached. The graphics card stays unused: models answer through their APIs.
+"""
+
+import importlib
+import signal
+import sys
+from collections.abc import Callable
+from threading import Event
+
+import gradio as gr
+from gradio.routes import App
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from arena.inference.catalog import CatalogueError, read_catalogue
+from arena.server.logs import begin
+from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, leave
+from arena.settings import SettingError, Settings, known_secrets, secret
+
+_LAUNCH = "/gradio_api/startup-events"
+"""What launch() asks for, once, when the server listens."""
+
+
+class Front(App):
+    """What launch() takes for its own app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__()
+        self._app = app
+        self._launched = False
+        self.closed = Event()
+        """Set when the app has closed what it opened."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._launched or not _is_launch(scope):
+            await self._app(scope, receive, send)
+            if scope["type"] == "lifespan":
+                self.closed.set()
+            return
+        self._launched = True
+        await PlainTextResponse("true")(scope, receive, send)
+
+
+def _is_launch(scope: Scope) -> bool:
+    """Tell whether launch() asks: a program of this machine, without a proxy between."""
+    if scope["type"] != "http" or scope["path"] != _LAUNCH:
+        return False
+    peer = scope.get("client")
+    here = peer is not None and peer[0] in ("127.0.0.1", "::1")
+    return here and "x-forwarded-for" not in Headers(scope=scope)
+
+
+def prepare(settings: Settings) -> None:
+    """Make the app one that a ZeroGPU Space takes; raise CatalogueError or SettingError where it cannot be."""
+    for card in read_catalogue(settings.models, secret).cards:
+        if card.kind == "local":
+            raise CatalogueError(
+                f"{card.name!r} is a local model, and a ZeroGPU Space runs none for this app; "
+                "take it out of MODELS, or give it an address (kind api)"
+            )
+    try:
+        spaces = importlib.import_module("spaces")
+    except ImportError as error:
+        raise SettingError("SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces") from error
+    spaces.GPU(_on_the_card)  # the platform refuses an app without such a function
+
+
+def _on_the_card() -> None:
+    """Do nothing: nobody calls this."""
+
+
+def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
+    """Serve as `serving.serve` does, through launch(): after a signal what is under way is answered, then exit 0."""
+    allow_many_connections()
+    begin(known_secrets())
+    ending = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    with gr.Blocks(analytics_enabled=False) as bare:
+        pass
+    try:
+        front = Front(app)
+        bare.launch(
+            _app=front,
+            server_name=settings.host,
+            server_port=settings.port,
+            prevent_thread_lock=True,
+            quiet=True,
+            share=False,
+            ssr_mode=False,
+            pwa=False,
+            mcp_server=False,
+            run_history=False,
+            enable_monitoring=False,
+            num_workers=0,
+        )
+    except OSError:  # Gradio's words are about its own settings
+        sys.exit(f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free")
+    server = bare.server
+    server.config.encoded_headers, server.server_state.default_headers = [], []  # they tell what it is
+    server.config.timeout_graceful_shutdown = CLOSING_SECONDS
+    ending.wait()
+    server.should_exit = True
+    front.closed.wait()
+    leave(close)

@@ -1,1 +1,0 @@
-"""Voters: who they are, how much each may vote, and whose votes count."""

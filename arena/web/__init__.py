@@ -1,0 +1,1 @@
+"""Screens, routes and middleware: the only folder, beside `app`, that knows Gradio."""

@@ -1,0 +1,96 @@
+"""Operators: who runs this app. On a Space the named people who log in; elsewhere who opens the link printed at start.
+
+The link works once, within a day, and binds the browser that opens it by a cookie, for a day at most and never longer
+than this process lives.
+"""
+
+import hmac
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
+
+from arena.battles.voters import Voters
+from arena.web.cookies import cookie_hash, cookie_header, cookie_in, new_cookie
+from arena.web.visitor_api import NO_STORE, over_https
+
+OPERATOR_COOKIE = "stereoscope_operator"
+DAY = 24 * 3600
+MOST_REFUSED = 10
+"""Wrong codes within a minute that are told so; who sends more is told to wait."""
+LINK = "link"
+"""The operator's name in records where the link says who one is."""
+
+
+class LinkError(ValueError):
+    """Say that a link opens nothing (any more)."""
+
+    def __init__(self, too_many: bool) -> None:
+        self.too_many = too_many
+        super().__init__(
+            "Too many wrong links; wait a minute."
+            if too_many
+            else "This link was used, is over, or is another server's. Start the server again for a new one."
+        )
+
+
+class Operators:
+    """Know operators by their login's name, or by the cookie of the link; the link is for where no Space is."""
+
+    def __init__(
+        self, names: frozenset[str], voters: Voters, by_link: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._names = names
+        self._voters = voters
+        self._clock = clock
+        self._code = new_cookie() if by_link else None
+        self._until = clock() + DAY
+        self._bound: str | None = None
+        """Hash of the cookie of the browser that opened the link."""
+        self._refused: Counter[int] = Counter()
+        """By minute."""
+
+    def of(self, request_headers: Mapping[str, str]) -> str | None:
+        """Return the operator's name for the records, or None for anybody else. Raises DatabaseError."""
+        line = request_headers.get("cookie", "")
+        cookie = cookie_in(line, OPERATOR_COOKIE)
+        bound = self._bound if self._clock() < self._until else None
+        if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
+            return LINK
+        voter = cookie_in(line)
+        name = self._voters.name(cookie_hash(voter)) if voter and self._names else None
+        return name if name and name.lower() in self._names else None
+
+    def link(self, address: str) -> str | None:
+        """Return the one-time link under this app's address; None where there is none."""
+        return f"{address}/operator?code={self._code}" if self._code else None
+
+    def redeem(self, code: str) -> str:
+        """Return a fresh cookie for the right code, once. Raises LinkError for any other."""
+        right = self._code is not None and hmac.compare_digest(code.encode(), self._code.encode())
+        if not right or self._clock() >= self._until:
+            minute = int(self._clock() // 60)
+            self._refused = Counter({minute: self._refused[minute] + 1})
+            raise LinkError(too_many=self._refused[minute] > MOST_REFUSED)
+        cookie = new_cookie()
+        self._code, self._bound, self._until = None, cookie_hash(cookie), self._clock() + DAY
+        return cookie
+
+
+def routes(operators: Operators) -> APIRouter:
+    """Return the route of the link."""
+    router = APIRouter()
+
+    async def enter(request: Request, code: str = "") -> Response:
+        try:
+            cookie = operators.redeem(code)
+        except LinkError as error:
+            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
+        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
+        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
+        return answer
+
+    router.add_api_route("/operator", enter, methods=["GET"], response_model=None)
+    return router

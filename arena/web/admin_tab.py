@@ -1,0 +1,75 @@
+"""The operator's tab: shown to operators only, and every event asks again whether one calls."""
+
+from typing import Any
+
+import gradio as gr
+
+from arena.admin.dashboard import Watch
+from arena.admin.erasure import UnknownVoterError
+from arena.admin.hiding import HidingError
+from arena.admin.moderation import ModerationError
+from arena.admin.service import OperatorDesk, OrderError
+from arena.database import DatabaseError
+from arena.web.admin_auth import Operators
+from arena.web.admin_view import NOT_YOURS, overview_html, problem_html, said_html
+from arena.web.events import EACH, RAW
+
+LOOK = "look"
+"""The order that changes nothing."""
+_TOLD = (OrderError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
+
+Updates = dict[Any, Any]
+
+
+class OperatorTab:
+    """Components of the operator's tab as attributes, its handlers as methods."""
+
+    def __init__(self, watch: Watch, desk: OperatorDesk, operators: Operators) -> None:
+        self._watch = watch
+        self._desk = desk
+        self._operators = operators
+        self.said = gr.HTML(elem_id="operator-said", padding=False)
+        self.view = gr.HTML(elem_id="operator", padding=False)
+        self.order = gr.Textbox(visible="hidden")
+        self.about = gr.Textbox(visible="hidden")
+        self.do = gr.Button(visible="hidden", elem_id="operator-do")
+
+    def listen(self, page: gr.Blocks, tab: gr.Tab) -> None:
+        """Bind the handlers; the tab appears when the server has seen that an operator opened the page."""
+        self._tab = tab
+        page.load(self.on_arrive, None, [tab], **RAW)
+        tab.select(self.on_look, None, [self.view], **RAW)
+        order = [self.order, self.about]
+        done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
+        done.then(self.on_look, None, [self.view], **RAW)  # anew after each order, whichever is answered last
+
+    def on_arrive(self, request: gr.Request) -> Updates:
+        """Show the tab to an operator."""
+        return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
+
+    def on_look(self, request: gr.Request) -> Updates:
+        """Show how things stand."""
+        return {self.view: self._seen() if self._who(request) else NOT_YOURS}
+
+    def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
+        """Carry an order out, and tell what came of it."""
+        who = self._who(request)
+        if who is None:
+            return {self.said: NOT_YOURS}
+        try:
+            said = "" if order == LOOK else said_html(self._desk.do(who, order, about))
+        except _TOLD as error:
+            said = problem_html(str(error))
+        return {self.said: said}
+
+    def _seen(self) -> str:
+        try:
+            return overview_html(self._watch.overview())
+        except (DatabaseError, OSError) as error:
+            return problem_html(str(error))
+
+    def _who(self, request: gr.Request) -> str | None:
+        try:
+            return self._operators.of(request.headers)
+        except DatabaseError:
+            return None

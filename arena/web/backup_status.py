@@ -1,0 +1,37 @@
+"""How fresh the copy of the votes is, in a line for whoever has just voted."""
+
+from datetime import datetime, timedelta
+from html import escape
+
+from arena.server.hub_backup import EVERY, CopyState
+
+LATE = EVERY + timedelta(seconds=13)
+"""The age of a copy that is late: a commit may need some seconds and several tries."""
+
+
+def copy_line(state: CopyState | None, moment: datetime) -> str:
+    """Return what to say of a stored vote as HTML; nothing where there is no copy, or nobody has looked at it yet."""
+    if state is None:
+        return ""
+    copied = (
+        f"votes until {ago(moment - state.copied_at)} ago are copied" if state.copied_at else "nothing is copied yet"
+    )
+    if not is_late(state, moment):
+        return f"Saved; {copied}."
+    problem = f"{escape(state.problem)}; " if state.problem else ""
+    only = "only " if state.copied_at else ""
+    return f'<span class="late">Saved; the copy is late: {problem}{only}{copied}.</span>'
+
+
+def is_late(state: CopyState, moment: datetime) -> bool:
+    """Tell whether a commit failed, or what is copied is older than it should be."""
+    return bool(state.problem) or (state.copied_at is not None and moment - state.copied_at > LATE)
+
+
+def ago(age: timedelta) -> str:
+    """Return an age in its largest unit, as in 20 s or 3 h."""
+    seconds = max(0, int(age.total_seconds()))
+    for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,357 @@
+"""The battle tab: an item, two unnamed answers, a forced choice, then the names.
+
+Every handler takes what the database will check (the battle's token, a choice) and reads the voter from the cookie.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+from urllib.parse import parse_qs
+
+import gradio as gr
+
+from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles.group_commit import BallotBox
+from arena.battles.quotas import DIRECT, LimitError, Networks
+from arena.battles.sampling import Matchmaker, NoBattle, Wish
+from arena.battles.store import Ballot, ChoiceError, Store, UnknownBattleError
+from arena.database import DatabaseError, now
+from arena.items.store import ItemBank
+from arena.server.hub_backup import CopyState
+from arena.types import SIDES, Battle, Phase, Side, SkipReason
+from arena.web.backup_status import copy_line
+from arena.web.battle_view import (
+    FOOT,
+    item_html,
+    message_html,
+    problem_html,
+    results_html,
+    side_html,
+    status_html,
+    title_html,
+)
+from arena.web.cookies import cookie_hash
+from arena.web.events import BINDING, LATEST, RAW
+from arena.web.middleware import sent_cookie
+
+ANY_FAMILY = "Any family"
+NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
+RESULTS = 24
+"""Most items that a search shows."""
+
+Updates = dict[Any, Any]
+
+
+@dataclass(frozen=True)
+class Link:
+    """What the page's address asks for."""
+
+    item: str | None = None
+    campaign: str | None = None
+    worker: str = ""
+    wanted: str = ""
+
+    @classmethod
+    def parse(cls, query: object) -> "Link":
+        """Read the part of an address behind `?`; unknown parts are passed over."""
+        parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
+        first = {name: values[0] for name, values in parts.items()}
+        return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
+
+
+class NoCookieError(LookupError):
+    """Say that the browser sent no voter cookie, so that its votes could not be kept apart."""
+
+    def __init__(self) -> None:
+        super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
+
+
+TOLD = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
+"""The rooms' errors that a voter reads."""
+
+
+def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+    """Make a handler tell a room's error below the status; the page stays as it is and can try again.
+
+    Gradio shows the message of a gr.Error for events of its queue only, and votes do not wait in that queue.
+    """
+
+    @wraps(handler)
+    def tried(tab: "BattleTab", *values: object) -> Updates:
+        try:
+            return {tab.problem: "", **handler(tab, *values)}
+        except TOLD as error:
+            return {tab.problem: problem_html(str(error))}
+
+    return tried
+
+
+class BattleTab:
+    """Components of the battle tab as attributes, its handlers as methods."""
+
+    def __init__(
+        self,
+        store: Store,
+        items: ItemBank,
+        matchmaker: Matchmaker,
+        campaigns: Campaigns,
+        terms: str,
+        networks: Networks = DIRECT,
+        copy: Callable[[], CopyState | None] = lambda: None,
+    ) -> None:
+        """Build; `copy` tells at once how the copy of the votes stands."""
+        self._store = store
+        self._box = BallotBox(store)
+        self._items = items
+        self._matchmaker = matchmaker
+        self._campaigns = campaigns
+        self._terms = terms
+        self._networks = networks
+        self._copy = copy
+        self._build()
+
+    def _build(self) -> None:
+        self.query = gr.Textbox(visible="hidden", elem_id="query")
+        self.token = gr.Textbox(visible="hidden", elem_id="token")
+        with gr.Row(elem_id="top"):
+            self.bank = gr.HTML(elem_id="bank", padding=False)
+            self.counter = gr.HTML(elem_id="counter", padding=False)
+        with gr.Accordion("Pick an item", open=False, elem_id="pick") as self.pick:
+            with gr.Row():
+                self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label="Family", elem_id="family")
+                self.search = gr.Textbox(label="Search the instructions", elem_id="search", max_length=200)
+            self.results = gr.HTML(elem_id="results", padding=False)
+        self.item = gr.HTML(elem_id="item", padding=False)
+        with gr.Row(elem_id="answers", visible=False) as self.answers:
+            self.titles: dict[Side, gr.HTML] = {}
+            self.sides: dict[Side, gr.HTML] = {}
+            for side in SIDES:
+                with gr.Column(elem_classes="answer", min_width=280):
+                    self.titles[side] = gr.HTML(title_html(side), elem_classes="title", padding=False)
+                    self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
+        with gr.Column(elem_id="dock"):
+            self.status = gr.HTML(elem_id="status", padding=False)
+            self.saved = gr.HTML(elem_id="saved", padding=False)
+            self.problem = gr.HTML(elem_id="problem", padding=False)
+            with gr.Row(elem_id="controls"):
+                self.choose: dict[Side, gr.Button] = {
+                    "a": gr.Button("A is better", elem_id="choose-a", variant="primary"),
+                    "b": gr.Button("B is better", elem_id="choose-b", variant="primary"),
+                }
+                self.undo = gr.Button("Undo", elem_id="undo")
+                self.reveal = gr.Button("Show the names", elem_id="reveal", variant="primary")
+                self.next = gr.Button("Next", elem_id="next", variant="primary")
+                self.skip = gr.Button("Skip", elem_id="skip")
+            with gr.Row(elem_id="reasons", visible=False) as self.reasons:
+                self.judge = gr.Button("I cannot judge this", elem_id="skip-judge")
+                self.broken = gr.Button("An image is broken", elem_id="skip-broken")
+                self.rude = gr.Button("It is offensive", elem_id="skip-rude")
+                self.keep = gr.Button("Do not skip", elem_id="skip-not")
+        gr.HTML(FOOT, padding=False)
+
+    def listen(self, page: gr.Blocks) -> None:
+        """Bind the handlers; none goes through the queue, so that a vote never waits behind other events."""
+        names = [*self.titles.values(), self.counter]
+        screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
+        screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
+        # A choice takes and gives plain text: Gradio's work on components would cost more than the vote.
+        choice: dict[str, Any] = {**RAW, "postprocess": False}
+        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **BINDING)
+        for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
+            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **choice)
+            chosen.then(None, js="() => stereoscope.focus('status')")
+        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **choice)
+        self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **choice)
+        following = self.next.click(self.on_next, [self.query, self.family], screen, **BINDING)
+        following.then(None, js="() => stereoscope.focusNew()")
+        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **BINDING)
+        shown.then(None, js="() => stereoscope.focus('skip-judge')")
+        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **BINDING)
+        kept.then(None, js="() => stereoscope.focus('skip')")
+        skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
+        for button, handler in skips:
+            skipped = button.click(handler, [self.query, self.family, self.token], screen, **BINDING)
+            skipped.then(None, js="() => stereoscope.focusNew()")
+        gr.on(
+            [self.pick.expand, self.search.submit, self.family.change, self.search.change],
+            self.on_search,
+            [self.family, self.search],
+            [self.results, self.family, self.problem],
+            **LATEST,
+        )
+
+    def on_load(self, query: object, request: gr.Request) -> Updates:
+        """Show the voter's unfinished battle, the linked item's, or a new one; before that there is no "Next"."""
+        return {self.status: status_html(None), **self._loaded(query, request)}
+
+    @told
+    def _loaded(self, query: object, request: gr.Request) -> Updates:
+        link = Link.parse(query)
+        if sent_cookie(request.headers) is None:
+            return {self.query: query, **self._message("One step more", str(NoCookieError()), NEW_TAB)}
+        updates = self._next(link, Wish(item=link.item), request)
+        return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
+
+    @told
+    def on_next(self, query: object, family: object, request: gr.Request) -> Updates:
+        """Show the next battle; a choice whose names were not shown yet comes first."""
+        return self._next(Link.parse(query), self._wish(family), request)
+
+    async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
+        """Store the choice of A."""
+        return await self._choose("a", token, request)
+
+    async def on_choose_b(self, token: object, request: gr.Request) -> Updates:
+        """Store the choice of B."""
+        return await self._choose("b", token, request)
+
+    @told
+    def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+        """Skip: the voter cannot judge."""
+        return self._skip("cannot judge", query, family, token, request)
+
+    @told
+    def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+        """Skip: an image is broken."""
+        return self._skip("image broken", query, family, token, request)
+
+    @told
+    def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+        """Skip: something is offensive."""
+        return self._skip("offensive", query, family, token, request)
+
+    async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
+        """Store the choice; the page asks for the names when it can no longer be taken back."""
+        try:
+            voter = await asyncio.to_thread(self._voter, request)  # may ask the database
+            battle = await self._box.vote(Ballot(voter, str(token), side, self._terms))
+        except TOLD as error:
+            return {self.problem: problem_html(str(error))}
+        return {self.status: status_html(battle), self.saved: copy_line(self._copy(), now()), self.problem: ""}
+
+    @told
+    def on_undo(self, token: object, request: gr.Request) -> Updates:
+        """Take the choice back."""
+        battle = self._store.undo(self._voter(request), str(token))
+        return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
+
+    @told
+    def on_reveal(self, token: object, request: gr.Request) -> Updates:
+        """Make the choice final, and only then tell the names.
+
+        Where nothing is chosen, a late answer may have put another battle's names here: show it as it stands.
+        """
+        voter = self._voter(request)
+        try:
+            return self._named(self._store.reveal(voter, str(token)), voter)
+        except ChoiceError as error:
+            stands = status_html(self._store.find(voter, str(token)))
+            return {**self._unnamed(), self.status: stands, self.problem: problem_html(str(error))}
+
+    def on_skip(self) -> Updates:
+        """Ask for the reason."""
+        return {self.reasons: gr.update(visible=True), self.skip: gr.update(visible=False)}
+
+    def on_keep(self) -> Updates:
+        """Go back from the question for the reason."""
+        return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
+
+    def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
+        """Store the skip and show the next battle."""
+        self._store.skip(self._voter(request), str(token), reason)
+        return self._next(Link.parse(query), self._wish(family), request)
+
+    @told
+    def on_search(self, family: object, words: object) -> Updates:
+        """Show the items of a family whose instruction holds the words."""
+        items = self._matchmaker.shown_items()
+        families = sorted({item.family for item in items}, key=str.casefold)
+        wish = self._wish(family)
+        wanted = frozenset(str(words or "").casefold().split())
+        found = [item for item in items if wish.family in (None, item.family)]
+        found = [item for item in found if all(word in item.folded for word in wanted)]
+        return {
+            self.problem: gr.skip(),  # it may tell of a vote
+            self.results: results_html(found[:RESULTS], len(found)),
+            self.family: gr.update(choices=[ANY_FAMILY, *families]),
+        }
+
+    def _next(self, link: Link, wish: Wish, request: gr.Request) -> Updates:
+        """Serve the next battle, or say why there is none."""
+        voter = self._voter(request)
+        try:
+            seat = self._seat(voter, link)
+        except CampaignError as error:
+            return self._message("This link does not work", str(error))
+        if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
+            return self._complete(seat)
+        try:
+            battle = self._matchmaker.next_battle(voter, Wish() if seat else wish, seat, self._networks.of(request))
+        except LimitError as error:
+            return self._message("Enough for now", str(error))
+        if isinstance(battle, NoBattle):
+            return self._message("Nothing to compare", battle.value)
+        if battle.phase is Phase.VOTED:
+            battle = self._store.reveal(voter, battle.token)
+        return self._battle(battle, voter)
+
+    def _battle(self, battle: Battle, voter: int) -> Updates:
+        """Return the whole screen for a battle."""
+        item = self._items.bank().items[battle.item]
+        texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
+        return {
+            self.token: battle.token,
+            self.item: item_html(item),
+            self.answers: gr.update(visible=True),
+            self.sides["a"]: side_html(texts[0]),
+            self.sides["b"]: side_html(texts[1]),
+            self.bank: '<span class="demo">demo bank</span>' if self._matchmaker.is_demo() else "",
+            self.status: status_html(battle),
+            self.saved: "",
+            self.counter: self._counted(voter, battle),
+            **self.on_keep(),
+            **(self._named(battle, voter) if battle.phase is Phase.REVEALED else self._unnamed()),
+        }
+
+    def _unnamed(self) -> Updates:
+        return {title: title_html(side) for side, title in self.titles.items()}
+
+    def _named(self, battle: Battle, voter: int) -> Updates:
+        """Return the names, over the answers and in the status line, which is read out."""
+        names = self._store.names(voter, battle.token)
+        return {
+            self.titles["a"]: title_html("a", names.a, battle.choice == "a"),
+            self.titles["b"]: title_html("b", names.b, battle.choice == "b"),
+            self.status: status_html(battle, names),
+            self.counter: self._counted(voter, battle),
+        }
+
+    def _message(self, title: str, text: str, link: str = "") -> Updates:
+        updates = {self.item: message_html(title, text, link), self.answers: gr.update(visible=False)}
+        return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
+
+    def _complete(self, seat: Seat) -> Updates:
+        text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
+        return {**self._message("Thank you!", text), self.status: ""}
+
+    def _counted(self, voter: int, battle: Battle) -> str:
+        if battle.seat is not None:
+            return "{} of {} votes".format(*self._campaigns.progress(battle.seat))
+        return f"Your votes: {self._store.votes_of(voter)}"
+
+    def _seat(self, voter: int, link: Link) -> Seat | None:
+        if link.campaign is None:
+            return None
+        return self._campaigns.seat(voter, link.campaign, link.worker, link.wanted)
+
+    def _voter(self, request: gr.Request) -> int:
+        cookie = sent_cookie(request.headers)
+        if cookie is None:
+            raise NoCookieError
+        return self._store.voter(cookie_hash(cookie))
+
+    @staticmethod
+    def _wish(family: object) -> Wish:
+        return Wish(family=family if isinstance(family, str) and family != ANY_FAMILY else None)

@@ -1,0 +1,80 @@
+"""The routes of the chat beside the page."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from arena.battles.store import Store
+from arena.live.chat import Chats, ShownTalk, Talk
+from arena.web.live_view import talk_scene, waiting_text
+from arena.web.visitor_api import NO_STORE, Sent, Told, events, told, visitor
+
+
+def routes(chats: Chats, voters: Store) -> APIRouter:
+    """Return the routes; each takes the visitor from the cookie, and a conversation from its own visitor only."""
+    chat = _Chat(chats, voters)
+    router = APIRouter()
+    talk = "/chat/talks/{token}"
+    for method, path, handler in (
+        ("GET", "/chat/models", chat.models),
+        ("POST", "/chat/talks", chat.begin),
+        ("GET", talk, chat.watch),
+        ("POST", f"{talk}/questions", chat.follow),
+        ("POST", f"{talk}/stop", chat.stop),
+    ):
+        router.add_api_route(path, handler, methods=[method], response_model=None)
+    return router
+
+
+class _Chat:
+    def __init__(self, chats: Chats, voters: Store) -> None:
+        self._chats = chats
+        self._voters = voters
+
+    @told
+    async def models(self, request: Request) -> Response:
+        """Tell the names of the models."""
+        await visitor(request, self._voters)
+        return JSONResponse({"models": list(self._chats.vlms)}, headers=NO_STORE)
+
+    @told
+    async def begin(self, request: Request) -> Response:
+        """Begin a conversation."""
+        voter, sent = await visitor(request, self._voters), await Sent.read(request)
+        talk = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
+        return JSONResponse({"talk": talk.token}, headers=NO_STORE)
+
+    @told
+    async def watch(self, request: Request) -> Response:
+        """Tell a page what to show of a conversation, until no answer is on its way."""
+        talk = self._chats.find(await visitor(request, self._voters), request.path_params["token"])
+        return events(self._messages(talk))
+
+    @told
+    async def follow(self, request: Request) -> Response:
+        """Ask once more."""
+        voter, sent = await visitor(request, self._voters), await Sent.read(request)
+        talk = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
+        return JSONResponse({"talk": talk.token}, headers=NO_STORE)
+
+    @told
+    async def stop(self, request: Request) -> Response:
+        """End the answer."""
+        talk = await self._chats.stop(await visitor(request, self._voters), request.path_params["token"])
+        return await self._scene(ShownTalk(talk, False, 0, ""))
+
+    async def _messages(self, talk: Talk) -> AsyncIterator[Mapping[str, object]]:
+        growing = Told()
+        begun = False
+        async for shown in self._chats.watch(talk.voter, talk.token):
+            if not shown.growing or not begun:
+                yield await asyncio.to_thread(talk_scene, shown)
+            if shown.growing:
+                line = {"kind": "line", "status": waiting_text(shown.ahead)}
+                yield line if shown.ahead else await asyncio.to_thread(growing.words, {"a": shown.text})
+            begun = shown.growing
+
+    async def _scene(self, shown: ShownTalk) -> Response:
+        return JSONResponse(await asyncio.to_thread(talk_scene, shown), headers=NO_STORE)

@@ -1,0 +1,54 @@
+"""Routes for everybody beside the page: the public export, and a visitor's own code."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
+
+from arena.admin.erasure import code_of
+from arena.admin.public_export import FILES, PublicFiles
+from arena.database import DatabaseError
+from arena.io.strict_json import RowsError
+from arena.web.battle_view import document
+from arena.web.cookies import cookie_hash
+from arena.web.middleware import sent_cookie
+from arena.web.visitor_api import NO_STORE
+
+_YOU = """
+# What is kept of you
+
+{about}
+
+The page /terms tells what is stored at all, and what is published.
+"""
+_CODE = """This browser is known here by a code:
+
+`{code}`
+
+To have your data deleted, send this code to the operators of this arena. They delete your images and words and whatever
+tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
+
+Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
+shall not stay yourself, before, where you had them scored (*Score outputs*)."""
+_NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it."
+
+
+def routes(files: PublicFiles) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter()
+
+    @router.get("/export/{name}", response_model=None)
+    async def export(name: str) -> Response:
+        try:
+            path = await files.path(name)
+        except (DatabaseError, RowsError, OSError) as error:
+            return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
+        if path is None:
+            return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
+        return FileResponse(path, media_type=FILES[name], filename=name, headers={"cache-control": "no-store"})
+
+    @router.get("/you", response_model=None)
+    def you(request: Request) -> Response:
+        cookie = sent_cookie(request.headers)
+        about = _NO_CODE if cookie is None else _CODE.format(code=code_of(cookie_hash(cookie)))
+        return HTMLResponse(document("What is kept of you", _YOU.format(about=about)), headers=NO_STORE)
+
+    return router

@@ -1,0 +1,59 @@
+"""The routes of the leaderboard beside the page: its table and plots as files."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+
+from arena.database import DatabaseError
+from arena.figures import PlotsError, page
+from arena.leaderboard.board import Board
+from arena.leaderboard.downloads import board_csv, plots_json
+from arena.leaderboard.plots import board_figures
+from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.service import Leaderboard
+
+PATIENCE_SECONDS = 20.0
+"""How long a download waits for the intervals of a board that nobody opened before."""
+
+
+def routes(leaderboard: Leaderboard) -> APIRouter:
+    """Return the routes; their queries are what `Leaderboard.choose` takes."""
+    router = APIRouter()
+    files: dict[str, tuple[str, Callable[[str, Board], str]]] = {
+        "board.csv": ("text/csv", lambda title, board: board_csv(board)),
+        "plots.html": ("text/html", lambda title, board: page(title, board_figures(board, leaderboard))),
+        "plots.json": ("application/json", lambda title, board: plots_json(title, board_figures(board, leaderboard))),
+    }
+
+    @router.get("/boards/{name}")
+    def download(
+        name: str,
+        source: str = "",
+        images: str = "single",
+        family: str = "",
+        since: str = "",
+        until: str = "",
+        voters: str = "",
+    ) -> Response:
+        if name not in files:
+            return PlainTextResponse("There is no such file.", status_code=404)
+        media, content = files[name]
+        try:
+            choice = leaderboard.choose(source, images, family, since, until, voters)
+            if choice is None or choice.source != source or (family and choice.family is None):
+                return PlainTextResponse("There is no such board.", status_code=404)
+            text = content(f"Leaderboard: {source}", leaderboard.board(choice.key, PATIENCE_SECONDS))
+        except BoardChoiceError as error:
+            return PlainTextResponse(str(error), status_code=400)
+        except (DatabaseError, PlotsError) as error:
+            return PlainTextResponse(str(error), status_code=503)
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+            "cache-control": "no-store",
+            "x-robots-tag": "noindex",
+        }
+        return Response(text, media_type=media, headers=headers)
+
+    return router

@@ -1,0 +1,97 @@
+"""What must be said over a board about its votes from elsewhere, and about those that it leaves out, as HTML."""
+
+from html import escape
+
+from arena.leaderboard.board import Board, Elsewhere
+
+
+def elsewhere_notes(board: Board) -> tuple[str, ...]:
+    """Return sentences on where a board's imported votes came from, how they count, and what they do not tell."""
+    told = board.elsewhere
+    if told is None:
+        return ()
+    return (_origin(board, told), *_ties(told), *_gaps(told))
+
+
+def own_notes(board: Board) -> tuple[str, ...]:
+    """Return sentences on which of this arena's votes a board counts, and which stand outside it."""
+    return (*_live(board), *_flagged(board), *_uncounted(board))
+
+
+def _live(board: Board) -> tuple[str, ...]:
+    if board.key.kind != "live":
+        return ()
+    out = board.left_out
+    what = "on images that visitors brought" if board.key.source else "on items of the bank"
+    reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
+    reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
+    outside = (f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}.",) if reasons else ()
+    return f"Two models answered live, {what}.", *outside
+
+
+def _flagged(board: Board) -> tuple[str, ...]:
+    out = board.left_out
+    if not out.voters:
+        return ()
+    who = "1 flagged voter" if out.voters == 1 else f"{out.voters:,} flagged voters"
+    cast = "1 vote" if out.flagged == 1 else f"{out.flagged:,} votes"
+    if board.key.unflagged:
+        return (f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored.",)
+    return (f"With {who} ({cast}), whom the board that counts leaves out.",)
+
+
+def _uncounted(board: Board) -> tuple[str, ...]:
+    if not board.left_out.uncounted:
+        return ()
+    return (f"{_votes(board.left_out.uncounted)} stored and not counted: this arena counts only those of some voters.",)
+
+
+def _origin(board: Board, told: Elsewhere) -> str:
+    if board.key.kind == "imported":
+        return "These votes were imported: they were cast elsewhere, not in this arena."
+    names = ", ".join(f"<b>{escape(name)}</b>" for name in told.sources)
+    return f"{_votes(told.votes, ' of these votes')} imported, from {names}, and told to count beside this arena's own."
+
+
+def _ties(told: Elsewhere) -> tuple[str, ...]:
+    """Say how the votes without a winner count, and which do not."""
+    halves = [f"{told.ties:,} {'tie' if told.ties == 1 else 'ties'}"] if told.ties else []
+    halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
+    counted = (f"{' and '.join(halves)} count half to each side.",) if halves else ()
+    left_out = (f"{told.both_bad_out:,} \u201cboth bad\u201d are left out.",) if told.both_bad_out else ()
+    return (*counted, *left_out)
+
+
+def _gaps(told: Elsewhere) -> tuple[str, ...]:
+    """Say how many votes were left out or lack what the numbers rest on."""
+    alone = f"{_votes(told.alone)} on a model against itself and left out." if told.alone else ""
+    named = f"{_votes(told.named)} cast with the names in view." if told.named else ""
+    return tuple(
+        sentence
+        for sentence in (
+            alone,
+            named,
+            _not_told(
+                told.no_item, told, "which item they are about: each is taken for independent, which may be too narrow"
+            ),
+            _not_told(told.no_voter, told, "who cast them") if not told.judge else "",
+            _not_told(
+                told.no_time, told, "when they were cast: they are on no board of some days, nor in the plot over time"
+            ),
+            _not_told(told.no_images, told, "how many images were shown: they stand with the single images"),
+        )
+        if sentence
+    )
+
+
+def _not_told(count: int, told: Elsewhere, what: str) -> str:
+    """Return a sentence on what so many votes do not say."""
+    if not count:
+        return ""
+    if count == told.votes:
+        return f"The imported votes do not say {what}."
+    return f"{count:,} of the imported votes do not say {what}."
+
+
+def _votes(count: int, of: str = "") -> str:
+    return f"1{of or ' vote'} was" if count == 1 else f"{count:,}{of or ' votes'} were"

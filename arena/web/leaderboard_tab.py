@@ -1,0 +1,128 @@
+"""The leaderboard tab: one board of one source, single- or multi-image, narrowed as asked, with its plots."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+from gradio.components.plot import PlotData
+
+from arena.database import DatabaseError
+from arena.figures import Figure
+from arena.leaderboard.board import Board
+from arena.leaderboard.plots import PLOTS
+from arena.leaderboard.selection import BoardChoice, BoardChoiceError
+from arena.leaderboard.service import Leaderboard
+from arena.web.events import LATEST, RAW, offered
+from arena.web.leaderboard_view import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
+
+ALL_FAMILIES = "All families"
+IMAGES = [("Single image", "single"), ("Multiple images", "multiple")]
+PATIENCE_SECONDS = 1.5
+"""How long whoever opens a board waits for its intervals, so that it need not fill in before their eyes."""
+
+Updates = dict[Any, Any]
+
+
+class LeaderboardTab:
+    """Components of the leaderboard tab as attributes, its handlers as methods."""
+
+    def __init__(self, leaderboard: Leaderboard) -> None:
+        self._leaderboard = leaderboard
+        with gr.Row(elem_id="board-choice"):
+            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=240, scale=2)
+            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=180)
+            self.family = gr.Dropdown(
+                [ALL_FAMILIES], value=ALL_FAMILIES, label="Family", elem_id="board-family", min_width=180
+            )
+            days = {"include_time": False, "type": "string", "min_width": 150}
+            self.since = gr.DateTime(label="From (UTC day)", elem_id="board-since", **days)
+            self.until = gr.DateTime(label="To (UTC day)", elem_id="board-until", **days)
+        self.without = gr.Checkbox(True, label="Without flagged voters", container=False, elem_id="board-without")
+        gr.HTML(SEARCH, padding=False)
+        self.board = gr.HTML(elem_id="board", padding=False)
+        gr.HTML(MEANINGS, padding=False)
+        self.plot_name = gr.Radio(list(PLOTS), label="Plot", elem_id="board-plots")
+        self.plot = gr.Plot(show_label=False, visible=False, elem_id="board-plot")
+        self.note = gr.HTML(elem_id="board-note", padding=False)
+        self.seen = gr.Textbox(visible="hidden", elem_id="board-seen")
+        self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
+
+    def listen(self, tab: gr.Tab) -> None:
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is looked at.
+
+        Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
+        """
+        chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
+        table = [self.source, self.family, self.board, self.seen]
+        plots = [self.plot, self.note]
+        narrowed = [self.source.input, self.images.input, self.family.input, self.since.change, self.until.change]
+        narrowed.append(self.without.input)
+        gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **LATEST)
+        self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **LATEST)
+        self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **RAW)
+
+    def on_open(self, *sent: object) -> Updates:
+        """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
+        *chosen, plot = sent
+        try:
+            choice = self._choice(*chosen)
+            if choice is None:
+                return {self.board: NO_SOURCE}
+            board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
+            return {**self._shown(board, choice, chosen), **self._plotted(board, plot)}
+        except (BoardChoiceError, DatabaseError) as error:
+            return {self.board: problem_html(str(error))}
+
+    def on_plot(self, *sent: object) -> Updates:
+        """Show a plot of the chosen board."""
+        *chosen, plot = sent
+        try:
+            choice = self._choice(*chosen)
+            board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
+            return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
+        except (BoardChoiceError, DatabaseError) as error:
+            return {self.note: problem_html(str(error))}
+
+    def on_refresh(self, *sent: object) -> Updates:
+        """Show the board again if it has changed; while it cannot be read, what is shown stays."""
+        *chosen, seen = sent
+        try:
+            choice = self._choice(*chosen)
+            shown = self._shown(self._leaderboard.board(choice.key), choice, chosen) if choice else {}
+        except (BoardChoiceError, DatabaseError):
+            shown = {}
+        return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
+
+    def _choice(
+        self, source: object, images: object, family: object, since: object, until: object, without: object
+    ) -> BoardChoice | None:
+        """Return the board that is asked for, in the order of the components that choose it."""
+        voters = "all" if without is False else "unflagged"
+        return self._leaderboard.choose(source, images, family, since, until, voters)
+
+    def _shown(self, board: Board, choice: BoardChoice, sent: Sequence[object]) -> Updates:
+        html = board_html(board, choice)
+        families = [ALL_FAMILIES, *choice.families]
+        told = "\n".join([html, *choice.sources, *families])
+        return {
+            self.source: gr.update(**offered(choice.sources, choice.source, sent[0])),
+            self.family: gr.update(**offered(families, choice.family or ALL_FAMILIES, sent[2])),
+            self.board: html,
+            self.seen: hashlib.sha256(told.encode()).hexdigest()[:16],
+        }
+
+    def _plotted(self, board: Board, plot: object) -> Updates:
+        """Return the plot of this name; none for any other, and for a board without votes."""
+        if not isinstance(plot, str) or plot not in PLOTS or not board.votes:
+            return {self.plot: gr.update(visible=False), self.note: ""}
+        figure = PLOTS[plot](board, self._leaderboard)
+        drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
+        return {self.plot: drawn, self.note: note_html(figure.note)}
+
+
+def _drawn(figure: Figure) -> PlotData:
+    """Return a figure as Gradio sends Plotly's: plotly.js in the browser draws, and nothing needs Plotly here."""
+    drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
+    return PlotData(type="plotly", plot=drawing)

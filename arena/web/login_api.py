@@ -1,0 +1,141 @@
+"""Login with Hugging Face: the routes, and the line of the page that says who one is.
+
+A login gives the browser a new cookie, so that one planted before it is worth nothing after it. It always comes back to
+the page itself: no address is taken from the browser. Without the settings of an OpenID provider nobody can log in.
+"""
+
+import asyncio
+import hmac
+from html import escape
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from arena.battles.voters import Account, Voters
+from arena.database import DatabaseError
+from arena.fraud.eligibility import Census
+from arena.settings import OAuthSettings
+from arena.web.cookies import COOKIE, YEAR, cookie_hash, cookie_header, cookie_in, new_cookie
+from arena.web.middleware import sent_cookie
+from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
+from arena.web.visitor_api import NO_STORE, over_https
+
+ATTEMPT_COOKIE = "stereoscope_login"
+CALLBACK = "/login/callback"
+LOGIN_HEAD = f"<script>{(Path(__file__).parent / 'login.js').read_text('utf-8')}</script>"
+
+_LOG_IN = '<a href="login">Log in with Hugging Face</a>'
+_LOG_OUT = '<form method="post" action="logout"><button>Log out</button></form>'
+_STORED = "Your vote is stored; it counts on the board once you log in."
+_FRAMED = "Your vote is stored; to have votes count on the board, log in: that opens a page of its own."
+_INVITED = "Your vote is stored; the board counts the votes of invited people."
+
+
+def routes(voters: Voters, census: Census, oauth: OAuthSettings | None) -> APIRouter:
+    """Return the routes; without a provider the line of the page alone."""
+    router = APIRouter()
+    router.add_api_route("/login/who", _Who(voters, census, oauth is not None).line, methods=["GET"])
+    if oauth is not None:
+        login = _Login(voters, oauth)
+        router.add_api_route("/login", login.begin, methods=["GET"], response_model=None)
+        router.add_api_route(CALLBACK, login.come_back, methods=["GET"], response_model=None)
+        router.add_api_route("/logout", login.log_out, methods=["POST"], response_model=None)
+    return router
+
+
+class _Who:
+    def __init__(self, voters: Voters, census: Census, can_log_in: bool) -> None:
+        self._voters = voters
+        self._census = census
+        self._log_in = _LOG_IN if can_log_in else ""
+
+    async def line(self, request: Request, framed: str = "") -> HTMLResponse:
+        """Say who one is, whether one's votes count, and how to log in or out; a page within a frame says so."""
+        cookie = sent_cookie(request.headers)
+        try:
+            line = await asyncio.to_thread(self._of, cookie_hash(cookie), bool(framed)) if cookie else ""
+        except DatabaseError:
+            line = ""
+        return HTMLResponse(line, headers=NO_STORE)
+
+    def _of(self, hashed: str, framed: bool) -> str:
+        name = self._voters.name(hashed)
+        counts = self._census.rule == "everyone" or self._census.counts(self._voters.voter(hashed))
+        stored = _FRAMED if framed else _STORED
+        note = "" if counts else f"<span>{stored if self._census.rule == 'logged-in' else _INVITED}</span>"
+        return f"{note}<b>{escape(name)}</b>{_LOG_OUT}" if name else note + self._log_in
+
+
+class _Login:
+    def __init__(self, voters: Voters, oauth: OAuthSettings) -> None:
+        self._voters = voters
+        self._host = oauth.host
+        self._provider = Provider(oauth)
+
+    async def begin(self, request: Request) -> Response:
+        """Send a person to the provider."""
+        cookie, key = sent_cookie(request.headers), new_key()
+        voter_cookie = cookie or new_cookie()
+        try:
+            where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
+        except LoginError as error:
+            return _told(error)
+        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
+        answer.headers.append("set-cookie", self._set(request, key, ATTEMPT_COOKIE, ATTEMPT_SECONDS))
+        if cookie is None:
+            answer.headers.append("set-cookie", self._set(request, voter_cookie))
+        return answer
+
+    async def come_back(self, request: Request) -> Response:
+        """Log a person in who comes from the provider, under a new cookie."""
+        cookie, fresh = sent_cookie(request.headers) or "", new_cookie()
+        try:
+            account = await self._account(request, cookie)
+            await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
+        except (LoginError, DatabaseError) as error:
+            return _told(error)
+        return self._home(request, fresh)
+
+    async def log_out(self, request: Request) -> Response:
+        """End the login and give the browser a new cookie, a guest's."""
+        try:
+            await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
+        except DatabaseError as error:
+            return _told(error)
+        return self._home(request, new_cookie())
+
+    async def _account(self, request: Request, cookie: str) -> Account:
+        """Return who comes back from the provider, if it is this browser's own attempt. Raises LoginError."""
+        key = cookie_in(request.headers.get("cookie", ""), ATTEMPT_COOKIE) or ""
+        attempt = Attempt.of(key, cookie)
+        state, code = (request.query_params.get(name, "") for name in ("state", "code"))
+        if not hmac.compare_digest(state.encode(), attempt.state.encode()):
+            raise LoginError("This login was begun in another browser or tab. Please log in again.")
+        if not code:
+            raise LoginError("You were not logged in. You can vote as a guest, or log in again.")
+        return await self._provider.account(attempt, code, self._back(request))
+
+    def _home(self, request: Request, cookie: str) -> Response:
+        """Go to the page with a new voter cookie; an attempt's is over."""
+        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
+        answer.headers.append("set-cookie", self._set(request, cookie))
+        answer.headers.append("set-cookie", self._set(request, "", ATTEMPT_COOKIE, 0))
+        return answer
+
+    def _back(self, request: Request) -> str:
+        """Return where the provider sends people back to; it knows our address and takes no other."""
+        host = self._host or request.headers.get("host", "")
+        return f"{'https' if self._over_https(request) else 'http'}://{host}{CALLBACK}"
+
+    def _over_https(self, request: Request) -> bool:
+        return bool(self._host) or over_https(request)
+
+    def _set(self, request: Request, value: str, name: str = COOKIE, seconds: int = YEAR) -> str:
+        return cookie_header(value, self._over_https(request), name, seconds)
+
+
+def _told(error: Exception) -> HTMLResponse:
+    """Return a page of one line that leads back."""
+    text = f'<!doctype html><html lang="en"><title>Log in</title><p>{escape(str(error))}</p><p><a href="/">Back</a></p>'
+    return HTMLResponse(text, status_code=503 if isinstance(error, DatabaseError) else 403, headers=NO_STORE)

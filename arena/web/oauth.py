@@ -1,0 +1,153 @@
+"""The OpenID provider, as Hugging Face: where to send a person who logs in, and who came back with a code.
+
+The authorization code flow with PKCE (RFC 6749, 7636; OpenID Connect Core 3.1). The id token comes from the provider's
+own token endpoint over TLS, which stands for its signature (3.1.3.7, rule 6).
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import ssl
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import httpx
+
+from arena.battles.voters import Account
+from arena.io.strict_json import JSON, RowsError, parse_json
+from arena.settings import OAuthSettings
+
+ATTEMPT_SECONDS = 600
+"""How long a person may take at the provider."""
+SKEW_SECONDS = 60
+"""How far its clock may differ from ours."""
+_SECONDS = 10.0
+_BEGUN = re.compile(r"[0-9a-f]{8}")
+
+
+class LoginError(ValueError):
+    """Say why nobody was logged in, and what to do."""
+
+
+class Attempt(NamedTuple):
+    """What ties one way to the provider and back to one browser: each is made of its two cookies, none is kept."""
+
+    state: str
+    verifier: str
+    nonce: str
+
+    @classmethod
+    def of(cls, key: str, voter_cookie: str) -> "Attempt":
+        """Return the attempt of a key, as `new_key` makes them. Raises LoginError for one whose time is over."""
+        begun = int(key[:8], 16) if _BEGUN.match(key) else 0
+        if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:
+            raise LoginError("This login took too long, or was begun in another browser. Please log in again.")
+        return cls(*(_digest(f"{what} {key} {voter_cookie}".encode()) for what in cls._fields))
+
+
+def new_key() -> str:
+    """Return a fresh attempt's key, in the shape of our cookies: when it began, and 144 random bits."""
+    return f"{int(time.time()):08x}{secrets.token_urlsafe(18)}"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """What is asked of the provider; `oauth` holds our name and secret there."""
+
+    oauth: OAuthSettings
+
+    async def address(self, attempt: Attempt, back: str) -> str:
+        """Return where a person logs in, to come back to an address of ours. Raises LoginError."""
+        asked = {
+            "response_type": "code",
+            "client_id": self.oauth.client_id,
+            "redirect_uri": back,
+            "scope": self.oauth.scopes,
+            "state": attempt.state,
+            "nonce": attempt.nonce,
+            "code_challenge": _digest(attempt.verifier.encode()),
+            "code_challenge_method": "S256",
+        }
+        return f"{await self._endpoint('authorization_endpoint')}?{urlencode(asked)}"
+
+    async def account(self, attempt: Attempt, code: str, back: str) -> Account:
+        """Return whose code this is. Raises LoginError."""
+        sent = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": back,
+            "client_id": self.oauth.client_id,
+            "code_verifier": attempt.verifier,
+        }
+        endpoint = await self._endpoint("token_endpoint")
+        answer = await self._ask("POST", endpoint, sent)
+        claims = _claims(answer.get("id_token"))
+        self._check(claims, attempt)
+        subject, name = claims.get("sub"), claims.get("preferred_username")
+        if not (isinstance(subject, str) and isinstance(name, str) and 0 < len(subject) <= 255 and 0 < len(name) <= 96):
+            raise LoginError("Hugging Face did not say who you are. Please log in again.")
+        return Account(subject, name)
+
+    def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
+        """Refuse an id token that is not for us, not for this attempt, or too old."""
+        audience, expires = claims.get("aud"), claims.get("exp")
+        for_us = audience in (self.oauth.client_id, [self.oauth.client_id])
+        fresh = isinstance(expires, int | float) and expires > time.time() - SKEW_SECONDS
+        same = hmac.compare_digest(str(claims.get("nonce")).encode(), attempt.nonce.encode())
+        if not (claims.get("iss") == self.oauth.provider and for_us and fresh and same):
+            raise LoginError("What Hugging Face answered does not belong to this login. Please log in again.")
+
+    async def _endpoint(self, name: str) -> str:
+        """Return one of the provider's addresses, as it publishes them."""
+        found = await self._ask("GET", f"{self.oauth.provider}/.well-known/openid-configuration")
+        endpoint = found.get(name)
+        if found.get("issuer") != self.oauth.provider or not isinstance(endpoint, str):
+            raise LoginError("Hugging Face cannot be reached as it should be. Please try again later.")
+        return endpoint
+
+    async def _ask(self, method: str, address: str, sent: dict[str, str] | None = None) -> dict[str, JSON]:
+        us = (self.oauth.client_id, self.oauth.client_secret.reveal()) if sent else None
+        try:
+            async with httpx.AsyncClient(timeout=_SECONDS, verify=_tls()) as client:
+                answer = await client.request(method, address, data=sent, auth=us)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise LoginError("Hugging Face does not answer. You can vote as a guest; try again later.") from error
+        if answer.status_code != 200:
+            raise LoginError("Hugging Face refused this login. Please log in again.")
+        return _object(answer.content)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the certificates that are trusted; reading them anew for each login would take long."""
+    return httpx.create_ssl_context()
+
+
+def _claims(token: JSON) -> dict[str, JSON]:
+    """Return what an id token says."""
+    parts = token.split(".") if isinstance(token, str) else []
+    if len(parts) != 3:
+        raise LoginError("Hugging Face did not say who you are. Please log in again.")
+    try:
+        return _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError as error:
+        raise LoginError("Hugging Face did not say who you are. Please log in again.") from error
+
+
+def _object(content: bytes) -> dict[str, JSON]:
+    try:
+        found = parse_json(content.decode())
+    except (RowsError, UnicodeDecodeError) as error:
+        raise LoginError("Hugging Face answered something else than JSON. Please try again later.") from error
+    if not isinstance(found, dict):
+        raise LoginError("Hugging Face answered something else than JSON. Please try again later.")
+    return found
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")

@@ -1,0 +1,156 @@
+"""Limits of requests: how many somebody may make at once, how many after that, and how many may be open together.
+
+Somebody is a voter cookie, or a network: a /24 of IPv4 or a /64 of IPv6. Neither is kept: both are counted under a
+keyed hash whose random key lives and dies with the process.
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from arena.network import client_address, network_of
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many requests may come at once, and how many a second come back."""
+
+    burst: int
+    per_second: float
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one voter or one network may do: a page is about a hundred files, a battle three calls."""
+
+    files: Rate
+    """Files that are the same for everybody, and cost next to nothing."""
+    calls: Rate
+    """All the rest."""
+    open: int
+    """Requests that are answered or wait at one time; each open stream of events is one."""
+    large: int
+    """Of these, how many may have a large body; a page sends the images of a battle, ten, together."""
+
+
+VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100, large=10)
+NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, large=40)
+MOST_LARGE = 160
+"""Requests with a large body that everybody together may have open: what they send lies in memory or on the disk."""
+TURNS = 4
+"""Calls of one network that are worked on at one time; more wait, so that a flood stands in its own way."""
+
+
+class Caller(NamedTuple):
+    """Who calls, as keyed hashes."""
+
+    voter: str
+    """Of the cookie; of the network where there is none."""
+    network: str | None
+    """None for a private address: that is a proxy or the operator's own house, not one person's network."""
+
+
+class Buckets:
+    """Token buckets by key; of more than `most` the longest unused is forgotten, which gives back its tokens."""
+
+    def __init__(self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._most = most
+        self._clock = clock
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take a token and return 0; where there is none, take nothing and return the seconds until there is one."""
+        now = self._clock()
+        full_at = max(self._full_at.pop(key, now), now)
+        wait = full_at - now - (self._rate.burst - 1) / self._rate.per_second
+        self._full_at[key] = full_at if wait > 0 else full_at + 1 / self._rate.per_second
+        if len(self._full_at) > self._most:
+            self._full_at.popitem(last=False)
+        return max(wait, 0.0)
+
+    def __len__(self) -> int:
+        return len(self._full_at)
+
+
+class _Side:
+    """What is counted of all voters, or of all networks."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._buckets = {False: Buckets(allowance.files), True: Buckets(allowance.calls)}
+        self.open: Counter[str] = Counter()
+        self.large: Counter[str] = Counter()
+
+    def wait(self, key: str, call: bool, large: bool) -> float:
+        """Return 0 if one more request may go on, else the seconds after which to come again."""
+        if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
+            return 1.0
+        return self._buckets[call].take(key)
+
+
+class Limits:
+    """Count the requests of voters and networks. To be used from one thread: the server's event loop."""
+
+    def __init__(self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK) -> None:
+        self._hops = trusted_hops
+        self._key = secrets.token_bytes(32)
+        self._voters = _Side(voter)
+        self._networks = _Side(network)
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
+        """Return who calls, by the voter cookie, the socket's peer and the lines of X-Forwarded-For."""
+        network = network_of(client_address(peer, forwarded, self._hops))
+        return Caller(
+            voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),
+            network=self._hash(str(network)) if network and network.network_address.is_global else None,
+        )
+
+    def wait(self, caller: Caller, call: bool, large: bool = False) -> float:
+        """Return 0 if a caller's request may go on, else the seconds after which to come again."""
+        if large and self._voters.large.total() >= MOST_LARGE:
+            return 1.0
+        if caller.network is not None:
+            wait = self._networks.wait(caller.network, call, large)
+            if wait:
+                return wait
+        return self._voters.wait(caller.voter, call, large)
+
+    def enter(self, caller: Caller, large: bool = False) -> None:
+        """Count a request as open until `leave`."""
+        for side, key in self._counted(caller):
+            side.open[key] += 1
+            side.large[key] += large
+
+    def leave(self, caller: Caller, large: bool = False) -> None:
+        """Count a request as answered."""
+        for side, key in self._counted(caller):
+            side.open[key] -= 1
+            side.large[key] -= large
+            if not side.open[key]:
+                del side.open[key], side.large[key]
+                self._turns.pop(key, None)
+
+    def _counted(self, caller: Caller) -> Iterator[tuple[_Side, str]]:
+        yield self._voters, caller.voter
+        if caller.network is not None:
+            yield self._networks, caller.network
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Wait until fewer than `TURNS` calls of a network are worked on, and be one; to be used while entered."""
+        if caller.network is None:
+            yield
+            return
+        async with self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS)):
+            yield
+
+    def _hash(self, text: str) -> str:
+        return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""How far judges and metrics agree with people."""

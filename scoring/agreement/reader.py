@@ -1,0 +1,114 @@
+"""Files about judges and people: the models' answers and other metrics' scores in, the findings out."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from arena.imports.poll_files import bank_name
+from arena.io.strict_json import Limits, RowsError
+from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
+from arena.ratings.agreement import Level, Share
+from scoring.agreement.concordance import Concordance
+from scoring.report import safe_cell
+
+
+def read_answers(path: Path) -> dict[tuple[str, str], str]:
+    """Return the answers of a file `item, model, answer`, by item and model. Raises RowsError for one told twice."""
+    answers: dict[tuple[str, str], str] = {}
+    for record in read_records(path, COMMAND_LINE):
+        item, model, answer = _texts(record, path.name, "item", "model", "answer")
+        key = item, bank_name(model)
+        if key in answers:
+            problem = f"expected one answer of {model!r} to item {item!r}, found a second; delete one"
+            raise RowsError(problem, path.name, record.row)
+        answers[key] = answer
+    if not answers:
+        raise RowsError("holds no answers; expected a row `item, model, answer` for each", path.name)
+    return answers
+
+
+def read_scores(
+    path: Path, taken: Collection[str], limits: Limits = COMMAND_LINE, name: str | None = None
+) -> dict[str, dict[tuple[str, str], float]]:
+    """Return the scores of a file `item, model, metric, score`, by metric, then by item and model. Raises RowsError.
+
+    No metric of its may be called as one of those that are `taken`; `name` is what its owner calls the file.
+    """
+    label = name or path.name
+    scores: dict[str, dict[tuple[str, str], float]] = {}
+    for record in read_records(path, limits, name=label):
+        item, model, metric = _texts(record, label, "item", "model", "metric")
+        value = _number(record, label)
+        if metric in taken:
+            raise RowsError(f"expected a name of its own, found {metric!r}; rename it", label, record.row, "metric")
+        known, key = scores.setdefault(metric, {}), (item, bank_name(model))
+        if key in known:
+            problem = f"expected one score of {metric!r} for {model!r} on item {item!r}, found a second; delete one"
+            raise RowsError(problem, label, record.row)
+        known[key] = value
+    if not scores:
+        raise RowsError("holds no scores; expected a row `item, model, metric, score` for each", label)
+    return scores
+
+
+def agreement_json(found: Concordance) -> str:
+    """Return the findings whole, as JSON; what is undefined is null."""
+    people = asdict(found.people) | {"levels": _levels(found.people.levels)}
+    measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
+    document = asdict(found) | {"people": people, "reproductions": measures}
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def measures_csv(found: Concordance) -> str:
+    """Return Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("measure", "level", "reproduced", "n", "share", "low", "high"))
+    for one in found.reproductions:
+        shares = {"all": one.overall} | {f"{level.most} of {level.votes}": share for level, share in one.levels.items()}
+        for level, share in shares.items():
+            numbers = (share.hits, share.n, share.value, share.low, share.high)
+            writer.writerow((safe_cell(one.measure), level, *numbers))
+    return text.getvalue()
+
+
+def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
+    """Return a file for `read_scores` to fill in: a row for each answer, by its item and model."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("item", "model", "metric", "score"))
+    writer.writerows((safe_cell(item), safe_cell(model), "", "") for item, model in answers)
+    return text.getvalue()
+
+
+def _texts(record: Record, file: str, *columns: str) -> list[str]:
+    """Return the texts of columns, whole numbers as their digits; only an answer may be empty. Raises RowsError."""
+    require_columns(record, columns, file)
+    texts = []
+    for column in columns:
+        value = record.values[column]
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if not isinstance(text, str) or not (text.strip() or column == "answer"):
+            raise RowsError(f"expected a text, found {value!r}; write it in", file, record.row, column)
+        texts.append(text)
+    return texts
+
+
+def _number(record: Record, file: str) -> float:
+    require_columns(record, ["score"], file)
+    value = record.values["score"]
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RowsError(f"expected a number, found {str(value)[:40]!r}; write digits", file, record.row, "score")
+    return number
+
+
+def _levels(levels: Mapping[Level, Share]) -> list[dict[str, float]]:
+    return [{**level._asdict(), **asdict(share)} for level, share in levels.items()]

@@ -1,0 +1,125 @@
+"""Metrics of an answer's text: the baselines, BLEU-4 and ROUGE-L, and three that an optional extra brings.
+
+A metric takes many answers at once and gives each a score, higher being better; those that compare with a reference say
+nothing about an answer without one.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Literal, NamedTuple
+
+from arena.ratings.agreement import random_score
+
+MetricName = Literal["random", "length", "BLEU-4", "ROUGE-L", "METEOR", "CIDEr", "BERTScore"]
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class TextMetricError(RuntimeError):
+    """Say what a metric needs that is not installed here."""
+
+
+class Candidate(NamedTuple):
+    """A model's answer to an item, beside the item's reference, if there is one."""
+
+    item: str
+    model: str
+    text: str
+    reference: str | None
+
+
+class TextMetric(NamedTuple):
+    """How a metric scores, and what it takes."""
+
+    scores: Callable[[Sequence[Candidate]], Sequence[float]]
+    backed: bool
+    """Whether it compares with a reference."""
+    needs: str
+    """What to install beside the app, empty where nothing."""
+
+
+def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, str], float]:
+    """Return a metric's scores by (item, model); raises TextMetricError where what it needs is not installed."""
+    metric = METRICS[name]
+    fit = [one for one in candidates if one.reference is not None or not metric.backed]
+    if not fit:
+        return {}
+    try:
+        scores = metric.scores(fit)
+    except (ImportError, LookupError, OSError) as error:
+        raise TextMetricError(f"{name} needs {metric.needs or 'what requirements.txt lists'}; install it") from error
+    return {(one.item, one.model): float(value) for one, value in zip(fit, scores, strict=True)}
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text as ROUGE's authors split it: lower case, runs of a-z and 0-9."""
+    return _WORD.findall(text.lower())
+
+
+# In what the app installs.
+def _random(candidates: Sequence[Candidate]) -> list[float]:
+    return [random_score(one.item, one.model) for one in candidates]
+
+
+def _length(candidates: Sequence[Candidate]) -> list[float]:
+    """Count the non-whitespace tokens (VisIT-Bench, 4.3)."""
+    return [float(len(one.text.split())) for one in candidates]
+
+
+def _bleu(candidates: Sequence[Candidate]) -> list[float]:
+    """Return sacrebleu's sentence BLEU with its default tokens and smoothing; short answers by the orders they have."""
+    metric = _library("sacrebleu").BLEU(effective_order=True)
+    return [metric.sentence_score(one.text, [one.reference]).score for one in candidates]
+
+
+def _rouge(candidates: Sequence[Candidate]) -> list[float]:
+    """Return the F-measure of the longest common subsequence of words (Lin 2004), unstemmed."""
+    longest = _library("rapidfuzz.distance").LCSseq.similarity
+    scores = []
+    for one in candidates:
+        told, truth = words(one.text), words(one.reference or "")
+        scores.append(2 * longest(told, truth) / (len(told) + len(truth)) if told and truth else 0.0)
+    return scores
+
+
+# In requirements-metrics.txt.
+def _meteor(candidates: Sequence[Candidate]) -> list[float]:
+    meteor = _library("nltk.translate.meteor_score").single_meteor_score
+    return [meteor(words(one.reference or ""), words(one.text)) for one in candidates]
+
+
+def _cider(candidates: Sequence[Candidate]) -> list[float]:
+    """Return CIDEr of each model's answers; what is rare is found from the references of the items it answered."""
+    cider, scores = _library("pycocoevalcap.cider.cider").Cider, [0.0] * len(candidates)
+    for model in dict.fromkeys(one.model for one in candidates):
+        places = [place for place, one in enumerate(candidates) if one.model == model]
+        truth = {place: [" ".join(words(candidates[place].reference or ""))] for place in places}
+        told = {place: [" ".join(words(candidates[place].text))] for place in places}
+        for place, value in zip(places, cider().compute_score(truth, told)[1], strict=True):
+            scores[place] = value
+    return scores
+
+
+def _bert(candidates: Sequence[Candidate]) -> list[float]:
+    """Return BERTScore's F1 with RoBERTa-large, English, as VisIT-Bench took it."""
+    texts, references = [one.text for one in candidates], [one.reference for one in candidates]
+    return _library("bert_score").score(texts, references, lang="en")[2].tolist()
+
+
+def _library(name: str) -> ModuleType:
+    """Load a metric's library, which nothing else here needs; raises ImportError where it is not installed."""
+    return import_module(name)
+
+
+METRICS: Mapping[MetricName, TextMetric] = {
+    "random": TextMetric(_random, backed=False, needs=""),
+    "length": TextMetric(_length, backed=False, needs=""),
+    "BLEU-4": TextMetric(_bleu, backed=True, needs=""),
+    "ROUGE-L": TextMetric(_rouge, backed=True, needs=""),
+    "METEOR": TextMetric(_meteor, True, "requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)"),
+    "CIDEr": TextMetric(_cider, True, "requirements-metrics.txt (pycocoevalcap, 100 MB, no Java)"),
+    "BERTScore": TextMetric(_bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"),
+}
+KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
+"""The metrics that the app brings with it."""

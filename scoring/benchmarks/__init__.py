@@ -1,0 +1,1 @@
+"""The benchmarks, one file each, and what recognises their files."""

@@ -1,0 +1,209 @@
+"""Uploads of multiple choice and of VQA answers: the benchmark is recognised, and rules make the first report."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+from arena.database import now
+from arena.io.tables import KEY, PAGE, VALUE, Limits, Record, read_records
+from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks import vqa as vqa_marks
+from scoring.benchmarks.choice_report import ChoiceBenchmark, ChoiceReport, MarksReport, decided, tabulated
+from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAFile
+from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, ChoiceFile, Problem, read_choices, read_questions
+from scoring.multiple_choice.types import LETTERS, PROTOCOLS, ChoiceQuestion, Protocol
+from scoring.report import NoAnswersError
+
+Subject: TypeAlias = ChoiceBenchmark | Dataset
+CHOICES: tuple[ChoiceBenchmark, ...] = ("mmbench", "mmt-bench")
+DATASETS: tuple[Dataset, ...] = ("GQA", "OK-VQA", "TextVQA")
+MARK_PROTOCOLS: tuple[MarkProtocol, ...] = ("strict", "mmbench-paper")
+
+
+P = TypeVar("P", bound=str)
+T = TypeVar("T")
+_ROWS_AT_A_TIME = 20
+"""Rows between two looks at whether the file is still wanted."""
+
+
+class ChoicesError(ValueError):
+    """Say everything that keeps a file from being scored, and how to mend it."""
+
+
+@dataclass(frozen=True)
+class OpenedChoices:
+    """A file of multiple-choice answers, read whole."""
+
+    benchmark: ChoiceBenchmark
+    file: ChoiceFile
+    name: str
+    """What its owner calls it."""
+    wanted: Callable[[], bool] = lambda: True
+    questions: Mapping[int, ChoiceQuestion] | None = None
+    """The benchmark's own, where its question file was given."""
+
+    @property
+    def title(self) -> str:
+        """Return the model's name if the file tells it, else the file's name without its ending."""
+        return self.file.model or Path(self.name).stem
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the file, and with its questions beside those of the benchmark."""
+        if not self.file.scorable:
+            return self.file.problems
+        return (*self.file.problems, *tabulated(self.report("strict")).problems)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return what the file holds, in words."""
+        questions = [row.question for row in self.file.rows]
+        circular = {question.index % PASS for question in questions if question.index >= PASS}
+        name = "MMT-Bench" if self.benchmark == "mmt-bench" else mmbench.edition(questions)
+        passes = f", {len(circular):,} questions with rotated passes" if circular else ""
+        splits = Counter(question.split or "(none)" for question in questions)
+        counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
+        return (
+            f"{name}: {len(questions):,} answers{passes}; {self.file.answered:,} with the right letter beside them",
+            f"splits: {counted}",
+        )
+
+    def report(self, protocol: Protocol, title: str = "") -> ChoiceReport:
+        """Return the report by rules alone. Raises ChoicesError with all that is in the way."""
+        _check(self.name, self.file.problems)
+        rows = decided(_while_wanted(self.file.rows, self.wanted, self.name), _known(protocol, PROTOCOLS))
+        shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
+        missing = None
+        if self.questions is not None:
+            answered = {row.question.index for row in rows}
+            missing = tuple(question for index, question in self.questions.items() if index not in answered)
+        return ChoiceReport(self.benchmark, protocol, shown, self.name, made, None, rows, self.file.problems, missing)
+
+
+@dataclass(frozen=True)
+class OpenedMarks:
+    """A file of VQA answers, read whole."""
+
+    benchmark: Dataset
+    file: VQAFile
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Return the file's name without its ending."""
+        return Path(self.name).stem
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the file."""
+        return self.file.problems
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return what the file holds, in words."""
+        known = sum(bool(row.answers) for row in self.file.rows)
+        return (f"{self.benchmark}: {len(self.file.rows):,} answers, {known:,} with references",)
+
+    def report(self, protocol: Protocol, title: str = "") -> MarksReport:
+        """Return the report without marks: accuracies alone. Raises ChoicesError with all that is in the way."""
+        _check(self.name, self.file.problems)
+        chosen = _known(protocol, MARK_PROTOCOLS)
+        shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
+        return MarksReport(self.benchmark, chosen, shown, self.name, made, None, self.file.rows, (), self.file.problems)
+
+
+Opened: TypeAlias = OpenedChoices | OpenedMarks
+
+
+def opened(
+    path: Path,
+    limits: Limits = PAGE,
+    name: str | None = None,
+    benchmark: Subject | None = None,
+    questions: Mapping[int, ChoiceQuestion] | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Opened | None:
+    """Read a file; None where it is of neither kind, and no benchmark is told.
+
+    A column of pictures is skipped unread. `questions` are the benchmark's own, for a file without options. Reading it
+    and its letters ends where it is no longer `wanted`. Raises RowsError and ChoicesError.
+    """
+    label = name or path.name
+    records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
+    first = next(records, None)
+    if first is None:
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+    kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICES else "marks"
+    whole = _while_wanted(chain([first], records), wanted, label)
+    if questions or kind == "choices":
+        choices = read_choices(whole, questions)
+        known = benchmark if benchmark in CHOICES else _recognised(choices)
+        return OpenedChoices(known, choices, label, wanted, questions)
+    if kind == "marks":
+        answers = vqa_marks.read_answers(whole)
+        dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)
+        return OpenedMarks(dataset, answers, label)
+    return None
+
+
+def question_file(path: Path, limits: Limits = PAGE) -> Mapping[int, ChoiceQuestion]:
+    """Return a benchmark's own questions by index. Raises RowsError, and ChoicesError with all that is wrong."""
+    found, problems = read_questions(read_records(path, limits, IMAGE_COLUMNS))
+    _check(path.name, problems)
+    return found
+
+
+def in_words(problems: Sequence[Problem], shown: int = 20) -> str:
+    """Return problems in one line, the first ones whole."""
+    lines = [f"row {problem.row}: {problem.text}" if problem.row else problem.text for problem in problems[:shown]]
+    more = [f"and {len(problems) - shown:,} more"] if len(problems) > shown else []
+    return "; ".join([*lines, *more])
+
+
+def _while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:
+    for number, row in enumerate(rows):
+        if number % _ROWS_AT_A_TIME == 0 and not wanted():
+            raise ChoicesError(f"{name}: nobody waits for it any more, or it was replaced; choose the file again")
+        yield row
+
+
+def _check(name: str, problems: Iterable[Problem]) -> None:
+    blocking = [problem for problem in problems if problem.blocks == "scoring"]
+    if blocking:
+        raise ChoicesError(f"{name}: {in_words(blocking)}")
+
+
+def _known(protocol: Protocol, known: Sequence[P]) -> P:
+    for one in known:
+        if one == protocol:
+            return one
+    raise ChoicesError(f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}")
+
+
+def _recognised(file: ChoiceFile) -> ChoiceBenchmark:
+    return "mmt-bench" if mmt_bench.recognises([row.question for row in file.rows]) else "mmbench"
+
+
+def _flat(record: Record) -> Record:
+    """Return a member of a JSON object as a row: its key is the index, and a plain value the prediction."""
+    if KEY not in record.values:
+        return record
+    values = {"index": record.values[KEY], **record.values}
+    if VALUE in record.values:
+        values["prediction"] = record.values[VALUE]
+    return Record(record.row, {name: value for name, value in values.items() if name not in (KEY, VALUE)})
+
+
+def _kind(record: Record) -> Literal["choices", "marks", "words"]:
+    """Tell by its first row what a file holds: options, questions with short answers beside them, or free answers."""
+    names = {name.strip().lower(): name for name in record.values}
+    if sum(letter in record.values for letter in LETTERS) > 1:
+        return "choices"
+    id = str(record.values.get(names.get("index", names.get("question_id", "")), ""))
+    mm_vet = "capability" in names or id.startswith("v1_")
+    answers = {"answer", "answers"} & names.keys() and {"prediction", "pred", "response", "output"} & names.keys()
+    return "marks" if "question" in names and answers and not mm_vet else "words"

@@ -1,0 +1,181 @@
+"""Marking: MM-Vet's report before its judging, what a judge is asked for it, and the report after.
+
+Beside the predictions of the file, the hardened protocol has canaries marked, which deserve nothing, and each flagged
+prediction once more under another truth.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from arena.database import now
+from scoring.benchmarks import mm_vet
+from scoring.benchmarks.predictions import Filled, Missing
+from scoring.judges import injection as defence
+from scoring.judges.run import Task
+from scoring.judges.spec import Grading, JudgeSpec
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    Kind,
+    Protocol,
+    QuestionSet,
+    Report,
+    Row,
+    audit,
+    file_stem,
+    lines_csv,
+    missing_csv,
+    read_report,
+    report_json,
+    safe_csv,
+)
+
+
+class OptionsError(ValueError):
+    """Say which choices do not go together, and what to choose instead."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What its owner chose for the scoring of a file."""
+
+    protocol: Protocol = "hardened"
+    runs: int = 5
+    sampled: bool = False
+    """Whether the runs are samples of one call."""
+    missing: Missing = "stop"
+    """What becomes of questions without a prediction."""
+
+
+class _Marked(NamedTuple):
+    """One grade to come: of an item or its probe by the row's place, of a canary by its own."""
+
+    kind: Kind
+    place: int
+    run: int
+    answered: Filled
+
+
+def draft(
+    filled: Sequence[Filled],
+    questions: QuestionSet,
+    options: Options,
+    spec: JudgeSpec,
+    address: str,
+    file: str,
+    title: str,
+) -> Report:
+    """Return the report of a file before its judging: without grades, with what looks like an attack flagged.
+
+    `address` is the judge's as it may be shown. Raises OptionsError for samples that the judge does not give.
+    """
+    if options.sampled and not spec.samples:
+        raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
+    flags = [() if one.prediction is None else defence.flags(one.prediction, one.question) for one in filled]
+    rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
+    prompt, parser = mm_vet.prompt_digest(options.protocol), mm_vet.PARSERS[options.protocol]
+    return Report(
+        benchmark=questions.benchmark,
+        questions=replace(questions, outside=()),
+        protocol=options.protocol,
+        judge=JudgeStamp(spec.model, (), address, prompt, parser),
+        runs=options.runs,
+        sampled=options.sampled,
+        title=title,
+        file=file,
+        created=now().isoformat(timespec="seconds"),
+        rows=rows,
+    )
+
+
+class MMVet:
+    """What MM-Vet brings to the driving of calls."""
+
+    def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
+        """Return every grade to come of a draft."""
+        samples = report.runs if report.sampled else 1
+
+        def begin(marked: _Marked) -> Callable[[], Grading]:
+            return lambda: mm_vet.grading(marked.answered, marked.run, report.protocol, spec, samples)
+
+        def refused(marked: _Marked) -> Callable[[str], Grade]:
+            return lambda reason: Grade(marked.answered.question.id, marked.run, None, reason)
+
+        return [Task(marked.run, begin(marked), refused(marked)) for marked in _plan(report)]
+
+    def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
+        """Return the draft with its grades, in the order of the tasks."""
+        plan = _plan(report)
+        grades = {(one.kind, one.place, one.run): grade for one, grade in zip(plan, outcomes, strict=True)}
+        probes = {one.place for one in plan if one.kind == "probe"}
+        canaries = tuple(grades[one[:3]] for one in sorted(plan, key=_by_place) if one.kind == "canary")
+        runs = range(report.runs)
+        rows = []
+        for place, row in enumerate(report.rows):
+            given = tuple(grades["item", place, run] for run in runs)
+            if place in probes:
+                probe = max((grades["probe", place, run] for run in runs), key=_worst)
+                given = tuple(mm_vet.withdrawn(grade, probe) for grade in given)
+            rows.append(replace(row, grades=given))
+        versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
+        return replace(report, judge=replace(report.judge, versions=versions), rows=tuple(rows), canaries=canaries)
+
+    def ungraded(self, report: Report) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return mm_vet.ungraded(report)
+
+    def write(self, report: Report) -> str:
+        """Return the whole report as JSON text."""
+        return report_json(report)
+
+    def read(self, text: str) -> Report:
+        """Return the report of a JSON text. Raises ReportError."""
+        return read_report(text)
+
+    def files(self, report: Report) -> Mapping[str, bytes]:
+        """Return the authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
+        partial = bool(report.missing)
+        stem = f"{'partial_' if partial else ''}{file_stem(report.file)}"
+        more = {
+            f"{stem}-scores.csv": lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report)),
+            f"{stem}-audit.jsonl": audit(report),
+            f"{stem}-audit.csv": safe_csv(report),
+        }
+        if partial:
+            more[f"{stem}-missing.csv"] = missing_csv(report)
+        return {**mm_vet.files(report), **more}
+
+
+def _plan(report: Report) -> Sequence[_Marked]:
+    """Return every grade to come: run by run, so that the samples of one call are seldom waited for at once."""
+    hardened = report.protocol == "hardened"
+    answered: Mapping[Kind, Mapping[int, Filled]] = {
+        "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},
+        "canary": dict(enumerate(_CANARIES)) if hardened else {},
+        "probe": dict(_probes(report)) if hardened else {},
+    }
+    return [
+        _Marked(kind, place, run, one)
+        for run in range(report.runs)
+        for kind, ones in answered.items()
+        for place, one in ones.items()
+    ]
+
+
+def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
+    questions = report.questions.questions
+    for place, row in enumerate(report.rows):
+        if row.flags and row.prediction is not None:
+            yield place, Filled(defence.swapped(row.question, row.prediction, questions), row.prediction)
+
+
+def _by_place(marked: _Marked) -> tuple[int, int]:
+    return marked.place, marked.run
+
+
+def _worst(probe: Grade) -> float:
+    return -1.0 if probe.score is None else probe.score
+
+
+_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in defence.canaries())

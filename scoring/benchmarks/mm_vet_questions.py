@@ -1,0 +1,210 @@
+"""Questions: MM-Vet's from a local folder or its authors' archive, subsets of them, and a small sample of our own."""
+
+import contextlib
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import httpx
+
+from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines
+from scoring.report import Question, QuestionSet
+
+MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
+MM_VET_FILE = "mm-vet.json"
+MM_VET_SHA256 = "6eced3121b9865098ea72aca233ca5ff7fd7b81374494d878815b9f856442d8e"
+"""Of `mm-vet.json` as published: 218 questions."""
+CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+"""MM-Vet's core capabilities, in the order of the paper's section 3.1."""
+SAMPLE = Path(__file__).parent.parent / "data" / "mm_vet_sample.json"
+SAMPLE_PREDICTIONS = Path(__file__).parent.parent / "data" / "mm_vet_sample_predictions.json"
+"""What a model might have said to the sample's questions: a file to try the upload with."""
+
+_ARCHIVE_BYTES = 200_000_000
+"""The published archive has 67 MB; its pictures hardly shrink, so the same bound holds for what it unpacks to."""
+_MEMBERS = 2_000
+_WAITS = (1, 2, 4, 8)
+"""Seconds between two tries of a download."""
+
+
+class QuestionsError(ValueError):
+    """Say what is wrong with a question file or archive, and how to mend it."""
+
+
+def load_mm_vet(folder: Path | None) -> QuestionSet:
+    """Return MM-Vet's questions from its folder, or from the file itself; official if it is the published file.
+
+    Raises QuestionsError where there is none, and RowsError for a file that is not in MM-Vet's schema.
+    """
+    if folder is None:
+        raise QuestionsError("MM-Vet's questions are not here; set MM_VET_PATH to the folder that holds mm-vet.json")
+    path = folder / MM_VET_FILE if folder.is_dir() else folder
+    if not path.is_file():
+        raise QuestionsError(f"{path} is not there; set MM_VET_PATH to the folder that holds {MM_VET_FILE}")
+    official = _sha256(path) == MM_VET_SHA256
+    return _question_set("MM-Vet" if official else "MM-Vet, changed (not the published file)", official, path)
+
+
+def own_sample() -> QuestionSet:
+    """Return our own questions about pictures of the arena's demo bank: to try it without any download."""
+    return _question_set("Stereoscope's own sample, not MM-Vet", False, SAMPLE)
+
+
+def subset(questions: QuestionSet, path: Path) -> QuestionSet:
+    """Return the questions whose ids a file lists, a JSON list or one a line, in the parent's order.
+
+    A file of answers to the whole set is scored on them, as by the authors' `--use_sub_set`. Its name says what it
+    is, and only the whole of an official set is official. Raises RowsError for ids that are unknown, listed twice or
+    not text.
+    """
+    ids = set(_listed_ids(path))
+    unknown = sorted(ids - {question.id for question in questions.questions})
+    if not ids or unknown:
+        found = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
+        raise RowsError(f"expected ids of {questions.name}, found {found}; correct or delete them", path.name)
+    kept = tuple(question for question in questions.questions if question.id in ids)
+    others = tuple(question for question in questions.questions if question.id not in ids)
+    name = f"{questions.name}, subset {path.stem} ({len(kept)} of {len(questions.questions)})"
+    official = questions.official and kept == questions.questions
+    return replace(questions, name=name, digest=_digest(kept), official=official, questions=kept, outside=others)
+
+
+def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:
+    """Download the authors' archive and return the folder with its `mm-vet.json` and `images`, whole or not at all.
+
+    A folder that already holds the published questions is left as it is. Raises QuestionsError.
+    """
+    file = folder / MM_VET_FILE
+    if file.is_file() and _sha256(file) == MM_VET_SHA256:
+        return folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise QuestionsError(f"{folder} already holds something else; name a folder that is empty or not there yet")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
+        archive, unpacked = Path(scratch) / "mm-vet.zip", Path(scratch) / "mm-vet"
+        with _named(address):
+            _download(address, archive, sleep)
+            _unpack(archive, unpacked)
+        unpacked.replace(folder)
+    return folder
+
+
+def _question_set(name: str, official: bool, path: Path) -> QuestionSet:
+    entries = read_json(path, COMMAND_LINE)
+    if not isinstance(entries, dict) or not entries:
+        raise RowsError('expected MM-Vet\'s {"v1_0": {"imagename": ..., "question": ..., ...}, ...}', path.name, 1)
+    questions = tuple(_question(id, entry, path) for id, entry in entries.items())
+    return QuestionSet("mm-vet", name, _digest(questions), official, questions)
+
+
+def _question(id: str, entry: JSON, path: Path) -> Question:
+    fields: Mapping[str, JSON] = entry if isinstance(entry, dict) else {}
+    image, text, truth = (fields.get(column) for column in ("imagename", "question", "answer"))
+    if not (isinstance(image, str) and isinstance(text, str) and isinstance(truth, str)):
+        raise RowsError("expected texts imagename, question and answer; take the published file", path.name, column=id)
+    groups = fields.get("capability")
+    if not isinstance(groups, list) or not groups or any(groups.count(group) > 1 for group in groups):
+        raise RowsError("expected capability, a list of one or more, each once", path.name, column=id)
+    if unknown := [group for group in groups if group not in CAPABILITIES]:
+        known = ", ".join(CAPABILITIES)
+        raise RowsError(f"expected capabilities out of {known}, found {unknown[0]!r}", path.name, column=id)
+    return Question(id, text, truth, tuple(name for name in CAPABILITIES if name in groups), image)
+
+
+def _digest(questions: tuple[Question, ...]) -> str:
+    written = json.dumps([asdict(question) for question in questions], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _listed_ids(path: Path) -> list[str]:
+    ids = read_json(path) if path.suffix.lower() == ".json" else [line.strip() for line in read_lines(path)]
+    if not isinstance(ids, list):
+        raise RowsError('expected a list of ids, ["v1_0", "v1_3", ...]', path.name, 1)
+    texts = [id for id in ids if isinstance(id, str)]
+    if len(texts) < len(ids):
+        raise RowsError('expected ids as text, "v1_0"; put each in quotes', path.name)
+    kept = [id for id in texts if id]
+    if double := [id for id, times in Counter(kept).items() if times > 1]:
+        raise RowsError(f"expected each id once, found {', '.join(double[:20])} twice; delete one", path.name)
+    return kept
+
+
+@contextlib.contextmanager
+def _named(address: str) -> Iterator[None]:
+    """Name the address in what is raised inside."""
+    try:
+        yield
+    except QuestionsError as error:
+        raise QuestionsError(f"{address}: {error}") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        cause = str(error)[:200] or type(error).__name__
+        raise QuestionsError(f"{address}: {cause}; check the network, or download it by hand") from error
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
+        raise QuestionsError(f"{address}: is no sound zip archive ({str(error)[:200]}); try again") from error
+
+
+def _download(address: str, path: Path, sleep: Callable[[float], object]) -> None:
+    """Stream to disk, again where the network or the server failed."""
+    for wait in _WAITS:
+        try:
+            return _stream(address, path)
+        except (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.HTTPStatusError):
+            sleep(wait)
+    return _stream(address, path)
+
+
+def _stream(address: str, path: Path) -> None:
+    """Stream to disk; GitHub hands release files on to another host, so redirects are followed."""
+    with httpx.stream("GET", address, follow_redirects=True, timeout=30) as response, path.open("wb") as file:
+        if response.status_code in (408, 429) or response.status_code >= 500:
+            response.raise_for_status()
+        if response.status_code != 200:
+            raise QuestionsError(f"answered {response.status_code}; check the address in a browser")
+        for piece in response.iter_bytes():
+            file.write(piece)
+            if file.tell() > _ARCHIVE_BYTES:
+                raise QuestionsError(f"sends more than {_ARCHIVE_BYTES:,} bytes; it is not the published archive")
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    """Take the published questions and the pictures that they name; nothing else leaves the archive."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
+        unpacked = sum(part.file_size for part in parts.values())
+        if len(parts) > _MEMBERS or unpacked > _ARCHIVE_BYTES:
+            raise QuestionsError(f"unpacks to {len(parts):,} files of {unpacked:,} bytes; it is not the published one")
+        files = [place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts]
+        if len(files) != 1:
+            raise QuestionsError(
+                f"holds {len(files)} files {MM_VET_FILE}, expected one; it is not the published archive"
+            )
+        (folder / "images").mkdir(parents=True)
+        with archive.open(parts[files[0]]) as source:
+            _copy(source, folder / MM_VET_FILE)
+        if _sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
+            raise QuestionsError(f"its {MM_VET_FILE} is not the published one (sha256 differs); report it")
+        for name in sorted({question.image for question in load_mm_vet(folder).questions}):
+            picture = parts.get(files[0].parent / "images" / name)
+            if picture is None:
+                raise QuestionsError(f"lacks the picture images/{name}; it is not the published archive")
+            with archive.open(picture) as source:
+                _copy(source, folder / "images" / name)
+
+
+def _copy(source: IO[bytes], path: Path) -> None:
+    with path.open("wb") as file:
+        shutil.copyfileobj(source, file)

@@ -1,0 +1,401 @@
+"""MMBench: abilities on three levels, vanilla and CircularEval side by side, and the paper's published rows.
+
+Also for MMBench-CN, v1.1 and CCBench, whose categories belong to no ability of the paper and stand as they are.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from arena.io.tables import read_records
+from scoring.multiple_choice.circular_eval import (
+    PASS,
+    Circle,
+    circles,
+    gaps,
+    is_circular,
+    missing_bases,
+    rotation_problems,
+)
+from scoring.multiple_choice.metrics import (
+    Comparison,
+    LetterCount,
+    Node,
+    Success,
+    compared,
+    letter_counts,
+    missing_problem,
+    share,
+    success,
+    undecided_is_wrong,
+)
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
+
+Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench"]
+
+L1: Mapping[str, tuple[str, ...]] = {"perception": ("CP", "FP-S", "FP-C"), "reasoning": ("AR", "RR", "LR")}
+"""The paper's first level, which no file holds."""
+L2: Mapping[str, str] = {
+    "coarse_perception": "CP",
+    "finegrained_perception (instance-level)": "FP-S",
+    "finegrained_perception (cross-instance)": "FP-C",
+    "attribute_reasoning": "AR",
+    "relation_reasoning": "RR",
+    "logic_reasoning": "LR",
+}
+"""The files' names of the second level."""
+L3: Mapping[str, tuple[str, ...]] = {
+    "CP": ("image_style", "image_topic", "image_scene", "image_emotion", "image_quality"),
+    "FP-S": ("object_localization", "attribute_recognition", "celebrity_recognition", "ocr"),
+    "FP-C": ("spatial_relationship", "attribute_comparison", "action_recognition"),
+    "AR": ("physical_property_reasoning", "function_reasoning", "identity_reasoning"),
+    "RR": ("social_relation", "physical_relation", "nature_relation"),
+    "LR": ("structuralized_imagetext_understanding", "future_prediction"),
+}
+"""The 20 abilities of the third level (Figure 2), in the files' spelling."""
+
+_L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
+_PUBLISHED = Path(__file__).parent.parent / "data" / "mmbench_published.csv"
+_CJK = re.compile(r"[\u4e00-\u9fff]")
+_V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
+_SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
+_WHOLE_FILE = "all"
+NO_CATEGORY = "(no category)"
+SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
+"""Questions of MMBench's splits, in English and Chinese: of the files of today, and of the first edition."""
+CCBENCH = 510
+_SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """The accuracies of one split, or of all."""
+
+    split: str
+    """As the file writes it; "" where it writes none."""
+    vanilla: Node
+    """Over base rows."""
+    circular: Node | None
+    """Over questions; None where the file has no passes, or not all of them."""
+
+
+@dataclass(frozen=True)
+class MMBenchReport:
+    """What MMBench says of one file under one protocol."""
+
+    edition: Edition
+    protocol: Protocol
+    splits: tuple[SplitScores, ...]
+    """One a split, and "all" behind them where there are several."""
+    problems: tuple[Problem, ...]
+    success: Success
+    letters: tuple[LetterCount, ...]
+    without_answer: int
+    """Rows whose right answer is not known: extracted, not scored."""
+    missing: tuple[ChoiceQuestion, ...] = ()
+    """Rows of the question file whose answers would be needed."""
+    partial: bool = False
+    """Whether answers are missing, so that the score is not that of the whole benchmark."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the names of L-2."""
+
+    table: int
+    split: str
+    model: str
+    answered_by: str
+    """How the model chose: by generating text, or by the perplexity of the options."""
+    scores: Mapping[str, float]
+
+
+def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
+    """Return which edition the file's name, indices and language tell, by the ranges of the official service."""
+    highest = max((question.index % PASS for question in questions), default=0)
+    chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
+    foreign = not any(question.group or question.category in _L2_OF for question in questions)
+    if highest < 1000 and foreign and (chinese or any(question.category for question in questions)):
+        return "CCBench"
+    if highest < 3000 and not _V11.search(file):
+        return "MMBench-CN" if chinese else "MMBench"
+    return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
+
+
+def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
+    """Tell whether a file looks like MMBench: rotated passes, or most rows of its abilities."""
+    known = sum(question.category in _L2_OF or question.group in L2 for question in questions)
+    return is_circular(questions) or 2 * known > len(questions)
+
+
+def _is_foreign(questions: Sequence[ChoiceQuestion]) -> bool:
+    """Tell whether most rows are of abilities that are not MMBench's; rows of none may be."""
+    strange = sum(bool(question.group or question.category) and ability(question) not in L3 for question in questions)
+    return 2 * strange > len(questions)
+
+
+def size(name: Edition, split: str, there: int) -> int | None:
+    """Return how many questions a split of an edition has, of which a file holds so many; None if that is not known.
+
+    `split` is any text that names it. A file of fewer questions than every split lacks some, whatever its split.
+    """
+    sizes = (CCBENCH,) if name == "CCBench" else ()
+    if name in _SIZED:
+        found = _SPLIT.search(split)
+        sizes = SIZES["dev" if found[1] else "test"] if found else (min(map(min, SIZES.values())),)
+    return next((known for known in sizes if there <= known), None)
+
+
+def tabulate(
+    rows: Sequence[Decided],
+    protocol: Protocol,
+    missing: Sequence[ChoiceQuestion] | None = None,
+    file: str | None = None,
+) -> MMBenchReport:
+    """Return vanilla and circular accuracies of each split; what keeps the file from being circular or whole is named.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then the
+    number of questions is that of the edition, which `file`, the file's name, may tell; without it none is asked for.
+    """
+    wrong = undecided_is_wrong(protocol)
+    scored = [row for row in rows if row.question.answer is not None]
+    questions = [row.question for row in scored]
+    problems = _circular_problems(questions, found := circles(scored, wrong, missing), missing is None)
+    complete = not any(problem.blocks == "circular" for problem in problems)
+    gaps = _Gaps(rows, found, missing, file)
+    splits = dict.fromkeys(question.split for question in questions)
+    names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
+    return MMBenchReport(
+        gaps.edition,
+        protocol,
+        tuple(_split_scores(name, scored, found if complete else None, wrong, gaps) for name in names),
+        (*gaps.problems, *problems, *_unknown(questions)),
+        success(row.decision for row in rows),
+        letter_counts(rows),
+        len(rows) - len(scored),
+        gaps.missing,
+        gaps.partial,
+    )
+
+
+class _Gaps:
+    """What a file lacks: the rows of a question file that are still needed, or as many as its edition has more."""
+
+    def __init__(
+        self,
+        rows: Sequence[Decided],
+        found: Sequence[Circle],
+        missing: Sequence[ChoiceQuestion] | None,
+        file: str | None,
+    ) -> None:
+        questions = [row.question for row in rows]
+        self.edition: Edition = edition(questions, file or "")
+        self._bases = {question.index % PASS for question in questions}
+        circular = is_circular(questions)
+        open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
+        self.missing = tuple(
+            question
+            for question in missing or ()
+            if question.index < PASS or (circular and (question.index % PASS in open_ or not self._has(question)))
+        )
+        self._sizes: dict[str, int] = {}
+        self._there: dict[str, tuple[int, int]] = {}
+        self.problems: tuple[Problem, ...] = ()
+        if missing is not None:
+            self.problems = self._of_questions()
+        elif file is not None:
+            self.problems = self._of_edition(questions, file)
+        self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
+
+    def _has(self, question: ChoiceQuestion) -> bool:
+        return question.index % PASS in self._bases
+
+    def _of_questions(self) -> tuple[Problem, ...]:
+        gone = {question.index % PASS for question in self.missing}
+        known = sorted(self.missing, key=lambda question: question.index)
+        total = len(gone | self._bases)
+        return (missing_problem(len(gone), total, "the question file", known),) if gone else ()
+
+    def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
+        groups: dict[str, set[int]] = {}
+        for question in questions:
+            groups.setdefault(question.split, set()).add(question.index % PASS)
+        bases = {question.index for question in questions if question.index < PASS}
+        problems = []
+        unnamed = not any(map(_SPLIT.search, groups))
+        if unnamed and len(groups) > 1:
+            groups = {_WHOLE_FILE: set().union(*groups.values())}
+        sized = self.edition == "CCBench" or (unnamed and not _is_foreign(questions))
+        for split, there in groups.items():
+            name = split if _SPLIT.search(split) else file if (unnamed or not split) and _SPLIT.search(file) else ""
+            known = size(self.edition, name, len(there)) if name or sized else None
+            what = " ".join(filter(None, (self.edition, split)))
+            if known is None:
+                text = f"{what}: {len(there):,} questions; not checked against an edition"
+                problems.append(Problem(0, None, text, "nothing"))
+                continue
+            self._sizes[split], self._there[split] = known, (len(there & bases), len(there))
+            if known > len(there):
+                problems.append(missing_problem(known - len(there), known, what, None))
+        return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
+
+    def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
+        """Return how many questions of each ability and category a question file has more than the file."""
+        return Counter(
+            (ability(question), question.category or NO_CATEGORY)
+            for question in self.missing
+            if question.index < PASS
+            and question.answer
+            and split in (_WHOLE_FILE, question.split)
+            and not (circular and self._has(question))
+        )
+
+    def unplaced(self, split: str, circular: bool) -> int:
+        """Return how many questions an edition has more than the file, of whatever ability."""
+        splits = self._sizes if split == _WHOLE_FILE else self._sizes.keys() & {split}
+        return sum(self._sizes[one] - self._there[one][circular] for one in splits)
+
+
+def _circular_problems(
+    questions: Sequence[ChoiceQuestion], found: Sequence[Circle], compare: bool
+) -> tuple[Problem, ...]:
+    """Return what keeps a file from CircularEval; passes are compared where no question file vouches for them."""
+    if not questions:
+        return (Problem(0, None, "no row has a right answer; letters are extracted, nothing is scored", "circular"),)
+    if not is_circular(questions):
+        text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
+        return (Problem(0, None, text, "circular"),)
+    return (*gaps(found), *(rotation_problems(questions) if compare else ()), *missing_bases(questions))
+
+
+def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """Return the categories that are no ability of the paper; CCBench has none that is."""
+    if edition(questions) == "CCBench":
+        return ()
+    strange = sorted({question.category or NO_CATEGORY for question in questions if question.category not in _L2_OF})
+    return tuple(
+        Problem(0, None, f"the category {name!r} is no ability of MMBench; it has its own row", "nothing")
+        for name in strange
+    )
+
+
+def _split_scores(
+    split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
+) -> SplitScores:
+    def chosen(question: ChoiceQuestion) -> bool:
+        return split in (_WHOLE_FILE, question.split)
+
+    def tree(outcomes: _Outcomes, circular: bool) -> Node:
+        return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
+
+    base = [(row.question, row.right) for row in rows if row.question.index < PASS and chosen(row.question)]
+    whole = None if found is None else [(one.question, one.right) for one in found if chosen(one.question)]
+    return SplitScores(split, tree(base, False), None if whole is None else tree(whole, True))
+
+
+_Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
+
+
+def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
+    """Return the accuracies from Overall down; what belongs to no ability of the paper stands below Overall.
+
+    `missing` questions are unscored where they belong, and `unplaced` ones in the Overall alone.
+    """
+    by_l3: dict[tuple[str, str], list[bool | None]] = {key: [] for key in missing}
+    for question, right in outcomes:
+        by_l3.setdefault((ability(question), question.category or NO_CATEGORY), []).append(right)
+
+    def over(
+        name: str,
+        level: Literal["overall", "L-1", "L-2", "L-3"],
+        keys: Iterable[tuple[str, str]],
+        below: Sequence[Node],
+    ) -> Node:
+        keys = list(keys)
+        gone = sum(missing.get(key, 0) for key in keys) + (unplaced if level == "overall" else 0)
+        return Node(share(name, (right for key in keys for right in by_l3[key]), wrong, gone), level, tuple(below))
+
+    def leaves(group: str) -> list[Node]:
+        order = {name: place for place, name in enumerate(L3.get(group, ()))}
+        keys = sorted((key for key in by_l3 if key[0] == group), key=lambda key: (order.get(key[1], 99), key[1]))
+        return [over(key[1], "L-3", [key], ()) for key in keys]
+
+    def branch(group: str) -> Node:
+        return over(group, "L-2", [key for key in by_l3 if key[0] == group], leaves(group))
+
+    there = {group for group, _ in by_l3}
+    tops = [
+        over(
+            name,
+            "L-1",
+            [key for key in by_l3 if key[0] in groups],
+            [branch(group) for group in groups if group in there],
+        )
+        for name, groups in L1.items()
+        if there.intersection(groups)
+    ]
+    tops += [branch(group) for group in sorted(there.difference(L3) - {""})]
+    return over("Overall", "overall", by_l3, [*tops, *leaves("")])
+
+
+def ability(question: ChoiceQuestion) -> str:
+    """Return a question's L-2 ability: the file's own word first, else that of its category; "" for neither."""
+    group = question.group
+    return L2.get(group.lower(), group) if group else _L2_OF.get(question.category, "")
+
+
+def comparison(first: Sequence[Decided], second: Sequence[Decided], circular: bool) -> tuple[Comparison, ...]:
+    """Return McNemar's comparison of two models, Overall and by ability: over questions if circular, else base rows."""
+    one, other = (_by_index(rows, circular) for rows in (first, second))
+    shared = [(question, right, other[index][1]) for index, (question, right) in one.items() if index in other]
+    groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": []}
+    l1_of = {group: name for name, members in L1.items() for group in members}
+    for question, *pair in shared:
+        group = ability(question)
+        for name in filter(None, dict.fromkeys(("Overall", l1_of.get(group), group, question.category or NO_CATEGORY))):
+            groups.setdefault(name, []).append((pair[0], pair[1]))
+    return tuple(compared(name, pairs) for name, pairs in groups.items())
+
+
+def _by_index(rows: Sequence[Decided], circular: bool) -> dict[int, tuple[ChoiceQuestion, bool | None]]:
+    if circular:
+        return {one.index: (one.question, one.right) for one in circles(rows)}
+    return {row.question.index: (row.question, row.right) for row in rows if row.question.index < PASS}
+
+
+def accuracy_csv(report: MMBenchReport) -> bytes:
+    """Return the public toolkit's `_acc.csv`: fractions, a line a split; circular if the file is, else vanilla."""
+    trees = {scores.split or "none": scores.circular or scores.vanilla for scores in report.splits}
+    groups = sorted({node.line.name for tree in trees.values() for node in tree.find("L-2")})
+    leaves = sorted({node.line.name for tree in trees.values() for node in tree.find("L-3")})
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["split", "Overall", *groups, *leaves])
+    for split, tree in trees.items():
+        means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
+        wanted = [("overall", "Overall"), *(("L-2", name) for name in groups), *(("L-3", name) for name in leaves)]
+        cells = [means.get(key) for key in wanted]
+        writer.writerow([split, *("" if mean is None else repr(mean / 100) for mean in cells)])
+    return out.getvalue().encode()
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """Return the rows of Tables 5 and 6, in their order."""
+    return tuple(
+        Published(
+            int(str(values["table"])),
+            str(values["split"]),
+            str(values["model"]),
+            str(values["answered_by"]),
+            {name: float(str(values[name])) for name in ("Overall", "LR", "AR", "RR", "FP-S", "FP-C", "CP")},
+        )
+        for values in (record.values for record in read_records(_PUBLISHED))
+    )

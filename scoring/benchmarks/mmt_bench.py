@@ -1,0 +1,383 @@
+"""MMT-Bench: 162 subtasks of 32 meta-tasks, the Overalls by their names, boards by image type and capability.
+
+The paper's Overall is a mean over subtasks for some models and over samples for others, and Overall* a mean over the
+127 subtasks outside Visual Recognition: each is computed and named.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from arena.io.tables import read_records
+from scoring.multiple_choice.metrics import (
+    Comparison,
+    LetterCount,
+    Node,
+    Success,
+    compared,
+    letter_counts,
+    mean_of,
+    missing_problem,
+    share,
+    success,
+    undecided_is_wrong,
+)
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
+from scoring.report import Line
+
+_DATA = Path(__file__).parent.parent / "data"
+VISUAL_RECOGNITION = "visual_recognition"
+ALL = "ALL"
+"""The toolkit's name of all splits together."""
+NO_CATEGORY = "(no category)"
+_SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class MetaTask:
+    """A meta-task as the files and the paper name it."""
+
+    key: str
+    name: str
+    abbreviation: str
+    """The toolkit's, which heads the columns of its `_acc.csv`."""
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """A subtask with what Tables A3 to A5 say of it."""
+
+    key: str
+    """The files' `category`, misspelled or not."""
+    name: str
+    meta_task: str
+    """Key of its meta-task."""
+    samples: int
+    val_samples: int
+    """Of these, those of the split VAL."""
+    image_types: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    multi_image: str
+    """Its abbreviation among the 28 tasks that take several images; else ""."""
+
+
+@dataclass(frozen=True)
+class Overalls:
+    """What is called Overall, each by its own rule."""
+
+    subtasks: Line
+    """Mean over subtasks."""
+    samples: Line
+    """Mean over samples: what the public toolkit prints."""
+    star: Line
+    """Overall*: mean over the subtasks outside Visual Recognition."""
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """The accuracies of one split, or of all."""
+
+    split: str
+    overall: Overalls
+    tree: Node
+    """Mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank where the file has none."""
+    image_types: tuple[Line, ...]
+    capabilities: tuple[Line, ...]
+    """Means over the subtasks of each; a subtask counts in every one of its own."""
+    random: Overalls
+    """Expected of a guess among the options of these questions."""
+    frequency: Overalls
+    """Of always giving a subtask's most frequent right letter."""
+
+
+@dataclass(frozen=True)
+class MMTBenchReport:
+    """What MMT-Bench says of one file under one protocol."""
+
+    protocol: Protocol
+    splits: tuple[SplitScores, ...]
+    """One a split of the file, then ALL."""
+    problems: tuple[Problem, ...]
+    success: Success
+    letters: tuple[LetterCount, ...]
+    without_answer: int
+    missing: tuple[ChoiceQuestion, ...] = ()
+    """Rows of the question file without an answer."""
+    partial: bool = False
+    """Whether answers are missing, so that the score is not that of the whole benchmark."""
+
+
+@dataclass(frozen=True)
+class SuccessRow:
+    """A row of Table A17, in percent; None where the paper has a dash."""
+
+    model: str
+    step1: float
+    step2: float
+    step3: float
+    refused: float | None
+
+
+@cache
+def meta_tasks() -> Mapping[str, MetaTask]:
+    """Return the 32 meta-tasks by key, in the toolkit's order."""
+    read = (record.values for record in read_records(_DATA / "mmt_bench_meta_tasks.csv"))
+    found = (MetaTask(str(row["l2_category"]), str(row["meta_task"]), str(row["abbreviation"])) for row in read)
+    return {one.key: one for one in found}
+
+
+@cache
+def subtasks() -> Mapping[str, Subtask]:
+    """Return the 162 subtasks by key, in the paper's order."""
+    found = {}
+    for row in (record.values for record in read_records(_DATA / "mmt_bench_subtasks.csv")):
+        types, capabilities = (tuple(str(row[name]).split("; ")) for name in ("image_types", "capabilities"))
+        key, meta, multi = (str(row[name]) for name in ("category", "l2_category", "multi_image_abbreviation"))
+        samples, val = (int(str(row[name])) for name in ("samples", "val_samples"))
+        found[key] = Subtask(key, str(row["subtask"]), meta, samples, val, types, capabilities, multi)
+    return found
+
+
+@cache
+def published_success() -> tuple[SuccessRow, ...]:
+    """Return Table A17."""
+    return tuple(
+        SuccessRow(
+            str(row["model"]),
+            float(str(row["step1"])),
+            float(str(row["step2"])),
+            float(str(row["step3"])),
+            float(str(row["refuse_to_answer"])) if row["refuse_to_answer"] else None,
+        )
+        for row in (record.values for record in read_records(_DATA / "mmt_bench_success_rates.csv"))
+    )
+
+
+def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
+    """Tell whether most rows are of MMT-Bench's subtasks."""
+    return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
+
+
+def sizes(split: str) -> Mapping[str, int] | None:
+    """Return how many samples each subtask has in a split of the published files; None for any other split."""
+    parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
+    parts["TEST"] = lambda one: one.samples - one.val_samples
+    part = parts.get(split.upper())
+    return part and {key: part(one) for key, one in subtasks().items()}
+
+
+def tabulate(
+    rows: Sequence[Decided],
+    protocol: Protocol,
+    missing: Sequence[ChoiceQuestion] | None = None,
+    file: str | None = None,
+) -> MMTBenchReport:
+    """Return the accuracies of each split and of all, with both baselines of the same questions.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then each
+    subtask has as many samples as in the published split, which `file`, the file's name, may tell; without it none is
+    asked for.
+    """
+    wrong = undecided_is_wrong(protocol)
+    scored = [row for row in rows if row.question.answer is not None]
+    splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
+    gaps, problems = {}, ()
+    if missing is not None:
+        gaps, problems = _gaps_of_questions(missing, len(rows))
+    elif file is not None:
+        gaps, problems = _gaps_of_split([row.question for row in rows], file)
+    parts = [(split, [row for row in scored if row.question.split == split]) for split in splits]
+    return MMTBenchReport(
+        protocol,
+        tuple(
+            [_split_scores(split, part, wrong, gaps.get(split, {})) for split, part in parts]
+            + [_split_scores(ALL, scored, wrong, sum(map(Counter, gaps.values()), Counter()))]
+        ),
+        (*problems, *_unknown(scored)),
+        success(row.decision for row in rows),
+        letter_counts(rows),
+        len(rows) - len(scored),
+        tuple(missing or ()),
+        any(problem.blocks == "whole" for problem in problems),
+    )
+
+
+_Gaps = Mapping[str, Mapping[str, int]]
+"""By split and subtask, how many samples have no answer."""
+
+
+def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_Gaps, tuple[Problem, ...]]:
+    gaps: dict[str, Counter[str]] = {}
+    for question in missing:
+        gaps.setdefault(question.split, Counter())[category(question)] += question.answer is not None
+    found = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
+    return gaps, (found,) if missing else ()
+
+
+def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gaps, tuple[Problem, ...]]:
+    """Return what the file lacks of the published splits that it holds rows of; unnamed, of the smallest that fits."""
+    there: dict[str, Counter[str]] = {}
+    for question in questions:
+        there.setdefault(question.split, Counter())[category(question)] += 1
+    unnamed = not any(map(_SPLIT.search, there))
+    if unnamed and len(there) > 1:
+        there = {ALL: sum(there.values(), Counter())}
+    gaps: dict[str, Mapping[str, int]] = {}
+    problems = []
+    for split, times in there.items():
+        named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
+        tried = (named[1],) if named else ("VAL", "TEST", "ALL") if unnamed else ()
+        known = next((part for name in tried if (part := sizes(name)) and times <= Counter(part)), None)
+        if known is None:
+            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
+            problems.append(Problem(0, None, text, "nothing"))
+            continue
+        gaps[split] = {name: number - times[name] for name, number in known.items() if number > times[name]}
+        total, lacking = sum(known.values()), sum(gaps[split].values())
+        if lacking:
+            problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
+    return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
+
+
+def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
+    strange = sorted({category(row.question) for row in rows} - subtasks().keys())
+    return tuple(
+        Problem(
+            0,
+            None,
+            f"the category {name!r} is no subtask of MMT-Bench; it has its own row and counts in each Overall",
+            "nothing",
+        )
+        for name in strange
+    )
+
+
+def category(question: ChoiceQuestion) -> str:
+    """Return a question's subtask as the file spells it."""
+    return question.category or NO_CATEGORY
+
+
+def meta_task(question: ChoiceQuestion) -> str:
+    """Return the key of a question's meta-task: the paper's for a known subtask, else the file's own word."""
+    known = subtasks().get(question.category)
+    return known.meta_task if known else question.group or NO_CATEGORY
+
+
+def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> SplitScores:
+    by_subtask: dict[str, list[Decided]] = {}
+    for row in rows:
+        by_subtask.setdefault(category(row.question), []).append(row)
+    metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
+    metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
+    lines = {
+        name: share(name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0))
+        for name in dict.fromkeys([*by_subtask, *metas])
+    }
+    overall = _overalls(lines, metas)
+    samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
+    return SplitScores(
+        split,
+        Overalls(overall.subtasks, samples, overall.star),
+        _tree(lines, metas),
+        _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
+        _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
+        _overalls({name: _chance(name, members) for name, members in by_subtask.items()}, metas),
+        _overalls({name: _most_frequent(name, members) for name, members in by_subtask.items()}, metas),
+    )
+
+
+def _overalls(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Overalls:
+    """Return the Overalls of subtasks' lines; the samples' mean weighs each by its samples."""
+    n = sum(line.n for line in lines.values())
+    known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
+    mean = sum(value * size for value, size in known) / sum(size for _, size in known) if known else None
+    ends = (0.0 if mean is None else mean,) * 2
+    return Overalls(
+        mean_of("Overall (mean over subtasks)", lines.values()),
+        Line("Overall (mean over samples)", n, 0, mean, None, None, *ends),
+        mean_of("Overall* (mean over subtasks, without Visual Recognition)", _without_recognition(lines, metas)),
+    )
+
+
+def _without_recognition(lines: Mapping[str, Line], metas: Mapping[str, str]) -> list[Line]:
+    return [line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION]
+
+
+def _tree(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Node:
+    strange = sorted(set(metas.values()) - meta_tasks().keys())
+    return Node(
+        mean_of("Overall (mean over subtasks)", lines.values()),
+        "overall",
+        tuple(_branch(key, lines, metas) for key in [*meta_tasks(), *strange]),
+    )
+
+
+def _branch(key: str, lines: Mapping[str, Line], metas: Mapping[str, str]) -> Node:
+    """Return a meta-task with the file's subtasks and, blank, those that the file lacks."""
+    own = {name: line for name, line in lines.items() if metas[name] == key}
+    names = dict.fromkeys([*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)])
+    below = [own.get(name) or share(name, ()) for name in names]
+    return Node(mean_of(key, own.values()), "meta-task", tuple(Node(line, "subtask") for line in below))
+
+
+def _board(lines: Mapping[str, Line], groups: Mapping[str, Sequence[str]]) -> tuple[Line, ...]:
+    """Return the mean of each group's subtasks, the largest group first; of all groups of the paper."""
+    sizes = Counter(group for members in groups.values() for group in members)
+    return tuple(
+        mean_of(group, [line for name, line in lines.items() if group in groups.get(name, ())])
+        for group, _ in sizes.most_common()
+    )
+
+
+def _chance(name: str, rows: Sequence[Decided]) -> Line:
+    mean = 100 * sum(1 / len(row.question.options) for row in rows) / len(rows)
+    return Line(name, len(rows), 0, mean, None, None, mean, mean)
+
+
+def _most_frequent(name: str, rows: Sequence[Decided]) -> Line:
+    times = Counter(row.question.answer for row in rows)
+    mean = 100 * times.most_common(1)[0][1] / len(rows)
+    return Line(name, len(rows), 0, mean, None, None, mean, mean)
+
+
+def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
+    """Return McNemar's comparison of two runs, Overall, by meta-task and by subtask, over the questions in both."""
+    other = {row.question.index: row.right for row in second}
+    groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": [], **{key: [] for key in meta_tasks()}}
+    for row in first:
+        if row.question.index in other:
+            for name in dict.fromkeys(("Overall", meta_task(row.question), category(row.question))):
+                groups.setdefault(name, []).append((row.right, other[row.question.index]))
+    return tuple(compared(name, pairs) for name, pairs in groups.items() if pairs)
+
+
+def image_comparison(single: Sequence[Decided], multiple: Sequence[Decided]) -> tuple[Comparison, ...]:
+    """Return the comparison of a single-image with a multi-image run on the 28 tasks that take several (Figure 3)."""
+    several = {key for key, one in subtasks().items() if one.multi_image}
+    kept = [[row for row in rows if row.question.category in several] for rows in (single, multiple)]
+    return comparison(kept[0], kept[1])
+
+
+def accuracy_csv(report: MMTBenchReport) -> bytes:
+    """Return the public toolkit's `_acc.csv`: fractions, Overall over samples; what the file lacks is blank."""
+    names = sorted({node.line.name for node in report.splits[-1].tree.find("subtask") if node.line.n})
+    strange = [
+        node.line.name for node in report.splits[-1].tree.find("meta-task") if node.line.name not in meta_tasks()
+    ]
+    metas = [*meta_tasks(), *strange]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    heads = [meta_tasks()[key].abbreviation if key in meta_tasks() else key for key in metas]
+    writer.writerow(["split", "Overall", *heads, *names])
+    for scores in report.splits:
+        means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
+        cells = [scores.overall.samples.mean, *(means.get(("meta-task", key)) for key in metas)]
+        cells += [means.get(("subtask", name)) for name in names]
+        writer.writerow([scores.split, *("" if mean is None else repr(mean / 100) for mean in cells)])
+    return out.getvalue().encode()

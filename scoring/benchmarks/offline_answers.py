@@ -1,0 +1,246 @@
+"""A model over a benchmark's question file: what it is asked, and its answers in the form that the benchmark takes.
+
+A file of any size streams by: only the questions stay in memory, and the images of those that are being asked.
+"""
+
+import base64
+import binascii
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from arena.inference.offline import Task, TaskError
+from arena.io.images import PictureError, read_picture
+from arena.io.tables import COMMAND_LINE, Record, read_records
+from arena.types import Turn
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.multiple_choice.circular_eval import PASS, is_circular
+from scoring.multiple_choice.extract import extract, language
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
+from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
+from scoring.report import QuestionSet
+
+Answers = Mapping[str, str]
+"""What a model said, by the question's key."""
+
+_WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
+_REFERENCE = 64
+"""An image cell of at most so many characters names the row that holds the image, as public tools write circular
+passes."""
+_IN_LIST = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
+_INSTRUCTION = {
+    "English": "Choose the right option and answer with its letter alone.",
+    "Chinese": "请选出正确的选项，只回答它的字母。",
+}
+"""Our own words; benchmarks prescribe none."""
+_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
+
+
+class AnsweringError(ValueError):
+    """Say why a question file cannot be answered, and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A benchmark's questions, ready to be asked."""
+
+    digest: str
+    """Of the questions, so that a run is not gone on with over others."""
+    count: int
+    """Questions, each pass counted."""
+    rounds: tuple[Callable[[Answers], Iterator[Task]], ...]
+    """What is asked one after the other; each round is told what was answered before."""
+    written: Callable[[Answers, str], bytes]
+    """Returns the prediction file of a model with these answers."""
+
+
+def mm_vet_paper(folder: Path | None) -> Paper:
+    """Return MM-Vet's questions from its folder. Raises what `load_mm_vet` raises, and AnsweringError."""
+    questions = load_mm_vet(folder)
+    assert folder
+    images = (folder if folder.is_dir() else folder.parent) / "images"
+    if not images.is_dir():
+        raise AnsweringError(f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)")
+    return Paper(
+        questions.digest,
+        len(questions.questions),
+        (lambda _: (Task(one.id, partial(_from_file, images / one.image, one.text)) for one in questions.questions),),
+        partial(_mm_vet_file, questions),
+    )
+
+
+def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Paper:
+    """Return the questions of an MMBench or MMT-Bench TSV with its images inside.
+
+    With `circular` a file of base rows gets its rotated passes. With `early_stop` the passes are asked one after the
+    other, and none after a wrong one. Raises RowsError and AnsweringError.
+    """
+    references: dict[int, str] = {}
+    found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
+    _check(file, problems, found)
+    rows = {question.row: (question,) for question in found.values()}
+    if circular and not is_circular(found.values()):
+        rows = {row: (question, *rotations(question)) for row, (question,) in rows.items()}
+    questions = sorted((each for group in rows.values() for each in group), key=lambda question: question.index)
+    if early_stop and any(question.answer is None for question in questions):
+        raise AnsweringError(f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out")
+    sheet = _ChoiceSheet(file, rows, references)
+    rounds = range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
+    return Paper(
+        _sha256(file),
+        len(questions),
+        tuple(partial(sheet.tasks, number) for number in rounds),
+        partial(_tsv, questions),
+    )
+
+
+def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
+    """Return the passes of a question after its base row: in pass k the options have moved on by k letters."""
+    letters, texts = list(question.options), list(question.options.values())
+    passes = []
+    for number in range(1, len(letters)):
+        moved = texts[-number:] + texts[:-number]
+        place = None if question.answer is None else (letters.index(question.answer) + number) % len(letters)
+        passes.append(
+            replace(
+                question,
+                index=question.index + number * PASS,
+                options=dict(zip(letters, moved, strict=True)),
+                answer=None if place is None else letters[place],
+            )
+        )
+    return tuple(passes)
+
+
+def prompt(question: ChoiceQuestion) -> str:
+    """Return what the model is asked: hint, question, options and how to answer."""
+    options = [f"{letter}. {text}" for letter, text in question.options.items()]
+    hint = [question.hint] if question.hint and question.hint != "nan" else []
+    return "\n".join([*hint, question.text, *options, _INSTRUCTION[language(question)]])
+
+
+@dataclass(frozen=True)
+class _ChoiceSheet:
+    """A file whose rows stand for one or more passes each."""
+
+    file: Path
+    rows: Mapping[int, Sequence[ChoiceQuestion]]
+    """Passes by the row that holds their image."""
+    references: Mapping[int, str]
+    """Index whose image a row takes, by row."""
+
+    def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
+        """Yield the passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
+        wrong = set() if number is None else self._wrong(answers)
+        shared = self._shared()
+        for record in read_records(self.file, _WITH_IMAGES):
+            cell = shared.get(self.references.get(record.row, ""), "") or _image_cell(record)
+            for question in self.rows.get(record.row, ()):
+                base, of_pass = question.index % PASS, question.index // PASS
+                if base not in wrong and number in (None, of_pass):
+                    yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
+
+    def _wrong(self, answers: Answers) -> set[int]:
+        """Return the base indices of questions that were answered wrongly, as far as the rules can tell."""
+        wrong = set()
+        for question in (each for group in self.rows.values() for each in group):
+            said = answers.get(str(question.index))
+            letter = None if said is None else extract(said, question.options).letter
+            if letter is not None and letter != question.answer:
+                wrong.add(question.index % PASS)
+        return wrong
+
+    def _shared(self) -> dict[str, str]:
+        """Return the image cells that other rows refer to, by index."""
+        wanted = set(self.references.values())
+        index = {row: str(group[0].index) for row, group in self.rows.items()}
+        if not wanted:
+            return {}
+        records = read_records(self.file, _WITH_IMAGES)
+        return {index[at]: _image_cell(record) for record in records if index.get(at := record.row) in wanted}
+
+
+def _without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
+    for record in records:
+        cell = _image_cell(record)
+        if cell and len(cell) <= _REFERENCE:
+            references[record.row] = cell.strip().removesuffix(".0")
+        values = {name: value for name, value in record.values.items() if name not in IMAGE_COLUMNS}
+        yield Record(record.row, values)
+
+
+def _image_cell(record: Record) -> str:
+    return next((str(record.values[name]) for name in IMAGE_COLUMNS if record.values.get(name)), "")
+
+
+def _check(file: Path, problems: Sequence[Problem], found: Mapping[int, ChoiceQuestion]) -> None:
+    stopping = [problem for problem in problems if problem.blocks == "scoring"]
+    if stopping or not found:
+        first = stopping[0] if stopping else Problem(0, None, "no question is in it", "scoring")
+        row = f", row {first.row}" if first.row else ""
+        more = f" (and {len(stopping) - 1} more)" if len(stopping) > 1 else ""
+        raise AnsweringError(f"{file.name}{row}: {first.text}{more}")
+
+
+def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
+    try:
+        return (Turn("user", text, (picture(path.read_bytes()),)),)
+    except OSError as error:
+        raise TaskError(f"its image {path.name} cannot be read ({error.strerror})") from error
+
+
+def _from_cell(cell: str, text: str) -> tuple[Turn, ...]:
+    """Return the conversation of a cell in base64: one image, or several as a list of texts."""
+    cells = _IN_LIST.findall(cell) if cell.lstrip().startswith("[") else [cell]
+    if not cells or not cells[0]:
+        raise TaskError("its image cell is empty; take the question file with its images")
+    try:
+        images = [base64.b64decode("".join(each.split()), validate=True) for each in cells]
+    except (binascii.Error, ValueError) as error:
+        raise TaskError("its image cell is no base64; take the question file with its images") from error
+    return (Turn("user", text, tuple(map(picture, images))),)
+
+
+def picture(data: bytes) -> bytes:
+    """Return an image as models get it: upright RGB of at most 1600 pixels a side. Raises TaskError."""
+    try:
+        return read_picture(data).data
+    except PictureError as error:
+        raise TaskError(f"its image: {error}") from error
+
+
+def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
+    ordered = {question.id: answers[question.id] for question in questions.questions if question.id in answers}
+    return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
+
+
+def _tsv(questions: Sequence[ChoiceQuestion], answers: Answers, _: str) -> bytes:
+    """Return the columns of the official files, without images, and the prediction behind them."""
+    used = sorted({letter for question in questions for letter in question.options}, key=LETTERS.index)
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["index", "question", "hint", *used, "answer", "category", "l2-category", "split", "prediction"])
+    for question in questions:
+        said = answers.get(str(question.index))
+        if said is not None:
+            options = [question.options.get(letter, "") for letter in used]
+            about = [question.answer or "", question.category, question.group, question.split, said]
+            cells = [str(question.index), question.text, question.hint, *options, *about]
+            writer.writerow([cell.translate(_CONTROL) for cell in cells])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+Asked = Literal["mm-vet", "mmbench", "mmt-bench", "visit-bench"]
+"""Benchmarks whose question files a model can be asked."""

@@ -1,0 +1,313 @@
+"""Uploads: the files of model outputs that people hold become predictions, and these are joined to the questions.
+
+Nothing is repaired: an answer arrives exactly as it was written, and what could be meant in two ways is refused.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from arena.io.tables import JSON, KEY, PAGE, VALUE, Limits, Record, RowsError, read_records, require_columns
+from scoring.report import NoAnswersError, Question, QuestionSet
+
+Layout = Literal[
+    "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
+]
+Missing = Literal["stop", "unscored"]
+"""What becomes of questions without an answer: nothing is scored, or they stand in the report as unscored."""
+
+_IDS = ("id", "question_id", "index")
+_ANSWERS = ("prediction", "pred", "response", "output")
+_PLAIN_ANSWERS = ("text", "answer")
+_TRUTHS = ("answer", "ground_truth", "gt_answer", "target")
+_BENCHMARK_OWN = ("capability", "category", "imagename", "imagesource")
+_IMAGES = ("image", "images", "img", "image_base64")
+_SKIPPED = tuple(spelled for name in _IMAGES for spelled in (name, name.capitalize(), name.upper()))
+_GAPS = re.compile(r"[\s-]+")
+_WHOLE = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
+_NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
+_SHOWN = 20
+_MENDS = {
+    type(None): 'null; write "" for an empty answer, or delete it and score without it',
+    bool: "true or false; put it in quotes as the model wrote it",
+    int: "a number; put it in quotes as the model wrote it",
+    float: "a number; put it in quotes as the model wrote it",
+    list: "a list; give the text alone",
+    dict: "an object; give the text alone",
+}
+
+
+class UploadError(ValueError):
+    """Say everything at once that keeps a file from being scored, and how to mend it."""
+
+    def __init__(self, file: str, problems: tuple[str, ...]):
+        super().__init__(f"{file}: " + "; ".join(problems))
+        self.file, self.problems = file, problems
+
+    def __reduce__(self) -> tuple[type["UploadError"], tuple[str, tuple[str, ...]]]:
+        return UploadError, (self.file, self.problems)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer of the file, exactly as it was written."""
+
+    id: str
+    """The question's id; as the file writes it where no question has it."""
+    text: str
+    row: int
+    """Where it starts in the file."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file of predictions that was read whole."""
+
+    file: str
+    """What its owner calls it."""
+    layout: Layout
+    title: str
+    """The model's name if the file tells it, else the file's name without its ending."""
+    predictions: tuple[Prediction, ...]
+    outside: int = 0
+    """Answers to questions of the whole set that are not in the subset: left out."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A question with its prediction; None where the file has none."""
+
+    question: Question
+    prediction: str | None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which column of a file means what."""
+
+    layout: Layout
+    answer: str
+    id: str | None
+    question: str | None
+    truth: str | None
+    model: str | None
+
+
+def read_predictions(path: Path, questions: QuestionSet, limits: Limits = PAGE, name: str | None = None) -> Upload:
+    """Return the predictions of a file in any layout that people hold: see `Layout`.
+
+    Rows name their question by its id, by the number in its id (0, "0.0"), or by its text where there is no id. JSONL,
+    CSV and TSV are streamed. `name` is what the owner calls the file. Raises RowsError.
+    """
+    label = name or path.name
+    index = _Index(questions)
+    columns: _Columns | None = None
+    predictions: list[Prediction] = []
+    others = {question.id for question in questions.outside}
+    outside = 0
+    models: set[str] = set()
+    try:
+        for found in read_records(path, limits, _SKIPPED, label, members=True):
+            record = _flat(found)
+            columns = columns or _columns(found, record)
+            require_columns(record, [column for column in (columns.id, columns.answer) if column])
+            prediction = Prediction(index.id_of(record, columns), _answer(record, columns), record.row)
+            if prediction.id in others:
+                outside += 1
+            else:
+                predictions.append(prediction)
+            model = record.values.get(columns.model or "")
+            models |= {model.strip()} if isinstance(model, str) else set()
+    except RowsError as error:
+        raise error.at(file=label) from error
+    if columns is None:
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+    named = sorted(filter(None, models))
+    if len(named) > 1:
+        raise RowsError(f"expected one model's answers, found those of {_counted(named)}; split the file", label)
+    title = named[0][:200] if named else Path(label).stem
+    return Upload(label, columns.layout, title, tuple(predictions), outside)
+
+
+def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
+    """Return every question, in order, with its prediction.
+
+    Raises UploadError with all problems at once: answers that are missing (where they stop), unknown ids, double ids.
+    """
+    texts = {prediction.id: prediction.text for prediction in upload.predictions}
+    filled = tuple(Filled(question, texts.get(question.id)) for question in questions.questions)
+    lacking = [entry.question.id for entry in filled if entry.prediction is None] if missing == "stop" else []
+    unknown = sorted(texts.keys() - {question.id for question in questions.questions})
+    double = [id for id, times in Counter(prediction.id for prediction in upload.predictions).items() if times > 1]
+    problems = (
+        _problem("questions without an answer", lacking, "add them, or score without them"),
+        _problem(f"ids that are not in {questions.name}", unknown, "correct or delete them"),
+        _problem("ids that stand there more than once", double, "keep one of each"),
+    )
+    if any(problems):
+        raise UploadError(upload.file, tuple(filter(None, problems)))
+    return filled
+
+
+def notices(upload: Upload) -> tuple[str, ...]:
+    """Return what the owner should know of a file that can be scored, a line each."""
+    empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
+    lines = (
+        f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
+        f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
+    )
+    return tuple(filter(None, lines))
+
+
+class _Index:
+    """Find the question that a record means."""
+
+    def __init__(self, questions: QuestionSet) -> None:
+        whole = (*questions.questions, *questions.outside)
+        self._ids = {_normal(question.id): question.id for question in whole}
+        numbers = [(int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))]
+        times = Counter(number for number, _ in numbers)
+        self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
+        self._texts: dict[str, list[Question]] = {}
+        for question in whole:
+            self._texts.setdefault(_folded(question.text), []).append(question)
+
+    def id_of(self, record: Record, columns: _Columns) -> str:
+        """Return the id of the record's question, or what the file calls it where there is no such question."""
+        if columns.id is None:
+            return self._id_by_text(record, columns)
+        id = self._id_by_id(record, columns.id)
+        text = record.values.get(columns.question or "")
+        meant = [question.id for question in self._texts.get(_folded(text), [])] if isinstance(text, str) else []
+        if meant and id not in meant:
+            problem = f"expected the question of {id!r}, found that of {meant[0]!r}; correct the ids, or delete them"
+            raise RowsError(problem, row=record.row, column=columns.question)
+        return id
+
+    def _id_by_id(self, record: Record, column: str) -> str:
+        value = record.values[column]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise RowsError(
+                "expected an id, a text or a number; write it as in the benchmark", None, record.row, column
+            )
+        written = _normal(str(value))
+        if not written:
+            raise RowsError("expected an id, found an empty cell; write it there", None, record.row, column)
+        return self._ids.get(written) or self._numbers.get(_whole(written), written)
+
+    def _id_by_text(self, record: Record, columns: _Columns) -> str:
+        text = record.values.get(columns.question or "")
+        if not isinstance(text, str) or not text.strip():
+            raise RowsError("expected the question's text; write it there", None, record.row, columns.question)
+        meant = self._texts.get(_folded(text), [])
+        truth = record.values.get(columns.truth or "")
+        if len(meant) > 1 and isinstance(truth, str):
+            meant = [question for question in meant if _folded(question.truth) == _folded(truth)]
+        if len(meant) > 1:
+            several = _counted([question.id for question in meant])
+            problem = f"expected the text of one question, found that of {several}; add a column id"
+            raise RowsError(problem, row=record.row, column=columns.question)
+        return meant[0].id if meant else repr(_folded(text)[:60])
+
+
+def _flat(record: Record) -> Record:
+    """Return lmms-eval's samples as plain records: there the question is an object and the answer a list of one."""
+    answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
+    doc = record.values.get("doc")
+    if answer is None:
+        return record
+    text = record.values[answer]
+    while isinstance(text, list) and len(text) == 1:
+        text = text[0]
+    values: dict[str, JSON] = {"question_id": record.values.get("doc_id")}
+    if isinstance(doc, dict):
+        values |= {name: doc[name] for name in ("question_id", "question", "answer") if name in doc}
+    return Record(record.row, {**values, "prediction": text})
+
+
+def _columns(found: Record, record: Record) -> _Columns:
+    """Return what the columns mean, read from the first record. Raises RowsError where that is not clear."""
+    names = {column: _GAPS.sub("_", column.strip().lower()) for column in record.values}
+    answer = VALUE if VALUE in names else _answer_column(names, record)
+    id = KEY if KEY in names else _only(names, _IDS, "the ids of the questions", record)
+    question = _only(names, ("question",), "the questions", record)
+    if id is None:
+        question = question or _only(names, ("prompt",), "the questions", record)
+    if id is None and question is None:
+        raise _unclear("a column of ids (" + ", ".join(_IDS) + ") or a column question", record)
+    truth = next((column for column in names if names[column] in _TRUTHS and column != answer), None)
+    model = _only(names, ("model_id",), "the model", record)
+    return _Columns(_layout(found, set(names.values()), id), answer, id, question, truth, model)
+
+
+def _answer_column(names: Mapping[str, str], record: Record) -> str:
+    """Return the column of the model's answers; beside a column that can be nothing else, "answer" is the truth."""
+    if any(name in _ANSWERS for name in names.values()):
+        names = {column: name for column, name in names.items() if name != "answer"}
+    column = _only(names, _ANSWERS + _PLAIN_ANSWERS, "the model's answers", record)
+    if column is None:
+        raise _unclear(f"a column of answers ({', '.join(_ANSWERS + _PLAIN_ANSWERS)})", record)
+    if names[column] == "answer" and any(name in _BENCHMARK_OWN for name in names.values()):
+        raise _unclear("a column prediction (in the benchmark's own file, answer is the truth)", record)
+    return column
+
+
+def _only(names: Mapping[str, str], wanted: Iterable[str], what: str, record: Record) -> str | None:
+    several = [column for column, name in names.items() if name in wanted]
+    if len(several) > 1:
+        found = " and ".join(map(repr, several))
+        raise RowsError(f"expected one column with {what}, found {found}; delete or rename one", row=record.row)
+    return several[0] if several else None
+
+
+def _unclear(expected: str, record: Record) -> RowsError:
+    found = ", ".join(map(repr, list(record.values)[:_SHOWN])) or "none"
+    return RowsError(f"expected {expected}, found {found}; add or rename it", row=record.row)
+
+
+def _layout(found: Record, names: set[str], id: str | None) -> Layout:
+    if KEY in found.values:
+        return "id: text" if VALUE in found.values else "id: record"
+    if found.values.keys() & {"filtered_resps", "resps"}:
+        return "lmms-eval samples"
+    if names >= {"question_id", "text", "answer_id"}:
+        return "LLaVA answers"
+    if names >= {"index", "prediction"}:
+        return "VLMEvalKit table"
+    return "records" if id else "question texts"
+
+
+def _answer(record: Record, columns: _Columns) -> str:
+    text = record.values[columns.answer]
+    if isinstance(text, str):
+        return text
+    place = str(record.values[KEY]) if columns.id == KEY else columns.answer
+    raise RowsError(f"expected an answer as text, found {_MENDS[type(text)]}", row=record.row, column=place)
+
+
+def _whole(written: str) -> int | None:
+    """Return the whole number that an id is, also as a spreadsheet may write it: 7, 7.0, 1e2."""
+    number = Decimal(written) if _WHOLE.fullmatch(written) else Decimal("0.5")
+    return int(number) if number == number.to_integral_value() else None
+
+
+def _normal(id: str) -> str:
+    return unicodedata.normalize("NFC", id).strip()
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _problem(what: str, ids: list[str], mend: str) -> str:
+    return f"{what}: {_counted(ids)}; {mend}" if ids else ""
+
+
+def _counted(ids: list[str]) -> str:
+    shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
+    return f"{len(ids):,} ({shown}{', ...' if len(ids) > _SHOWN else ''})"

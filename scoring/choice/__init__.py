@@ -1,1 +1,0 @@
-"""Multiple choice and VQA marks: files in, letters read, reports out."""

@@ -1,0 +1,132 @@
+"""The clerk of the command line: finds the judge, tells what it will cost, asks whether to go on, and has it judge."""
+
+import argparse
+import asyncio
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from tqdm import tqdm
+
+from arena.database import Database, DatabaseError
+from arena.io.images import PictureStore
+from arena.io.tables import RowsError
+from arena.settings import SettingError, Settings
+from scoring.jobs.service import TRY_OUT, known
+from scoring.jobs.store import Jobs
+from scoring.judges.batch_api import BatchJudge, half
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge, probe
+from scoring.judges.endpoint import Address, AddressError
+from scoring.judges.rate_limit import Pace
+from scoring.judges.run import Progress
+from scoring.judges.spec import JudgeSpec, read_prices, with_price
+from scoring.registry import BENCHMARKS, quote, score
+from scoring.report import AnyReport, NothingGradedError
+
+T = TypeVar("T")
+R = TypeVar("R", bound=AnyReport)
+Lines: TypeAlias = Generator[str, None, T]
+"""The lines that a person is to read, each when it is known, and what comes of it at the end."""
+
+MENDABLE = (AddressError, DatabaseError, RowsError, SettingError, OSError)
+"""What every command raises where an input or a setting is wrong, in words for the person who gave it."""
+
+
+class DeclinedError(Exception):
+    """Say that the cost was not accepted."""
+
+
+class Clerk:
+    """Serve one command; `accepted` is whether every cost is accepted unasked, `batch` whether to ask in batches."""
+
+    def __init__(self, settings: Settings, base_url: str | None, accepted: bool, batch: bool = False) -> None:
+        self._judge, self._batch = settings.judge, batch
+        self._database = Database(settings.database_url)
+        self._cache, self._jobs = ReplyCache(self._database), Jobs(self._database)
+        self.address = Address(base_url or settings.judge.base_url, settings.judge.key)
+        self._accepted = accepted
+        self._pictures = PictureStore(settings.pictures_dir)
+
+    def spec(self, model: str) -> Lines[JudgeSpec]:
+        """Return what a judge takes; one that is not known is tried out, if its owner agrees. Raises DeclinedError."""
+        prices = read_prices(self._judge.prices) if self._judge.prices else {}
+        spec = known(model, self.address, self._jobs)
+        if spec is None:
+            yield f"{model} is not known here. {TRY_OUT}."
+            self._agree()
+            spec = asyncio.run(probe(self.address, model))
+        return with_price(spec, prices)
+
+    def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
+        """Tell the cost and return the judged draft. Raises DeclinedError, and JudgeError when the judge stops."""
+        priced = replace(spec, price=half(spec.price)) if self._batch else spec
+        cost = quote(draft, priced, None, self._cache)
+        price = "its price is not known (JUDGE_PRICES)"
+        if cost.dollars is not None:
+            price = f"about ${cost.dollars:,.2f}, at most ${cost.most_dollars:,.2f} and calls that fail on top"
+        yield (
+            f"{cost.calls:,} calls to {spec.model} at {self.address.shown} ({cost.cached:,} replies are here already): "
+            f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
+        )
+        if cost.calls:
+            self._agree()
+        return asyncio.run(self._scored(draft, spec))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    async def _scored(self, draft: R, spec: JudgeSpec) -> R:
+        pace = Pace(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
+        with tqdm(desc="judging", unit="grade") as bar:
+
+            def tell(progress: Progress) -> None:
+                bar.total = progress.total
+                bar.update(progress.done - bar.n)
+
+            pictures = self._pictures
+            asked = Judge(spec, self.address, pace, pictures=pictures)
+            if self._batch:
+                asked = BatchJudge(spec, self.address, self._database, pictures, tell=bar.write)
+            async with asked as judge:
+                return await score(draft, judge, self._cache, tell, asyncio.Event())
+
+    def _agree(self) -> None:
+        if not self._accepted and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise DeclinedError
+
+
+def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the words by which a command's judge is chosen; the key is read from OPENAI_API_KEY."""
+    chosen = parser if required else parser.add_mutually_exclusive_group()
+    chosen.add_argument("--judge", required=required, metavar="MODEL", help="its key is read from OPENAI_API_KEY")
+    if not required:
+        chosen.add_argument("--no-judge", action="store_true", help="rules alone")
+    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")
+    parser.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
+    parser.add_argument("--yes", action="store_true", help="accept the cost")
+
+
+def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
+    """Write a report's files and yield its lines; the first says so where nothing was graded.
+
+    Raises NothingGradedError then, when all is written and said.
+    """
+    benchmark = BENCHMARKS[report.benchmark]
+    kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)
+    if ungraded:
+        yield ungraded
+    yield from lines
+    yield f"\n{kept}"
+    if ungraded:
+        raise NothingGradedError(ungraded)
+
+
+def written(files: Mapping[str, bytes], folder: Path) -> str:
+    """Write files into a folder and return a line that says so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in files:
+        (folder / name).write_bytes(files[name])
+    return f"{len(files)} files are in {folder}."

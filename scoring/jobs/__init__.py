@@ -1,0 +1,1 @@
+"""Scoring jobs: uploads, the queue, the worker, submissions."""

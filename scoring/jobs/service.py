@@ -1,0 +1,307 @@
+"""The desk, where a file becomes a job: it is read, joined to its questions and quoted, and its owner starts it.
+
+Of multiple choice, rules alone make a report at once and free; what they leave open is then quoted as a job of its own.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from arena.settings import JudgeSettings, SettingError
+from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, asked
+from scoring.benchmarks.detect import CHOICES, DATASETS, Subject, opened
+from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
+from scoring.jobs.store import Job, Jobs
+from scoring.jobs.submissions import StoredModel, Submissions
+from scoring.jobs.submissions import Wish as MatchWish
+from scoring.jobs.uploads import Arrived, Inbox
+from scoring.jobs.worker import Operator, Runner
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import JudgeError, probe
+from scoring.judges.endpoint import Address, AddressError
+from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import Protocol
+from scoring.registry import quote
+from scoring.report import AnyReport, QuestionSet
+from scoring.visit_bench.reader import is_submission, read_submission
+
+TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
+
+
+class DeskError(ValueError):
+    """Say which wish cannot be met, and what to choose."""
+
+
+@dataclass(frozen=True)
+class OwnJudge:
+    """A person's own judge: its model, and the address with the key."""
+
+    model: str
+    address: Address
+    try_out: bool
+    """Whether it may be asked a few tiny questions, at its owner's cost, if we do not know what it takes."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asks for; without a judge of their own, the operator's judges."""
+
+    token: str
+    """Of the uploaded file."""
+    questions: str
+    options: Options
+    title: str
+    judge: OwnJudge | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file holds, in words."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What an uploaded file looks like."""
+
+    benchmark: str
+    """Of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
+    title: str
+    lines: tuple[str, ...]
+    """What it holds, in words."""
+    problems: tuple[Problem, ...]
+    scorable: bool
+    """Whether no problem keeps it from being scored."""
+
+
+@dataclass(frozen=True)
+class ChoiceWish:
+    """What a person asks for where rules make the report."""
+
+    token: str
+    benchmark: Subject
+    protocol: Protocol
+    title: str
+
+
+class Desk:
+    """Serve people at the page; an owner is the hash of a voter cookie."""
+
+    def __init__(
+        self,
+        question_sets: Mapping[str, QuestionSet],
+        inbox: Inbox,
+        jobs: Jobs,
+        runner: Runner,
+        cache: ReplyCache,
+        operator: Operator | None,
+        prices: Mapping[str, Price],
+        ceiling: int,
+        submissions: Submissions,
+    ) -> None:
+        """Prepare; `ceiling` is what one job may cost the operator, in millionths of a US dollar."""
+        self.question_sets = question_sets
+        self.jobs = jobs
+        self.operator = operator
+        self._inbox = inbox
+        self._runner = runner
+        self._cache = cache
+        self._prices = prices
+        self._submissions = submissions
+        self.ceiling = ceiling / 1e6
+        """In US dollars."""
+
+    def look(self, owner: str, token: str, questions: str) -> Found:
+        """Tell what an uploaded file holds. Raises InboxError and RowsError."""
+        arrived = self._inbox.find(owner, token)
+        upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
+        count = len(upload.predictions)
+        return Found(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
+
+    def quote(self, owner: str, wish: Wish) -> Job:
+        """Join a file to its questions and keep it as a quoted job; the file itself goes.
+
+        Raises InboxError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge that is asked a few
+        tiny questions first, JudgeError.
+        """
+        arrived = self._inbox.find(owner, wish.token)
+        questions = self._questions(wish.questions)
+        upload = read_predictions(arrived.path, questions, name=arrived.name)
+        filled = fill(questions, upload, wish.options.missing)
+        address, spec = self._judge(wish.judge)
+        title = wish.title.strip()[:120] or upload.title
+        report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
+        return self._quoted(owner, report, address, spec, wish.judge)
+
+    def recognise(
+        self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
+    ) -> Recognised:
+        """Tell which benchmark's answers a file holds, or what it holds of the one that is told.
+
+        Reading ends when the file is withdrawn, or its owner no longer `waits`.
+        Raises InboxError, RowsError and DeskError.
+        """
+        arrived = self._inbox.find(owner, token)
+        if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
+            return self._submission(owner, token)
+        subject = None if benchmark is None else _subject(benchmark)
+        wanted = partial(_wanted, arrived, waits)
+        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        if found is None:
+            return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
+        problems = found.problems
+        scorable = not any(problem.blocks == "scoring" for problem in problems)
+        return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
+
+    def compare(self, owner: str, token: str, wish: MatchWish, judge: OwnJudge | None) -> Job:
+        """Draw a submission's opponents and keep their matches as a quoted job.
+
+        Raises InboxError, RowsError, UploadError, JobError, DeskError and, for an unknown judge that is asked a few
+        tiny questions first, JudgeError.
+        """
+        arrived = self._inbox.find(owner, token)
+        address, spec = self._judge(judge)
+        file = read_submission(arrived.path, name=arrived.name)
+        report = self._submissions.draft(owner, file, wish, spec.model, address.shown).report
+        return self._quoted(owner, report, address, spec, judge)
+
+    def stored(self) -> tuple[StoredModel, ...]:
+        """Return the models whose answers are in the item bank."""
+        return self._submissions.stored()
+
+    def compare_stored(self, owner: str, stored: StoredModel, wish: MatchWish, judge: OwnJudge | None) -> Job:
+        """Do what `compare` does with the answers of a model of the item bank."""
+        address, spec = self._judge(judge)
+        report = self._submissions.draft_stored(*stored, wish, spec.model, address.shown).report
+        return self._quoted(owner, report, address, spec, judge)
+
+    def extract(self, owner: str, wish: ChoiceWish) -> Job:
+        """Keep the report that rules alone make of a file, as a job that is done.
+
+        Raises InboxError, RowsError, ChoicesError, DeskError and JobError.
+        """
+        arrived = self._inbox.find(owner, wish.token)
+        self._inbox.check_disk()
+        subject, wanted = _subject(wish.benchmark), partial(_wanted, arrived)
+        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        if found is None:
+            raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
+        return self.jobs.add_done(owner, found.report(wish.protocol, wish.title), arrived.network)
+
+    def delete(self, owner: str, link: str) -> None:
+        """Delete a job with its report, and the file that it was made of where it still lies here. Raises JobError."""
+        job = self.jobs.delete(owner, link)
+        self._inbox.drop(owner, job.file)
+
+    def left(self, job: Job) -> int:
+        """Return how many answers rules left to a judge whom nobody has asked."""
+        if job.model or job.state != "done":
+            return 0
+        report = self.jobs.report(job.link)
+        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
+
+    def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
+        """Quote what rules left open in a report of its owner's, as a job of its own.
+
+        Raises DeskError, JobError and, for an unknown judge that is asked a few tiny questions first, JudgeError.
+        """
+        job, report = self.jobs.find(link), self.jobs.report(link)
+        if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
+            raise DeskError("There is no such report of yours; upload the file again")
+        if not report.left:
+            raise DeskError(f"Nothing in {report.title!r} is left to a judge")
+        address, spec = self._judge(judge)
+        return self._quoted(owner, asked(report, spec, address.shown), address, spec, judge)
+
+    def _submission(self, owner: str, token: str) -> Recognised:
+        """Tell what a submission holds; what keeps it from being judged is told when its cost is asked for."""
+        arrived = self._inbox.find(owner, token)
+        file = read_submission(arrived.path, name=arrived.name)
+        lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
+        try:
+            lines = self._submissions.draft(owner, file, MatchWish(), "", "").lines
+        except UploadError as error:
+            lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
+        return Recognised("visit-bench", file.model, lines, (), True)
+
+    def _quoted(self, owner: str, report: AnyReport, address: Address, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
+        self._inbox.check_disk()
+        cost = quote(report, spec, address.owner, self._cache)
+        if judge is None and (cost.dollars or 0) > self.ceiling:
+            raise DeskError(
+                f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
+                "Choose fewer runs or opponents, samples of one call, or your own key"
+            )
+        return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
+
+    def start(self, owner: str, link: str, address: Address | None) -> None:
+        """Start or resume a job; one with an own judge needs its address and key. Raises JobError."""
+        self._runner.begin(owner, link, address)
+
+    def _questions(self, name: str) -> QuestionSet:
+        if name not in self.question_sets:
+            raise DeskError(f"Choose questions out of: {', '.join(self.question_sets)}")
+        return self.question_sets[name]
+
+    def _judge(self, own: OwnJudge | None) -> tuple[Address, JudgeSpec]:
+        if own is not None:
+            spec = known(own.model, own.address, self.jobs)
+            if spec is None and not own.try_out:
+                raise DeskError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
+            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self._prices)
+        if self.operator is None:
+            raise DeskError("No judge is lent here; choose your own key")
+        return self.operator.address, self.operator.spec
+
+
+def _wanted(arrived: Arrived, waits: Callable[[], bool] = lambda: True) -> bool:
+    return arrived.path.exists() and waits()
+
+
+def _subject(benchmark: str) -> Subject:
+    for subject in (*CHOICES, *DATASETS):
+        if subject == benchmark:
+            return subject
+    raise DeskError(f"Choose a benchmark out of: {', '.join((*CHOICES, *DATASETS))}")
+
+
+def known(model: str, address: Address, jobs: Jobs) -> JudgeSpec | None:
+    """Return what a judge allows, as it is known or was found out for an earlier job; None without any."""
+    return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
+
+
+def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]) -> Operator | None:
+    """Return the judge that the operator lends, if one is set. Raises SettingError."""
+    if not settings.model:
+        return None
+    try:
+        address = Address(settings.base_url, settings.key)
+        spec = known(settings.model, address, jobs) or asyncio.run(probe(address, settings.model))
+        spec = with_price(spec, prices)
+    except (AddressError, JudgeError) as error:
+        raise SettingError(f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}") from error
+    if spec.price is None:
+        raise SettingError(
+            f"the price of JUDGE_MODEL {settings.model!r} is not known; add it to a CSV and name it in JUDGE_PRICES"
+        )
+    return Operator(address, spec)
+
+
+def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
+    """Return the question sets of the page by name: MM-Vet and its Bard subset where they are, and our own sample.
+
+    Raises QuestionsError and RowsError for a folder that does not hold them.
+    """
+    sets = [own_sample()]
+    if mm_vet is not None:
+        whole = load_mm_vet(mm_vet)
+        bard = mm_vet / "bard_set.json"
+        sets = [whole, *([subset(whole, bard)] if bard.is_file() else []), *sets]
+    return {questions.name: questions for questions in sets}

@@ -1,0 +1,400 @@
+"""Jobs: scorings in the database, from their quote to their report.
+
+Whoever holds a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
+job holds a lease on it, which lapses when the server dies. A person's own key is never here: it lives in the server
+that was given it, so only that one can judge the job, and without it the job waits for its key.
+
+A free report, which rules alone made, is kept once for an owner and for a while; what a judge was asked for stays.
+"""
+
+import hashlib
+import json
+import secrets
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    Row,
+    Table,
+    Text,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import Column as Field
+
+from arena.battles.quotas import NetworkDays
+from arena.database import METADATA, Database, Moment, now, take_turn
+from scoring.benchmarks.choice_report import ChoiceReport, MarksReport
+from scoring.judges.run import Progress, Quote
+from scoring.judges.spec import JudgeSpec, Price
+from scoring.registry import BENCHMARKS
+from scoring.report import AnyReport
+
+State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "cancelled"]
+"""quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
+_ACTIVE: tuple[State, ...] = ("waiting", "judging")
+_STARTABLE: tuple[State, ...] = ("quoted", "needs_key", "failed", "cancelled")
+JOB = Table(
+    "job",
+    METADATA,
+    Field("link", Text, primary_key=True),
+    Field("owner", Text, nullable=False, index=True),
+    Field("draft", Text, nullable=False),
+    Field("benchmark", Text, nullable=False),
+    Field("protocol", Text, nullable=False),
+    Field("title", Text, nullable=False),
+    Field("file", Text, nullable=False),
+    Field("address", Text, nullable=False),
+    Field("model", Text, nullable=False),
+    Field("spec", Text, nullable=False),
+    Field("own_key", Boolean, nullable=False),
+    Field("quote", Text, nullable=False),
+    Field("ratio", Float, nullable=False),
+    Field("state", Text, nullable=False),
+    Field("problem", Text, nullable=False),
+    Field("done", Integer, nullable=False),
+    Field("total", Integer, nullable=False),
+    Field("fresh", Integer, nullable=False),
+    Field("created", Moment, nullable=False),
+    Field("queued", Moment),
+    Field("started", Moment),
+    Field("finished", Moment),
+    Field("holder", Text),
+    Field("until", Moment),
+    Field("report", Text),
+    Index("job_queue", "state", "queued"),
+)
+FREE_REPORT = Table(
+    "free_report",
+    METADATA,
+    Field("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
+    Field("digest", Text, nullable=False, index=True),
+)
+"""sha256 of a free report, whenever it was made: of its file, its title and all settings."""
+_FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
+KEPT_FREE = timedelta(days=30)
+"""How long a free report stays after it was last made."""
+MOST_OF_OWNER = 20
+"""Free reports that one owner keeps."""
+MOST_OF_NETWORK = 100
+"""Free reports that one network may have made within a day (UTC)."""
+_LARGE = ("draft", "spec", "report")
+_SHOWN = [field for field in JOB.c if field.name not in _LARGE]
+LEASE = timedelta(seconds=30)
+"""How long a server that no longer says it is alive keeps its jobs."""
+_ABANDONED = timedelta(days=1)
+"""After that, a quote that was not confirmed goes."""
+_UNKNOWN = "There is no such job of yours; it may have been deleted"
+
+
+class JobError(RuntimeError):
+    """Say why a job cannot be made, started, cancelled or deleted, and what to do."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its owner sees it."""
+
+    link: str
+    """Unguessable: who holds it may read the report."""
+    owner: str
+    benchmark: str
+    protocol: str
+    title: str
+    file: str
+    address: str
+    """The judge's, as it may be shown; empty where rules alone decided."""
+    model: str
+    own_key: bool
+    """Whether it is judged at its owner's address with its owner's key."""
+    quote: Quote
+    """As corrected by the usage that the first replies told."""
+    state: State
+    problem: str
+    """Why it failed; else empty."""
+    done: int
+    total: int
+    """In grades."""
+    fresh: int
+    """Grades since `started` that the judge was asked for."""
+    created: datetime
+    started: datetime | None
+    """When it was last begun."""
+    finished: datetime | None
+
+
+class Claim(NamedTuple):
+    """A job that this server judges, whole."""
+
+    job: Job
+    draft_json: str
+    spec: JudgeSpec
+
+    @property
+    def draft(self) -> AnyReport:
+        """Return the report to fill. Raises ReportError."""
+        return BENCHMARKS[self.job.benchmark].read(self.draft_json)
+
+
+class Jobs:
+    """Keep jobs; `holder` is the name of a server. One job of an owner is under way at a time."""
+
+    def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
+        self._database = database
+        self._lease = lease
+        self._days = NetworkDays(database)
+
+    def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
+        """Keep a draft with its quote until its owner confirms; an earlier quote of the owner goes. Raises JobError."""
+        if spec.price is None and not own_key:
+            raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
+        judged = {"spec": json.dumps(asdict(spec)), "own_key": own_key}
+        with self._database.write() as connection:
+            connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
+            return self._insert(connection, owner, draft, quote, state="quoted", draft=_written(draft), **judged)
+
+    def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
+        """Keep a report that no judge was needed for; one that its owner has already keeps its link.
+
+        `network` is a code of where its owner is (None: not counted). Raises JobError where an owner or a network has
+        its share: a link that somebody passed on goes by age, never for a newer one.
+        """
+        digest = hashlib.sha256(_written(replace(report, created="")).encode()).hexdigest()
+        ended = {"draft": "", "report": _written(report), "finished": now()}
+        free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
+        mine = and_(JOB.c.owner == owner, _FREE)
+        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
+        with self._database.write() as connection:
+            take_turn(connection, JOB)
+            if link := connection.scalar(same):
+                return self._change(connection, link, finished=now())
+            if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
+                raise JobError(f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first")
+            if network and self._days.more(connection, network, "reports") > MOST_OF_NETWORK:
+                raise JobError(f"Your network has had its {MOST_OF_NETWORK} free reports for today; come tomorrow")
+            job = self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
+            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
+            return job
+
+    def start(self, owner: str, link: str, holder: str | None) -> Job:
+        """Queue a job that is quoted or stands still; `holder` has its owner's key. Raises JobError."""
+        with self._database.write() as connection:
+            take_turn(connection, JOB)
+            job = self._own(connection, owner, link)
+            if job.state not in _STARTABLE:
+                raise JobError(f"{job.title!r} is {job.state} already")
+            if job.own_key and holder is None:
+                raise JobError(f"{job.title!r} is judged with your own key; give it to go on")
+            active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
+            if other := connection.scalar(select(JOB.c.title).where(active)):
+                raise JobError(f"Your job {other!r} is under way; wait until it is done, or cancel it")
+            return self._change(connection, link, state="waiting", problem="", queued=now(), **self._held_by(holder))
+
+    def cancel(self, owner: str, link: str) -> Job:
+        """Stop a job; what is judged stays, and it can be started again. Raises JobError."""
+        with self._database.write() as connection:
+            take_turn(connection, JOB)
+            job = self._own(connection, owner, link)
+            if job.state not in _ACTIVE:
+                raise JobError(f"{job.title!r} is {job.state}; only a job under way can be cancelled")
+            return self._change(connection, link, state="cancelled", **self._held_by(None))
+
+    def delete(self, owner: str, link: str) -> Job:
+        """Delete a job and its report, and return what it was; one under way ends. Raises JobError."""
+        with self._database.write() as connection:
+            job = self._own(connection, owner, link)
+            connection.execute(delete(JOB).where(JOB.c.link == link))
+            return job
+
+    def sweep(self) -> int:
+        """Delete free reports and unconfirmed quotes whose time is over; return how many went."""
+        free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
+        quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
+        with self._database.write() as connection:
+            return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
+
+    def find(self, link: str) -> Job | None:
+        """Return the job under a link, for whoever holds it."""
+        with self._database.read() as connection:
+            row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
+        return _job(row) if row else None
+
+    def of_owner(self, owner: str) -> tuple[Job, ...]:
+        """Return an owner's jobs, the newest first."""
+        query = select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        with self._database.read() as connection:
+            return tuple(map(_job, connection.execute(query)))
+
+    def ahead(self, link: str) -> int:
+        """Return how many jobs wait before this one."""
+        mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()
+        with self._database.read() as connection:
+            before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
+            return connection.execute(select(func.count()).where(before)).scalar_one()
+
+    def waiting(self) -> int:
+        """Return how many jobs wait."""
+        with self._database.read() as connection:
+            return connection.execute(select(func.count()).where(JOB.c.state == "waiting")).scalar_one()
+
+    def report(self, link: str) -> AnyReport | None:
+        """Return the report under a link, for whoever holds it; None where there is none (yet)."""
+        with self._database.read() as connection:
+            row = connection.execute(select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)).one_or_none()
+        return _parsed(row.benchmark, row.report) if row and row.report else None
+
+    def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
+        """Return what an earlier job knew of a model at this address: an owner's own, or (None) the operator's."""
+        whose = JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
+        query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, whose)
+        with self._database.read() as connection:
+            text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
+        return _spec(text) if text else None
+
+    # What the servers do
+
+    def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
+        """Begin the job that has waited longest, or one whose server died.
+
+        `keys` are the jobs whose own key is here, `busy` those that were cancelled and are not yet at their end here.
+        """
+        free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
+        orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < now())
+        due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
+        with self._database.write() as connection:
+            take_turn(connection, JOB)
+            link = connection.scalar(select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1))
+            if link is None:
+                return None
+            job = self._change(connection, link, state="judging", started=now(), fresh=0, **self._held_by(holder))
+            row = connection.execute(select(JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)).one()
+        return Claim(job, row.draft, _spec(row.spec))
+
+    def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
+        """Renew a server's leases on jobs and return those that it still holds; the others were cancelled or lost."""
+        held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
+        with self._database.write() as connection:
+            renewed = update(JOB).where(held).values(self._held_by(holder)).returning(JOB.c.link)
+            return frozenset(connection.scalars(renewed))
+
+    def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
+        """Keep how far a job is, and how many tokens an estimated one has really been."""
+        values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh, "ratio": ratio}
+        with self._database.write() as connection:
+            connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))
+
+    def finish(self, holder: str, link: str, report: AnyReport) -> bool:
+        """Keep the report of a job that is still this server's; say whether it was."""
+        values = {"state": "done", "done": JOB.c.total, "report": _written(report), "finished": now()}
+        return self._end(holder, link, values)
+
+    def fail(self, holder: str, link: str, problem: str) -> bool:
+        """Stop a job with what is wrong; its owner may start it again."""
+        return self._end(holder, link, {"state": "failed", "problem": problem})
+
+    def release(self, holder: str) -> None:
+        """Give back what a server holds, because it ends."""
+        with self._database.write() as connection:
+            self._give_back(connection, JOB.c.holder == holder)
+
+    def recover(self) -> None:
+        """Give back what a server held that died, where it can have been only one: elsewhere its leases lapse."""
+        if self._database.is_sqlite:
+            with self._database.write() as connection:
+                self._give_back(connection, JOB.c.holder.is_not(None))
+
+    def lapse(self) -> None:
+        """Make jobs wait for their keys whose server died with them."""
+        with self._database.write() as connection:
+            self._give_back(connection, and_(JOB.c.own_key, JOB.c.until < now()))
+
+    def _give_back(self, connection: Connection, which: ColumnElement[bool]) -> None:
+        for own_key, state in ((False, "waiting"), (True, "needs_key")):
+            held = update(JOB).where(which, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE))
+            connection.execute(held.values(state=state, **self._held_by(None)))
+
+    def _end(self, holder: str, link: str, values: dict[str, object]) -> bool:
+        with self._database.write() as connection:
+            ended = update(JOB).where(_judged_by(holder, link)).values(**values, **self._held_by(None))
+            return connection.execute(ended).rowcount == 1
+
+    def _held_by(self, holder: str | None) -> dict[str, object]:
+        return {"holder": holder, "until": now() + self._lease if holder else None}
+
+    def _insert(self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object) -> Job:
+        values = {
+            "link": secrets.token_urlsafe(24),
+            "owner": owner,
+            "benchmark": kept.benchmark,
+            "protocol": kept.protocol,
+            "title": kept.title,
+            "file": kept.file,
+            "address": kept.judge.address if kept.judge else "",
+            "model": kept.judge.model if kept.judge else "",
+            "quote": json.dumps(asdict(quote)),
+            "ratio": 1.0,
+            "problem": "",
+            "done": 0,
+            "total": quote.grades,
+            "fresh": 0,
+            "created": now(),
+            **more,
+        }
+        return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
+
+    def _own(self, connection: Connection, owner: str, link: str) -> Job:
+        row = connection.execute(select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)).one_or_none()
+        if row is None:
+            raise JobError(_UNKNOWN)
+        return _job(row)
+
+    def _change(self, connection: Connection, link: str, **values: object) -> Job:
+        row = connection.execute(update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)).one()
+        return _job(row)
+
+
+def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
+    return and_(JOB.c.link == link, JOB.c.holder == holder, JOB.c.state == "judging")
+
+
+def _job(row: Row) -> Job:
+    """Return the job of a row; what its columns are called and what a job knows is the same."""
+    values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
+    return Job(**values, quote=_quote(row.quote).corrected(row.ratio))
+
+
+def _quote(text: str) -> Quote:
+    values = json.loads(text)
+    return Quote(**{**values, "price": _price(values["price"])})
+
+
+def _spec(text: str) -> JudgeSpec:
+    values = json.loads(text)
+    return JudgeSpec(**{**values, "price": _price(values["price"])})
+
+
+def _price(values: dict[str, float] | None) -> Price | None:
+    return None if values is None else Price(**values)
+
+
+def _written(report: AnyReport) -> str:
+    return BENCHMARKS[report.benchmark].write(report)
+
+
+@lru_cache(maxsize=8)
+def _parsed(benchmark: str, text: str) -> AnyReport:
+    return BENCHMARKS[benchmark].read(text)

@@ -1,0 +1,369 @@
+"""Submissions: a file of answers, or a stored model, is joined to the item bank and becomes matches to be judged.
+
+The one room of scoring that reads the arena's item bank and its people's boards.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sqlalchemy import select
+
+from arena.database import Database, now
+from arena.items.store import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
+from arena.leaderboard.board import BoardKey
+from arena.leaderboard.service import Leaderboard
+from arena.types import REFERENCE, folded
+from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.store import Job
+from scoring.judges.spec import Shown
+from scoring.report import AnyReport, JudgeStamp, Protocol
+from scoring.visit_bench.item_index import MENDS, Index, Misfit, Named
+from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
+from scoring.visit_bench.prompts import PARSERS, prompt_digest
+from scoring.visit_bench.reader import SubmissionFile
+from scoring.visit_bench.store import Book, Shelf
+
+Opponents = Literal["all", "reference"] | int
+"""Every model with answers, the human-verified reference alone, or so many of all, drawn anew for each item."""
+_NO_CHECK = SOURCE.c.kind != "check"
+_IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
+_LONGEST = 120
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for."""
+
+    opponents: Opponents = "all"
+    protocol: Protocol = "hardened"
+    reference: ReferenceUse = "free"
+    context: Context = "captions"
+    title: str = ""
+    """The model's name; the file's column names it where this is empty."""
+
+
+class StoredModel(NamedTuple):
+    """A model whose answers to a source's items are in the item bank."""
+
+    model: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.model} · {self.source}"
+
+
+class Drafted(NamedTuple):
+    """A report to be judged, and what its owner should know of it."""
+
+    report: MatchReport
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """An item of the bank with the answers that models gave to it."""
+
+    instance: Instance
+    source: str
+    names: tuple[str, ...]
+    """File names of its pictures."""
+    answers: Mapping[str, str]
+
+
+class _Asked(NamedTuple):
+    """What is to be judged, whatever it came from."""
+
+    title: str
+    file: str
+    stored: bool
+    answers: Mapping[str, str]
+    """By item."""
+    rivals: Callable[[str], Mapping[str, str]]
+    """Other models' answers to an item."""
+
+
+class Submissions:
+    """Make reports of submissions to one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.book = Book(database)
+
+    def draft(self, owner: str, file: SubmissionFile, wish: Wish, judge: str, address: str) -> Drafted:
+        """Join a file to the item bank and draw its opponents; `judge` and its `address` as they may be shown.
+
+        Raises UploadError with all problems at once.
+        """
+        bank = self._bank()
+        index = Index({key: Named(item.instance.instruction, item.names) for key, item in bank.items()})
+        problems = list(file.problems)
+        found: dict[str, str] = {}
+        wrong: dict[Misfit, list[str]] = {}
+        for entry in file.entries:
+            misfit = index.join(entry, found)
+            if misfit:
+                wrong.setdefault(misfit, []).append(entry.shown)
+        problems += [f"{misfit.value}: {_counted(entries)}; {MENDS[misfit]}" for misfit, entries in wrong.items()]
+        title = " ".join((wish.title or file.model).split())
+        source = self._source([bank[item] for item in found], problems)
+        problems += self._name_problems(owner, title, source)
+        theirs = self._submitted(owner, title, source)
+        asked = _Asked(title, file.file, False, found, lambda item: {**bank[item].answers, **theirs.get(item, {})})
+        return self._drafted(asked, source, bank, wish, _stamp(wish, judge, address), problems)
+
+    def draft_stored(self, model: str, source: str, wish: Wish, judge: str, address: str) -> Drafted:
+        """Draw opponents for the answers that a model of the item bank gave to a source's items. Raises UploadError."""
+        bank = self._bank()
+        mine = {
+            key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers
+        }
+        problems = [] if mine else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
+        theirs = self._submitted("", model, source)
+
+        def rivals(item: str) -> dict[str, str]:
+            others = {**bank[item].answers, **theirs.get(item, {})}
+            return {name: text for name, text in others.items() if name != model}
+
+        asked = _Asked(model, "(item bank)", True, mine, rivals)
+        return self._drafted(asked, source, bank, wish, _stamp(wish, judge, address), problems)
+
+    def stored(self) -> tuple[StoredModel, ...]:
+        """Return the models whose answers are in the item bank, those of the newest source first, by name."""
+        columns = (MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
+        answered = select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
+        answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        with self._database.read() as connection:
+            rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
+        return tuple(StoredModel(row.name, row.source) for row in rows)
+
+    def shelf_report(self, shelf: Shelf) -> MatchReport:
+        """Return all that a public board rests on as a report; texts that were withdrawn are empty."""
+        bank, submitted = self._bank(), self.book.answers(shelf.source)
+        matches = [match for match in self.book.matches(shelf) if match.item in bank]
+        judging = shelf.judging
+        played = sorted({(match.item, model) for match in matches for model in (match.a, match.b)})
+        texts = [submitted.get(model, {}).get(item) or bank[item].answers.get(model, "") for item, model in played]
+        return MatchReport(
+            benchmark="visit-bench",
+            protocol=judging.protocol,
+            title=f"{shelf.source}, {'multiple images' if shelf.multi else 'single image'}",
+            file="",
+            created=now().isoformat(timespec="seconds"),
+            judge=JudgeStamp(judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]),
+            reference=judging.reference,
+            context=judging.context,
+            source=shelf.source,
+            complete=True,
+            stored=True,
+            instances=tuple(bank[item].instance for item in sorted({match.item for match in matches})),
+            responses=tuple(Response(item, model, text) for (item, model), text in zip(played, texts, strict=True)),
+            matches=tuple(matches),
+        )
+
+    def arrived(self, job: Job, report: AnyReport) -> None:
+        """Put a judged report on the public board, if it is a whole submission with results of the operator's judge."""
+        if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
+            self.book.enter(job.owner, report)
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources, in the order of their first import."""
+        with self._database.read() as connection:
+            return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
+
+    def _bank(self) -> Mapping[str, _Stored]:
+        """Return every item by its key, also those whose pictures are not kept: a judge may read captions."""
+        images: dict[int, list] = {}
+        answers: dict[int, dict[str, str]] = {}
+        answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        items = select(ITEM, FAMILY.c.name.label("family"), SOURCE.c.name.label("source"))
+        items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        items = items.where(_NO_CHECK)
+        with self._database.read() as connection:
+            for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)):
+                images.setdefault(row.item_id, []).append(row)
+            for row in connection.execute(answered.where(_IN_USE)):
+                answers.setdefault(row.item_id, {})[row.name] = row.text
+            rows = connection.execute(items.order_by(ITEM.c.id)).all()
+        return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
+
+    def _source(self, items: Iterable[_Stored], problems: list[str]) -> str:
+        """Return whose items these are; several are a problem."""
+        sources = Counter(item.source for item in items)
+        if len(sources) > 1:
+            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
+            problems.append(f"instances of several sources: {told}; submit a file for each")
+        return next(iter(sources), "")
+
+    def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
+        if not title:
+            return ['the model has no name; call the column "<model name> prediction", or give a title']
+        if len(title) > _LONGEST:
+            return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
+        with self._database.read() as connection:
+            models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
+        stored = {folded(name).casefold() for row in models for name in (row.name, row.display)}
+        others = {
+            folded(name).casefold()
+            for entered in self.book.submissions(source)
+            if entered.owner != owner
+            for name in (entered.title, entered.name)
+        }
+        if folded(title).casefold() in stored | others:
+            return [f"a model named {title!r} is on the board already; choose another name"]
+        return []
+
+    def _submitted(self, owner: str, title: str, source: str) -> Mapping[str, Mapping[str, str]]:
+        """Return the submitted texts by item and name, without earlier variants of the same model."""
+        own = {
+            entered.name
+            for entered in self.book.submissions(source)
+            if (entered.owner, entered.title) == (owner, title)
+        }
+        found: dict[str, dict[str, str]] = {}
+        for name, texts in self.book.answers(source).items():
+            for item, text in texts.items() if name not in own else ():
+                found.setdefault(item, {})[name] = text
+        return found
+
+    def _drafted(
+        self,
+        asked: _Asked,
+        source: str,
+        bank: Mapping[str, _Stored],
+        wish: Wish,
+        judge: JudgeStamp,
+        problems: list[str],
+    ) -> Drafted:
+        """Return the report with its matches; what cannot be judged is added to the problems, which then are raised."""
+        chosen = {item: _opponents(asked.rivals(item), item, wish) for item in sorted(asked.answers)}
+        instances = [bank[item].instance for item in chosen]
+        problems += _unfit(instances, wish)
+        if asked.answers and not any(chosen.values()):
+            problems.append("no other model has answers to these items; import some, or choose other opponents")
+        if problems:
+            raise UploadError(asked.file, tuple(problems))
+        matches, responses = [], []
+        for item, opponents in chosen.items():
+            responses.append(Response(item, asked.title, asked.answers[item]))
+            responses += [Response(item, name, text) for name, text in opponents.items()]
+            matches += [Match(item, min(asked.title, name), max(asked.title, name)) for name in opponents]
+        missing = _missing(asked.answers, source, bank)
+        report = MatchReport(
+            benchmark="visit-bench",
+            protocol=wish.protocol,
+            title=asked.title,
+            file=asked.file,
+            created=now().isoformat(timespec="seconds"),
+            judge=judge,
+            reference=wish.reference,
+            context=wish.context,
+            source=source,
+            complete=not missing,
+            stored=asked.stored,
+            instances=tuple(instances),
+            responses=tuple(responses),
+            matches=tuple(matches),
+        )
+        return Drafted(report, tuple(_told(asked, missing, report)))
+
+
+class PeoplesBoards:
+    """What people's votes say of the same models."""
+
+    def __init__(self, leaderboard: Leaderboard, database: Database) -> None:
+        self._leaderboard, self._database = leaderboard, database
+
+    def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
+        """Return the ratings of the people's board by the models' names; none where nobody has voted."""
+        with self._database.read() as connection:
+            models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+            code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
+        if code is None:
+            return {}
+        standings = self._leaderboard.board(BoardKey(code, multi)).standings
+        return {models[line.code]: line.rating.value for line in standings if line.rating is not None}
+
+
+def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
+    shown = tuple(Shown(image.sha256, image.suffix) for image in images if image.sha256)
+    instance = Instance(
+        item=row.key,
+        family=row.family,
+        instruction=row.instruction,
+        captions=tuple(image.caption for image in images),
+        pictures=shown,
+        sources=tuple(image.key for image in images),
+        reference=answers.get(REFERENCE),
+    )
+    return _Stored(instance, row.source, tuple(image.name for image in images), answers)
+
+
+def _stamp(wish: Wish, judge: str, address: str) -> JudgeStamp:
+    prompt = prompt_digest(wish.protocol, wish.reference, wish.context)
+    return JudgeStamp(judge, (), address, prompt, PARSERS[wish.protocol])
+
+
+def _opponents(rivals: Mapping[str, str], item: str, wish: Wish) -> dict[str, str]:
+    """Return whom a model meets on an item, by name; who is drawn follows from the item and the names alone."""
+    names = sorted(rivals)
+    if wish.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
+        names = [name for name in names if name != REFERENCE]
+    if wish.opponents == "reference":
+        names = [name for name in names if name == REFERENCE]
+    elif wish.opponents != "all":
+        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[: wish.opponents]
+    return {name: rivals[name] for name in sorted(names)}
+
+
+def _unfit(instances: Iterable[Instance], wish: Wish) -> list[str]:
+    """Return what the judge would lack."""
+    instances = list(instances)
+    problems = []
+    if wish.reference == "backed":
+        lacking = [one for one in instances if one.reference is None]
+        problems += _lacks("without a reference", lacking, "judge them reference-free")
+        if wish.opponents == "reference":
+            problems.append("a judge that is shown the reference cannot judge it; choose other opponents")
+    if wish.context == "captions":
+        lacking = [one for one in instances if not all(caption.strip() for caption in one.captions)]
+        problems += _lacks("without a caption", lacking, "have a vision judge look at the images")
+    else:
+        lacking = [one for one in instances if len(one.pictures) != len(one.captions)]
+        problems += _lacks("whose images are not kept", lacking, "import them again with their images")
+    return problems
+
+
+def _lacks(what: str, instances: Sequence[Instance], mend: str) -> list[str]:
+    return [f"instances {what}: {_counted([one.item for one in instances])}; {mend}"] if instances else []
+
+
+def _counted(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return f"{len(names):,} ({listed})"
+
+
+def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
+    """Return how many items of the kinds (single, multiple images) that are answered have no answer."""
+    kinds = {bank[item].instance.multi for item in answers}
+    return sum(
+        item.source == source and item.instance.multi in kinds and key not in answers for key, item in bank.items()
+    )
+
+
+def _told(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
+    empty = sum(not text.strip() for text in asked.answers.values())
+    rivals = {response.model for response in report.responses} - {asked.title}
+    opponents = f"{len(rivals):,} opponent{'s' if len(rivals) > 1 else ''}"
+    lines = [
+        f"{asked.title}: {len(asked.answers):,} answers to {report.source}, {opponents}, "
+        f"{len(report.matches):,} pairs x 2 orders = {2 * len(report.matches):,} verdicts"
+    ]
+    if empty:
+        lines.append(f'empty answers, shown as "(no answer)": {empty:,}')
+    if missing:
+        lines.append(f"items without an answer: {missing:,}; a partial submission gets a report, and no public place")
+    return lines

@@ -1,0 +1,219 @@
+"""The runner: a thread of the server that judges the waiting jobs, two at a time.
+
+Each second it says that it is alive, lets go of jobs that were cancelled, and takes up waiting ones, also those of
+servers that died.
+"""
+
+import asyncio
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from arena.budget import Ledger, LedgerError
+from arena.database import DatabaseError
+from arena.io.fetch import Fetcher
+from arena.io.images import PictureStore
+from scoring.jobs.store import Claim, Job, JobError, Jobs
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge, JudgeError
+from scoring.judges.endpoint import Address
+from scoring.judges.rate_limit import Meter, Pace
+from scoring.judges.run import Progress, ScoringStopped
+from scoring.judges.spec import JudgeSpec
+from scoring.registry import score
+from scoring.report import AnyReport
+from scoring.serialize import ReportError
+
+AT_ONCE = 2
+TICK_SECONDS = 1.0
+GRACE_SECONDS = 3.0
+"""How long calls on their way may take when the server ends."""
+_UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The judge that the operator lends."""
+
+    address: Address
+    spec: JudgeSpec
+
+
+@dataclass(eq=False)
+class _Running:
+    """A job under way here."""
+
+    claim: Claim
+    own: Address | None
+    """Its owner's address and key; None where the operator's judge is asked."""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    progress: Progress | None = None
+    ratio: float = 1.0
+
+
+class Runner:
+    """Judge jobs from `start` to `stop`; people's own keys live here and nowhere else, until their job ends."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        cache: ReplyCache,
+        ledger: Ledger,
+        operator: Operator | None,
+        pace: Pace,
+        fetcher: Fetcher | None = None,
+        pictures: PictureStore | None = None,
+        judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
+    ) -> None:
+        """Prepare; `fetcher` says how people's own addresses are resolved and checked, `pictures` what judges may see.
+
+        `judged` is told of each whole report before its job is done; after a crash in between, once more.
+        """
+        self.name = secrets.token_hex(8)
+        self._jobs, self._cache, self._ledger = jobs, cache, ledger
+        self._operator, self._pace, self._fetcher = operator, pace, fetcher
+        self._pictures, self._judged = pictures, judged
+        self._own: dict[str, Address] = {}
+        self._running: dict[asyncio.Task[None], _Running] = {}
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="runner", daemon=True)
+        self._bell = threading.Event()
+
+    def start(self) -> None:
+        """Begin to judge; what a dead server left is taken up."""
+        self._jobs.recover()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the calls on their way end, give the jobs back and end; a thread that hangs is left to itself."""
+        self._ending.set()
+        self.wake()
+        self._thread.join(GRACE_SECONDS + 1)
+
+    def begin(self, owner: str, link: str, own: Address | None) -> Job:
+        """Queue a job, with its owner's address and key where it is judged there. Raises JobError."""
+        job = self._jobs.find(link)
+        if own and job and own.shown != job.address:
+            raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")
+        started = self._jobs.start(owner, link, self.name if own else None)
+        if own:
+            self._own[link] = own
+        self.wake()
+        return started
+
+    def wake(self) -> None:
+        """Look at the jobs at once."""
+        self._bell.set()
+
+    async def _run(self) -> None:
+        self._meter = Meter(self._pace)
+        while not self._ending.is_set():
+            self._bell.clear()
+            try:
+                await self._look()
+            except DatabaseError as error:
+                log.warning("jobs wait for the database: %s", error)
+            await asyncio.to_thread(self._bell.wait, TICK_SECONDS)
+        try:
+            await self._drain()
+        except DatabaseError as error:
+            log.warning("jobs are not given back, their leases lapse: %s", error)
+
+    async def _look(self) -> None:
+        """Keep what is held, let go of what is not, and take up what waits."""
+        for task in [task for task in self._running if task.done()]:
+            await self._ended(task)
+        own = dict(self._own)
+        links = frozenset(own) | {running.claim.job.link for running in self._running.values()}
+        held = await asyncio.to_thread(self._jobs.keep, self.name, links) if links else links
+        for running in self._running.values():
+            if running.claim.job.link not in held:
+                running.stop.set()
+            elif running.progress:
+                link = running.claim.job.link
+                await asyncio.to_thread(self._jobs.note, self.name, link, running.progress, running.ratio)
+        for link in own.keys() - held:
+            self._forget(link, own[link])
+        await asyncio.to_thread(self._jobs.lapse)
+        await asyncio.to_thread(self._ledger.settle_lost)
+        while len(self._running) < AT_ONCE and await self._took_one():
+            pass
+
+    async def _took_one(self) -> bool:
+        busy = frozenset(running.claim.job.link for running in self._running.values())
+        claim = await asyncio.to_thread(self._jobs.take, self.name, frozenset(self._own), busy)
+        if claim is None:
+            return False
+        running = _Running(claim, self._own.get(claim.job.link))
+        task = asyncio.create_task(self._judge(running))
+        task.add_done_callback(lambda _: self._bell.set())
+        self._running[task] = running
+        return True
+
+    async def _judge(self, running: _Running) -> None:
+        link = running.claim.job.link
+        try:
+            report = await self._report(running)
+            await asyncio.to_thread(self._judged, running.claim.job, report)
+        except ScoringStopped as error:
+            log.info("job of %s: %s", running.claim.job.model, error)
+        except (JudgeError, LedgerError, JobError, ReportError) as error:
+            await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
+        else:
+            await asyncio.to_thread(self._jobs.finish, self.name, link, report)
+
+    async def _report(self, running: _Running) -> AnyReport:
+        async with self._judge_of(running) as judge:
+
+            def tell(progress: Progress) -> None:
+                running.progress, running.ratio = progress, judge.tokens_per_estimate
+
+            return await score(running.claim.draft, judge, self._cache, tell, running.stop)
+
+    def _judge_of(self, running: _Running) -> Judge:
+        """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""
+        claim, operator = running.claim, self._operator
+        if running.own:
+            pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
+            return Judge(claim.spec, running.own, pace, fetcher=self._fetcher, pictures=self._pictures)
+        job = claim.job
+        if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
+            raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
+        spec = replace(claim.spec, price=operator.spec.price)
+        purse = self._ledger.purse(job.link, job.owner)
+        return Judge(spec, operator.address, self._pace, purse, self._meter, pictures=self._pictures)
+
+    async def _ended(self, task: asyncio.Task[None]) -> None:
+        """Forget a job's key; one that ended by an error that nobody foresaw has failed."""
+        running = self._running.pop(task)
+        link = running.claim.job.link
+        if running.own:
+            self._forget(link, running.own)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, DatabaseError):
+            log.warning("a job waits for its lease to lapse: %s", error)
+        elif error:
+            log.error("a job ended by an error", exc_info=error)
+            await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
+
+    def _forget(self, link: str, address: Address) -> None:
+        """Drop a key, unless its owner gave another one meanwhile."""
+        if self._own.get(link) is address:
+            self._own.pop(link, None)
+
+    async def _drain(self) -> None:
+        for running in self._running.values():
+            running.stop.set()
+        if self._running:
+            await asyncio.wait(self._running, timeout=GRACE_SECONDS)
+            for task in self._running:
+                task.cancel()
+            await asyncio.wait(self._running)
+        for task in list(self._running):
+            await self._ended(task)
+        self._own.clear()
+        await asyncio.to_thread(self._jobs.release, self.name)

@@ -1,0 +1,291 @@
+"""OpenAI's Batch API: a judge at half the price that replies within a day.
+
+What is asked at one time goes into one file; the replies come in any order, some not at all. Which batches are under
+way stands in the database before they are sent: a run that was killed finds them again, and nothing is sent twice.
+"""
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Column, Table, Text, delete, insert, select, update
+
+from arena.database import METADATA, Database, Moment, now
+from arena.io.images import PictureStore
+from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, client_errors, final
+from scoring.judges.endpoint import Address, Wire
+from scoring.judges.rate_limit import Pace
+from scoring.judges.replies import Answer, Trouble, read_answer, refusal
+from scoring.judges.spec import JudgeSpec, Price
+
+BATCH = Table(
+    "batch",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("address", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("remote", Text),
+    Column("asked", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+)
+"""Batches under way: `name` is ours and stands in the batch's metadata, `remote` is the server's once it is known;
+`asked` holds the digests of the requests, in the order of the file."""
+MOST_LINES = 50_000
+MOST_BYTES = 190_000_000
+"""Of a file; OpenAI takes 200 MB."""
+AT_ONCE = 10_000
+"""Questions that wait together for a batch."""
+TRIES = 3
+"""Batches that a question is put into before it has failed."""
+_ENDPOINT = "/v1/chat/completions"
+_MARK = "stereoscope"
+_ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
+_SECONDS = 120.0
+"""For one call about a batch; a file may be large."""
+
+T = TypeVar("T")
+
+
+class _Waiting(NamedTuple):
+    """A question that waits for its batch: the request, and where the reply goes."""
+
+    body: Mapping[str, Any]
+    reply: "asyncio.Future[Answer | Trouble]"
+
+
+class BatchJudge(Judge):
+    """A judge that is asked in batches, for the length of an `async with` block.
+
+    Questions are collected until none has come for `quiet` seconds; a batch is looked at every `every` seconds.
+    """
+
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        address: Address,
+        database: Database,
+        pictures: PictureStore | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+        quiet: float = 2.0,
+        every: float = 30.0,
+    ) -> None:
+        pace = Pace(concurrency=AT_ONCE, timeout=_SECONDS)
+        super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
+        self._wire = Wire(address, 4, most=2 * MOST_BYTES)
+        self._database, self._say, self._quiet, self._every = database, tell, quiet, every
+        self._waiting: list[_Waiting] = []
+        self._news = asyncio.Event()
+        self._names: list[str] = []
+
+    async def __aenter__(self) -> "BatchJudge":
+        """Resolve the address, and begin to collect. Raises JudgeStopped where it may not be asked."""
+        await super().__aenter__()
+        self._collector = asyncio.create_task(self._collect())
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Stop collecting; where all went well, the batches are done with."""
+        self._collector.cancel()
+        await asyncio.wait([self._collector])
+        await super().__aexit__(kind, *rest)
+        if kind is None:
+            with self._database.write() as connection:
+                connection.execute(delete(BATCH).where(BATCH.c.name.in_(self._names)))
+
+    async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> Answer:
+        """Wait for the batch that a question goes into, and for another where its reply did not come."""
+        for _ in range(TRIES):
+            if self._stopped:
+                raise JudgeStopped(self._stopped)
+            waiting = _Waiting(body, asyncio.get_running_loop().create_future())
+            self._waiting.append(waiting)
+            self._news.set()
+            outcome = await waiting.reply
+            if isinstance(outcome, Answer):
+                return outcome
+            if outcome.kind not in ("again", "busy"):
+                raise final(outcome)
+        raise JudgeFailed(f"no reply from the judge in {TRIES} batches; the last: {outcome.words}")
+
+    async def _collect(self) -> None:
+        """Put what waits into batches, one round after the other; an end is told to everybody who waits."""
+        while True:
+            await self._news.wait()
+            while self._news.is_set():
+                self._news.clear()
+                await asyncio.sleep(self._quiet)
+            asked, self._waiting = self._waiting, []
+            try:
+                for part in _parts(asked):
+                    await self._round(part)
+            except (JudgeStopped, JudgeFailed) as error:
+                self._stopped = str(error)
+            for waiting in asked:
+                if not waiting.reply.done():
+                    waiting.reply.set_result(Trouble("hopeless", self._stopped))
+
+    async def _round(self, asked: Sequence[_Waiting]) -> None:
+        """Give each question its reply: out of batches of an earlier run, and for the rest out of a new one."""
+        places: dict[str, list[_Waiting]] = defaultdict(list)
+        for waiting in asked:
+            places[_digest(waiting.body)].append(waiting)
+        for row in self._left(frozenset(places)):
+            self._names.append(row.name)
+            if any(places.get(digest) for digest in json.loads(row.asked)):
+                self._give(await self._fetched(row.name, row.remote), json.loads(row.asked), places)
+        rest = [waiting for each in places.values() for waiting in each]
+        if rest:
+            name, digests = await asyncio.to_thread(self._noted, [_digest(waiting.body) for waiting in rest])
+            self._names.append(name)
+            remote = await self._submitted(name, _file(rest))
+            self._say(f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped")
+            self._give(await self._fetched(name, remote), digests, places)
+            for waiting in rest:
+                if not waiting.reply.done():
+                    waiting.reply.set_result(Trouble("again", "the batch ended without its reply"))
+
+    def _give(
+        self, found: Mapping[int, Answer | Trouble], digests: Sequence[str], places: dict[str, list[_Waiting]]
+    ) -> None:
+        """Hand replies out, each to one question of its wording: equal questions are samples of one another."""
+        for line, outcome in found.items():
+            waiting = places.get(digests[line]) if line < len(digests) else None
+            if waiting:
+                waiting.pop().reply.set_result(outcome)
+
+    # What the server is asked.
+    async def _submitted(self, name: str, content: bytes) -> str:
+        """Send a file and begin a batch of it; where an answer was lost, look first whether it has begun."""
+        file = (f"{name}.jsonl", content)
+        sent = await self._reliable(lambda: self._client.files.create(file=file, purpose="batch"))
+
+        async def begin() -> str:
+            begun = await self._found(name)
+            if begun is not None:
+                return begun
+            made = await self._client.batches.create(
+                input_file_id=sent.id, endpoint=_ENDPOINT, completion_window="24h", metadata={_MARK: name}
+            )
+            return made.id
+
+        remote = await self._reliable(begin)
+        with self._database.write() as connection:
+            connection.execute(update(BATCH).where(BATCH.c.name == name).values(remote=remote))
+        return remote
+
+    async def _found(self, name: str) -> str | None:
+        """Return the batch of a name, among the last hundred."""
+        page = await self._client.batches.list(limit=100)
+        return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
+
+    async def _fetched(self, name: str, remote: str | None) -> dict[int, Answer | Trouble]:
+        """Wait for a batch and return what came of it, by the lines of its file; one that never began has nothing."""
+        remote = remote or await self._reliable(lambda: self._found(name))
+        if remote is None:
+            return {}
+        while True:
+            batch = await self._reliable(lambda: self._client.batches.retrieve(remote))
+            if batch.status in _ENDED:
+                break
+            await asyncio.sleep(self._every)
+        if batch.status == "failed":
+            problems = (batch.errors and batch.errors.data) or []
+            words = self.address.redacted("; ".join(f"{one.code}: {one.message}" for one in problems)[:300])
+            with self._database.write() as connection:
+                connection.execute(delete(BATCH).where(BATCH.c.name == name))
+            raise JudgeStopped(f"the batch {remote} was refused ({words}); mend that and give the same command")
+        found: dict[int, Answer | Trouble] = {}
+        for file in (batch.output_file_id, batch.error_file_id):
+            if file:
+                content = await self._reliable(lambda file=file: self._content(file))
+                found |= _read(content)
+        return found
+
+    async def _content(self, file: str) -> bytes:
+        return (await self._client.files.content(file)).content
+
+    async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call about files and batches, again where that helps. Raises JudgeStopped and JudgeFailed."""
+        trouble = Trouble("again", "")
+        for attempt in range(1, self.pace.attempts + 1):
+            try:
+                async with asyncio.timeout(self.pace.timeout):
+                    return await call()
+            except (client_errors(), TimeoutError) as error:
+                trouble = self._trouble(error)
+            if trouble.kind not in ("again", "busy"):
+                raise JudgeStopped(trouble.words)
+            await asyncio.sleep(self.pace.wait(attempt, trouble.wait))
+        raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
+
+    # What is kept.
+    def _noted(self, digests: list[str]) -> tuple[str, list[str]]:
+        """Keep that a batch is about to be sent; return its name."""
+        name = secrets.token_hex(16)
+        row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
+        with self._database.write() as connection:
+            connection.execute(insert(BATCH).values(**row, asked=json.dumps(digests), created=now()))
+        return name, digests
+
+    def _left(self, digests: frozenset[str]) -> list[Any]:
+        """Return the batches of earlier runs that hold any of these questions, the oldest first."""
+        mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
+        with self._database.read() as connection:
+            rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
+        return [row for row in rows if row.name not in self._names and digests & frozenset(json.loads(row.asked))]
+
+
+def half(price: Price | None) -> Price | None:
+    """Return what a token costs in a batch."""
+    return price and Price(price.prompt / 2, price.completion / 2)
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def _line(number: int, body: Mapping[str, Any]) -> bytes:
+    asked = {"custom_id": str(number), "method": "POST", "url": _ENDPOINT, "body": body}
+    return json.dumps(asked).encode("ascii") + b"\n"
+
+
+def _file(asked: Sequence[_Waiting]) -> bytes:
+    return b"".join(_line(number, waiting.body) for number, waiting in enumerate(asked))
+
+
+def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
+    """Split what is asked so that each part fits into a file."""
+    parts: list[list[_Waiting]] = [[]]
+    size = 0
+    for waiting in asked:
+        bytes_ = len(_line(MOST_LINES, waiting.body))
+        if parts[-1] and (size + bytes_ > MOST_BYTES or len(parts[-1]) == MOST_LINES):
+            parts.append([])
+            size = 0
+        parts[-1].append(waiting)
+        size += bytes_
+    return parts
+
+
+def _read(content: bytes) -> dict[int, Answer | Trouble]:
+    """Return the outcomes that a file of output or errors holds, by line; lines that nobody can read are left out."""
+    found: dict[int, Answer | Trouble] = {}
+    for line in content.splitlines():
+        try:
+            said = json.loads(line)
+            number, response = int(said["custom_id"]), said.get("response") or {}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+        status, body = response.get("status_code"), response.get("body")
+        if status == 200:
+            found[number] = read_answer(json.dumps(body).encode("utf-8"))
+        elif isinstance(status, int):
+            found[number] = refusal(status, {}, body)
+        else:
+            found[number] = Trouble("again", "the batch ended before its turn")
+    return found

@@ -1,1 +1,0 @@
-"""Having a judge asked: where, how fast, for how much, and what comes back."""

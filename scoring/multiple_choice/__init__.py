@@ -1,0 +1,1 @@
+"""Multiple choice: reading files, letters out of answers, CircularEval, metrics."""

@@ -1,0 +1,172 @@
+"""CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can say so.
+
+Which passes a question has is the question file's to say. Without one they are told by their options: those that move
+on make a whole turn, and the last ones ("all of the above") may stay in place.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Literal
+
+from scoring.multiple_choice.reader import Problem, plain_option
+from scoring.multiple_choice.types import ChoiceQuestion, Decided
+
+PASS = 1_000_000
+"""Pass k of question i has the index i + k * PASS."""
+MOST_PASSES = len(ascii_uppercase)
+"""A question has a pass for each option, and each option has a letter."""
+
+Outcome = Literal["right", "wrong", "undecided", "incomplete"]
+"""A wrong pass makes a question wrong whatever is missing; a missing one, with none wrong, leaves it incomplete."""
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """One question with its passes."""
+
+    index: int
+    passes: tuple[Decided, ...]
+    """Those that are there, in order."""
+    missing: tuple[int, ...]
+    """Numbers of the passes that are not there; 0 is the base row."""
+    outcome: Outcome
+
+    @property
+    def question(self) -> ChoiceQuestion:
+        """Return the first pass that is there, for the question's abilities and split."""
+        return self.passes[0].question
+
+    @property
+    def right(self) -> bool | None:
+        """Tell whether the question is right; None where that is not known."""
+        return {"right": True, "wrong": False}.get(self.outcome)
+
+
+def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
+    """Tell whether any row is a rotated pass."""
+    return any(question.index >= PASS for question in questions)
+
+
+def circles(
+    rows: Sequence[Decided], undecided_wrong: bool = False, missing: Iterable[ChoiceQuestion] | None = None
+) -> tuple[Circle, ...]:
+    """Return every question of a file with its passes, in the order of indices.
+
+    `missing` are the rows of the question file that nobody answered; None where there is no question file. With
+    `undecided_wrong` an undecided pass needs no other one, as a wrong one does not.
+    """
+    by_base: dict[int, list[Decided]] = {}
+    for row in rows:
+        by_base.setdefault(row.question.index % PASS, []).append(row)
+    gone: dict[int, set[int]] = {}
+    for question in missing or ():
+        gone.setdefault(question.index % PASS, set()).add(question.index // PASS)
+    found = []
+    for base in sorted(by_base):
+        passes = tuple(sorted(by_base[base], key=lambda row: row.question.index))
+        lacking = gone.get(base, set()) if missing is not None else _missing([row.question for row in passes])
+        known = [row.right for row in passes]
+        ends = undecided_wrong and None in known
+        outcome = _outcome(known, bool(lacking) and not ends)
+        found.append(Circle(base, passes, tuple(sorted(lacking)), outcome))
+    return tuple(found)
+
+
+def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
+    if False in passes:
+        return "wrong"
+    if lacking:
+        return "incomplete"
+    return "undecided" if None in passes else "right"
+
+
+def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
+    """Return the numbers of the passes that are not there, as far as the options of the others tell."""
+    there = {question.index // PASS for question in passes}
+    texts = [_options(question) for question in passes]
+    for moving in range(len(texts[0]), 0, -1):
+        head, tail = texts[0][:moving], texts[0][moving:]
+        turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
+        if all(moved in turn for moved in texts):
+            whole = len(there) >= moving and all(moved in texts for moved in turn)
+            return set() if whole else set(range(moving)) - there
+    return set(range(min(max(there), MOST_PASSES))) - there
+
+
+def _options(question: ChoiceQuestion) -> list[str]:
+    return [plain_option(text) for text in question.options.values()]
+
+
+def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
+    """Return what keeps a file from being scored as circular, question by question."""
+    return tuple(
+        Problem(
+            circle.question.row,
+            circle.index,
+            f"question {circle.index} lacks {_passes(circle.missing)} and no pass of it is wrong; "
+            "add them, or score the file as vanilla",
+            "circular",
+        )
+        for circle in found
+        if circle.outcome == "incomplete"
+    )
+
+
+def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """Return the questions of which passes are there and the base row is not: vanilla cannot count them."""
+    first: dict[int, ChoiceQuestion] = {}
+    for question in questions:
+        kept = first.setdefault(question.index % PASS, question)
+        if question.index < kept.index:
+            first[question.index % PASS] = question
+    return tuple(
+        Problem(
+            question.row, base, f"question {base} has passes and no base row; add the row with index {base}", "nothing"
+        )
+        for base, question in first.items()
+        if question.index >= PASS
+    )
+
+
+def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """Return the passes whose options are not the base row's in another order, or whose answer is another one."""
+    by_base: dict[int, list[ChoiceQuestion]] = {}
+    for question in questions:
+        by_base.setdefault(question.index % PASS, []).append(question)
+    problems = []
+    for base, passes in by_base.items():
+        passes.sort(key=lambda question: question.index)
+        first = passes[0]
+        for question in passes[1:]:
+            if wrong := _other_question(first, question):
+                text = (
+                    f"pass {question.index // PASS} of question {base}: {wrong}; take both rows from one question file"
+                )
+                problems.append(Problem(question.row, question.index, text, "circular"))
+    return tuple(problems)
+
+
+def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
+    """Return what makes a pass another question than the first one; "" if nothing does."""
+    if other.index // PASS >= MOST_PASSES:
+        return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
+    texts, moved = _options(first), _options(other)
+    if len(moved) != len(texts):
+        return f"expected {len(texts)} options, found {len(moved)}"
+    if sorted(moved) != sorted(texts):
+        return "its options are not those of the base row in another order"
+    right, other_right = (
+        plain_option(question.options[question.answer]) if question.answer else None for question in (first, other)
+    )
+    if right and other_right and right != other_right:
+        return f"its answer {other.answer} is another option than the base row's {first.answer}"
+    return ""
+
+
+def _passes(numbers: Sequence[int]) -> str:
+    named = ["its base row" if number == 0 else f"pass {number}" for number in numbers[:_SHOWN]]
+    if len(numbers) > _SHOWN:
+        named.append(f"{len(numbers) - _SHOWN} more passes")
+    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))

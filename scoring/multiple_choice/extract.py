@@ -1,0 +1,147 @@
+"""Multiple choice: free text becomes an option's letter, by rules at once and by a judge where they leave it open.
+
+`extract` is what rules alone read. `extraction` goes on to the judge with the prompt of MMBench 4.2, up to three times,
+and ends as its protocol does: MMBench assigns at random, MMT-Bench assigns none, ours stays undecided.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from scoring.judges.injection import neutralise
+from scoring.judges.spec import Ask, JudgeSpec, Message, Reply
+from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
+from scoring.multiple_choice.strict import strict
+from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
+
+Language = Literal["English", "Chinese"]
+Extraction: TypeAlias = Generator[Ask, Reply, Decision]
+"""The extraction of one letter without any network: it yields what to ask, is sent the reply, returns the decision."""
+
+ATTEMPTS = 3
+"""How often the judge is asked for one answer."""
+SEED = 2680
+"""Of MMBench's random assignment: the number that public tools seed with; the report prints it."""
+PARSER = "closed letter 1"
+"""Name and version of the reading of the judge's replies."""
+
+_PROMPTS = Path(__file__).parent.parent / "prompts"
+PROMPTS: Mapping[Language, str] = {
+    "English": (_PROMPTS / "mmbench_extract.txt").read_text("utf-8"),
+    "Chinese": (_PROMPTS / "mmbench_extract_our_chinese.txt").read_text("utf-8"),
+}
+"""The paper's prompt, and our own translation of it, which no paper has."""
+
+_READINGS: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
+    "strict": strict,
+    "mmbench-paper": mmbench_paper,
+    "mmt-paper": mmt_paper,
+}
+_WORD = re.compile(r"\w+")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_REPLY = re.compile(
+    r"[\s\"'`*(\[]*+(?:(?:your )?(?:output|answer|choice|option)\s*+(?:is|:)?\s*+[\"'`*(\[]*+)?([A-Z])[\"'`*)\].\s]*+",
+    re.IGNORECASE,
+)
+_OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"choice\"\s*:\s*\"([A-Z])\"\s*\}(?:\s*```)?\s*")
+
+
+def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "strict") -> Decision:
+    """Return what the protocol's rules alone read: an option's letter, `NONE`, or None where they are not sure."""
+    return _READINGS[protocol](prediction, options)
+
+
+def extraction(
+    question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec, seed: int = SEED
+) -> Extraction:
+    """Extract one letter, with a judge where the rules are not sure; a judge's failure is the driver's to raise.
+
+    What a model's API failed to say is asked of nobody.
+    """
+    decision = extract(prediction, question.options, protocol)
+    if not decision.open:
+        return decision
+    replies: list[str] = []
+    model = ""
+    for ask in [_ask(question, prediction, protocol, spec)] * ATTEMPTS:
+        reply = yield ask
+        replies.append(reply.texts[0] if reply.texts else "")
+        model = reply.model
+        finish = reply.finish[0] if reply.finish else "no reply"
+        letter = read_reply(replies[-1], question.options, finish)
+        if letter is not None:
+            clue = _judged(decision, letter, replies[-1], question)
+            break
+    else:
+        clue = _left_over(question, protocol, seed, replies[-1])
+    return Decision(clue.letter, (*decision.trail, clue), tuple(replies), model)
+
+
+def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
+    """Return the letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z; else None."""
+    found = _OBJECT.fullmatch(text) or _REPLY.fullmatch(text)
+    if not found or finish == "content_filter" or not found[1].isupper():
+        return None
+    letter = found[1]
+    return letter if letter in options else NONE if letter in "XZ" else None
+
+
+def assigned(options: Mapping[str, str], index: int, seed: int = SEED) -> str:
+    """Return MMBench's last resort: one of the options and "none", drawn from the seed and the question's index."""
+    letters = [*options, NONE]
+    number = int.from_bytes(hashlib.sha256(f"{seed}:{index}".encode()).digest()[:8], "big")
+    return letters[number % len(letters)]
+
+
+def language(question: ChoiceQuestion) -> Language:
+    """Return the prompt's language: Chinese where the question has a Chinese character, as public tools choose."""
+    return "Chinese" if _HAN.search(question.text) else "English"
+
+
+def prompt_digest(of: Language = "English") -> str:
+    """Return the sha256 of a prompt, which names it in every report."""
+    return hashlib.sha256(PROMPTS[of].encode()).hexdigest()
+
+
+def _ask(question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec) -> Ask:
+    """Return what to ask; ours sends the answer on one line, so that it cannot write the next example's output."""
+    strictly = protocol == "strict"
+    prompt = PROMPTS[language(question)].format(
+        question=question.text,
+        options=" ".join(f"{letter}. {text}" for letter, text in question.options.items()),
+        prediction=neutralise(prediction) if strictly else prediction,
+    )
+    schema = _schema("".join(question.options)) if strictly and spec.json_schema else None
+    return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
+
+
+def _schema(letters: str) -> str:
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {"choice": {"type": "string", "enum": [*letters, "X"]}},
+            "required": ["choice"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
+    """Return the judge's letter, unless it is the one that the answer told it to give."""
+    if decision.rule is Rule.SPEAKS and letter in question.options and letter in _WORD.findall(decision.span):
+        return Clue(Rule.OBEYED, None, reply[:200])
+    return Clue(Rule.JUDGE, letter, reply[:200])
+
+
+def _left_over(question: ChoiceQuestion, protocol: Protocol, seed: int, last: str) -> Clue:
+    """Return how a protocol ends when no reply can be read."""
+    if protocol == "mmbench-paper":
+        return Clue(
+            Rule.RANDOM, assigned(question.options, question.index, seed), f"seed {seed}; the judge said {last!r:.80}"
+        )
+    if protocol == "mmt-paper":
+        return Clue(Rule.ASSIGNED_NONE, NONE, f"the judge said {last!r:.80}")
+    return Clue(Rule.UNREAD, None, last[:200])

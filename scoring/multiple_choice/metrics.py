@@ -1,0 +1,191 @@
+"""The arithmetic of multiple choice: shares with intervals, means of them, steps of extraction, two files compared."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from arena.ratings.intervals import wilson
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
+from scoring.report import Line
+
+_SHOWN = 20
+Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A line of an expandable table with the lines below it."""
+
+    line: Line
+    level: Level
+    children: tuple["Node", ...] = ()
+
+    def walk(self) -> Iterable["Node"]:
+        """Yield this node and all below it, from the top down."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def find(self, level: Level) -> tuple["Node", ...]:
+        """Return the nodes of one level, in order."""
+        return tuple(node for node in self.walk() if node.level == level)
+
+
+def undecided_is_wrong(protocol: Protocol) -> bool:
+    """Tell whether what stays undecided counts as wrong, as both papers' tools count it; ours leaves it unscored."""
+    return protocol != "strict"
+
+
+def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> Line:
+    """Return the share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
+
+    Questions that are `missing` stay out of it and are unscored, whatever the protocol.
+    """
+    times = Counter(outcomes)
+    right, unscored = times[True], times[None] + missing
+    n = times.total() + missing
+    scored = n - missing if undecided_wrong else n - unscored
+    if not scored:
+        return Line(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
+    bounds = wilson(np.array([right]), np.array([scored]))
+    low, high = float(bounds.low[0]) * 100, float(bounds.high[0]) * 100
+    return Line(name, n, unscored, 100 * right / scored, low, high, 100 * right / n, 100 * (right + unscored) / n)
+
+
+def mean_of(name: str, lines: Iterable[Line]) -> Line:
+    """Return the unweighted mean of lines; lines without a score stay out of it.
+
+    Its interval is put together from theirs (MOVER, Zou and Donner 2008): of one line, it is that line's own.
+    """
+    lines = [line for line in lines if line.n]
+    means = [line.mean for line in lines if line.mean is not None]
+    n, unscored = sum(line.n for line in lines), sum(line.unscored for line in lines)
+    if not means:
+        return Line(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
+    mean = math.fsum(means) / len(means)
+    below = math.hypot(*(line.mean - line.low for line in lines if line.mean is not None and line.low is not None))
+    above = math.hypot(*(line.high - line.mean for line in lines if line.mean is not None and line.high is not None))
+    worst, best = (
+        math.fsum(ends) / len(lines) for ends in zip(*((line.worst, line.best) for line in lines), strict=True)
+    )
+    sure = any(line.low is not None for line in lines)
+    low, high = (mean - below / len(means), mean + above / len(means)) if sure else (None, None)
+    return Line(name, n, unscored, mean, low, high, worst, best)
+
+
+@dataclass(frozen=True)
+class Success:
+    """How many answers each step of extraction read (MMBench, Table 2; MMT-Bench, Table A17)."""
+
+    n: int
+    by_step: Mapping[Step, int]
+    none: int
+    """Answers read as "none of the options" by rules or judge: refusals."""
+
+    def rate(self, *steps: Step) -> float | None:
+        """Return the percentage of answers read as an option by these steps."""
+        return 100 * sum(self.by_step.get(step, 0) for step in steps) / self.n if self.n else None
+
+    @property
+    def rules(self) -> float | None:
+        """Return MMBench's step 1: what rules read, "none of the options" as well."""
+        return 100 * (self._options(("letter", "content")) + self.by_step.get("none", 0)) / self.n if self.n else None
+
+    @property
+    def refused(self) -> float | None:
+        """Return the percentage that names none of the options."""
+        return 100 * self.none / self.n if self.n else None
+
+    def _options(self, steps: Sequence[Step]) -> int:
+        return sum(self.by_step.get(step, 0) for step in steps)
+
+
+def success(decisions: Iterable[Decision]) -> Success:
+    """Return how the letters were come by."""
+    times: Counter[Step] = Counter()
+    none = n = 0
+    for decision in decisions:
+        n += 1
+        refused = decision.letter == NONE and decision.step != "fallback"
+        none += refused
+        times["none" if refused else decision.step] += 1
+    return Success(n, dict(times), none)
+
+
+def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
+    """Return what a file lacks to be whole: so many questions; `known` are those of the question file."""
+    if known is None:
+        which = "only the question file tells which (--questions)"
+    else:
+        ids = ", ".join(str(question.index) for question in known[:_SHOWN])
+        which = f"index {ids}{', ... (all are in the file -missing.csv)' if len(known) > _SHOWN else ''}"
+    text = f"PARTIAL: {count:,} of the {of:,} questions of {what} have no answer: {which}"
+    return Problem(0, None, text, "whole")
+
+
+@dataclass(frozen=True)
+class LetterCount:
+    """How often a letter is predicted and how often it is right (MMBench, Figure 4)."""
+
+    letter: str
+    predicted: int
+    right: int
+
+
+def letter_counts(rows: Sequence[Decided]) -> tuple[LetterCount, ...]:
+    """Return the distribution of predicted and right letters over all rows, all passes of a circular file."""
+    predicted = Counter(row.decision.letter for row in rows if row.decision.letter)
+    right = Counter(row.question.answer for row in rows if row.question.answer)
+    return tuple(LetterCount(letter, predicted[letter], right[letter]) for letter in sorted({*predicted, *right}))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models' outcomes on the same questions, where both are scored."""
+
+    name: str
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+    p: float
+    """Two-sided exact McNemar test; 1.0 where they never differ."""
+
+
+def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
+    """Return McNemar's comparison of paired outcomes; a pair with an unscored side stays out of it."""
+    times = Counter(pairs)
+    first, second = times[True, False], times[False, True]
+    return Comparison(name, times[True, True], first, second, times[False, False], _mcnemar(first, second))
+
+
+def _mcnemar(first: int, second: int) -> float:
+    """Return the chance of a split at least as uneven when both sides are as likely."""
+    n, fewer = first + second, min(first, second)
+    logs = [
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(fewer + 1)
+    ]
+    return min(1.0, 2 * math.fsum(map(math.exp, logs)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A question on which two protocols part."""
+
+    row: Decided
+    other: Decision
+
+
+def differences(rows: Sequence[Decided], others: Sequence[Decided]) -> tuple[Difference, ...]:
+    """Return the rows whose letter another protocol reads differently, with both trails."""
+    letters = {row.question.index: row.decision for row in others}
+    return tuple(
+        Difference(row, other)
+        for row in rows
+        if (other := letters.get(row.question.index)) is not None and other.letter != row.decision.letter
+    )

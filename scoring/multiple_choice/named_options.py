@@ -1,0 +1,229 @@
+"""Which options an answer names by their content: whole words, the longest match, denials left out.
+
+A number is named by its value, a Chinese option by its characters, and a word that every sentence uses ("no", "right",
+"one") only where it opens the answer.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
+from scoring.multiple_choice.plain_answers import lowered, plain_content
+from scoring.multiple_choice.types import LETTERS
+
+_NUMBER = re.compile(r"(?<![\w.,:/^-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w%:/^-]|[.,]\d)", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
+_CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
+_CJK_SIGN = re.compile(f"[{_CJK}]")
+_WORD_SIGN = re.compile(rf"[^\W{_CJK}]")
+_SENTENCE_END = re.compile(r"(?<!\d)[.](?!\w)|[!?\n;。;]|\.(?=\s)")
+
+
+class Mention(NamedTuple):
+    """Where an option's content stands in the answer."""
+
+    letter: str
+    start: int
+    end: int
+
+
+class Contents:
+    """The options of a question by what they say."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.texts = {letter: plain_content(text) for letter, text in options.items()}
+        self.values = {letter: value for letter, text in self.texts.items() if (value := _value(text)) is not None}
+        self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
+
+    def equal(self, text: str) -> list[str]:
+        """Return the letters of the options that the text is, and nothing else."""
+        value = _value(text)
+        return [
+            letter
+            for letter, content in self.texts.items()
+            if content == text or (value is not None and self.values.get(letter) == value)
+        ]
+
+    def at(self, lower: str, place: int) -> Mention | None:
+        """Return the longest option that starts right here, behind an article maybe."""
+        start = place + len(found[0]) if (found := _ARTICLE.match(lower, place)) else place
+        for here in (place, start):
+            if number := _NUMBER.match(lower, here):
+                for letter, value in self.values.items():
+                    if value == _value(number[0]):
+                        return Mention(letter, here, number.end())
+            for letter in self._longest_first:
+                content = self.texts[letter]
+                if content and lower.startswith(content, here) and _stands_alone(lower, here, here + len(content)):
+                    return Mention(letter, here, here + len(content))
+        return None
+
+    def mentions(self, lower: str) -> list[Mention]:
+        """Return every option that is named, in order; inside a longer one none is, unless they say the same."""
+        found = [Mention(letter, *number) for number, letter in self._numbers(lower)]
+        opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
+        for letter, content in self.texts.items():
+            if letter in self.values or not content or (len(content) == 1 and _CJK_SIGN.match(content)):
+                continue
+            place = lower.find(content)
+            while place >= 0:
+                end = place + len(content)
+                if _stands_alone(lower, place, end) and (
+                    content not in COMMON or (place <= opening and _ends(lower, end))
+                ):
+                    found.append(Mention(letter, place, end))
+                place = lower.find(content, end)
+        return _outermost(found)
+
+    def _numbers(self, lower: str) -> list[tuple[tuple[int, int], str]]:
+        """Return the numbers that are options; a text with any other number beside them counts something else."""
+        if not self.values:
+            return []
+        named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
+        numbers = [number for number in _NUMBER.finditer(lower) if number.start() not in named]
+        spans = [(number.span(), _value(number[0])) for number in numbers]
+        if any(value not in self.values.values() for _, value in spans):
+            return []
+        return [(span, letter) for span, value in spans for letter, own in self.values.items() if own == value]
+
+
+_NAME_OF_NUMBER = re.compile(
+    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame)"
+    r"\s*+[#:]?\s*+"
+)
+_ARTICLE = re.compile(r"(?:an?|the)\s+")
+_BEFORE_ANSWER = " \n\"'(["
+_SPACE = re.compile(r"\s")
+_SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
+_LABELS = {
+    letter: tuple(
+        re.compile(rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_SAYS}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags)
+        for flags in (re.NOFLAG, re.IGNORECASE)
+    )
+    for letter in LETTERS
+}
+"""What an option's letter in front of its content looks like: as it is, and in either case."""
+
+
+def _ends(lower: str, end: int) -> bool:
+    """Tell whether a common word that opens the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
+    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
+
+
+def _outermost(found: list[Mention]) -> list[Mention]:
+    """Return the mentions that stand inside no longer one, in order; of options that say the same, all."""
+    kept: list[Mention] = []
+    widest = Mention("", -1, -1)
+    for one in sorted(found, key=lambda one: (one.start, -one.end, one.letter)):
+        if one.end > widest.end or one[1:] == widest[1:]:
+            kept.append(one)
+            widest = one
+    return kept
+
+
+def _stands_alone(lower: str, start: int, end: int) -> bool:
+    """Tell whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
+    before, after = lower[start - 1 : start] if start else "", lower[end : end + 1]
+    if _WORD_SIGN.match(lower[start]) and before and (_WORD_SIGN.match(before) or before in "-_^\\"):
+        return False
+    if not _WORD_SIGN.match(lower[end - 1]) or not after:
+        return True
+    if _WORD_SIGN.match(after) or after in "-_^":
+        return False
+    if after in "'’":
+        return lower[end + 1 : end + 2] != "s"
+    next_one = lower[end + 1 : end + 2]
+    return not (after in ".,:/" and next_one.isdigit() and lower[end - 1].isdigit())
+
+
+def _value(text: str) -> Decimal | None:
+    return Decimal(text.replace(",", "")) if len(text) < 40 and _WHOLE_NUMBER.fullmatch(text) else None
+
+
+class Named(NamedTuple):
+    """What an answer says of the options' contents."""
+
+    affirmed: frozenset[str]
+    """Letters of the options named in a sentence that denies, compares and doubts nothing."""
+    every: frozenset[str]
+    """Letters of all options that are named."""
+
+
+class Answer:
+    """A plain answer beside the options of its question; what the rules ask of it is worked out once."""
+
+    def __init__(self, text: str, options: Mapping[str, str]) -> None:
+        self.text = text
+        self.lower = _SPACE.sub(" ", lowered(text))
+        self.options = options
+        self.contents = _contents(tuple(options.items()))
+        self._denials: dict[int, bool] = {}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Return the words of the text, by which a pattern is seen to be worth trying."""
+        return words_of(self.lower)
+
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """Return where options are named."""
+        return self.contents.mentions(self.lower)
+
+    @cached_property
+    def masked(self) -> str:
+        """Return the text with every named content of more than a letter blanked: no letter is read out of it."""
+        signs = list(self.text)
+        for mention in self.mentions:
+            if mention.end - mention.start > 1:
+                signs[mention.start : mention.end] = "_" * (mention.end - mention.start)
+        return "".join(signs)
+
+    @cached_property
+    def named(self) -> Named:
+        """Return which options the answer names, those with their own label in front left out."""
+        affirmed: set[str] = set()
+        every: set[str] = set()
+        labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
+        for mention in self.mentions:
+            if mention[1:] in labelled:
+                continue
+            every.add(mention.letter)
+            opening = self.contents.texts[mention.letter] in COMMON
+            if opening or not self._denies(self._sentence_number(mention.start)):
+                affirmed.add(mention.letter)
+        return Named(frozenset(affirmed), frozenset(every))
+
+    def sentence(self, place: int) -> str:
+        """Return the sentence around a place, with named contents blanked."""
+        number = self._sentence_number(place)
+        return self.masked[self._starts[number] : self._starts[number + 1]]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Return where sentences start, and where the last one ends."""
+        return [0, *(found.end() for found in _SENTENCE_END.finditer(self.masked)), len(self.text) + 1]
+
+    def _sentence_number(self, place: int) -> int:
+        return bisect_right(self._starts, place) - 1
+
+    def _denies(self, number: int) -> bool:
+        """Tell whether a sentence denies, compares or doubts anything."""
+        if number not in self._denials:
+            self._denials[number] = bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
+        return self._denials[number]
+
+    def _labelled(self, mention: Mention) -> bool:
+        """Tell whether an option's own letter stands in front: "(B) cat", "B is a cat"."""
+        front = self.masked[max(0, mention.start - 24) : mention.start]
+        label, in_any_case = _LABELS[mention.letter]
+        return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
+
+
+@lru_cache(maxsize=4096)
+def _contents(options: tuple[tuple[str, str], ...]) -> Contents:
+    return Contents(MappingProxyType(dict(options)))

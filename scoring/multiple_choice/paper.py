@@ -1,0 +1,93 @@
+"""The readings that the papers' public tools make of free text, as they are.
+
+MMBench's step 1 takes a whole word that is a letter. OpenCompass' reading, with which MMT-Bench was scored, takes a
+token that is a letter, then an option that is part of the text.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.plain_answers import squeezed
+from scoring.multiple_choice.statements import denied_letter, speaks
+from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
+
+_WORD_MARKS = ".,:;!?()[]*\"'`"
+"""MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are left on."""
+_ARTICLES = ("A", "I")
+"""Letters that are words in a sentence; the paper names the first, and has no ninth option."""
+_REFUSALS = (
+    "Sorry, I can't help with images of people yet.",
+    "I can't process this file.",
+    "I'm sorry, but without the image provided",
+    "Cannot determine the answer",
+)
+_FAILURE = "Failed to obtain answer via API"
+_WORD = re.compile(r"\S+")
+_TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
+
+
+def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
+    """Return the one letter that is a word of the answer (MMBench, step 1); None where it is for step 2.
+
+    "A" counts alone only. A letter that is denied, that stands inside another option's content, or that the answer
+    tells its reader to put out, has not been extracted successfully.
+    """
+    words = prediction.split()
+    letters = {bare for word in words if (bare := word.strip(_WORD_MARKS)) in options}
+    if len(letters) != 1:
+        return _undecided(prediction)
+    letter = letters.pop()
+    if letter in _ARTICLES and len(words) > 1:
+        return _undecided(prediction)
+    span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
+    if len(words) > 1:
+        answer = Answer(squeezed(prediction), options)
+        if speaks(answer) or denied_letter(answer, letter) or _another_option(answer, letter):
+            return Decision(None, (Clue(Rule.CONFLICT, None, span),))
+    return Decision(letter, (Clue(Rule.WORD, letter, span),))
+
+
+def _another_option(answer: Answer, letter: str) -> bool:
+    """Tell whether the letter stands inside other options' contents only: "vitamin C" where that is option A."""
+    places = [
+        word.start() + word[0].find(letter)
+        for word in _WORD.finditer(answer.text)
+        if word[0].strip(_WORD_MARKS) == letter
+    ]
+    # No mention stands inside another one, so that the last that starts here or before ends last.
+    others = [one for one in answer.mentions if one.letter != letter and one.end - one.start > 1]
+    before = (bisect_right(others, place, key=lambda one: one.start) for place in places)
+    return all(number and place < others[number - 1].end for number, place in zip(before, places, strict=True))
+
+
+def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:
+    """Return the letter that OpenCompass' tool read when MMT-Bench was scored, with its known errors."""
+    clue = _token(prediction, options) or _substring(prediction, options)
+    return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
+
+
+def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """Read the one option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
+    if _FAILURE in prediction:
+        return None
+    for refusal in _REFUSALS:
+        if refusal in prediction:
+            return Clue(Rule.REFUSAL, NONE, refusal)
+    tokens = set(prediction.translate(_TOKEN_MARKS).split())
+    letters = [letter for letter in options if letter in tokens]
+    if not letters and NONE in tokens:
+        return Clue(Rule.REFUSAL, NONE, NONE)
+    return Clue(Rule.TOKEN, letters[0], letters[0]) if len(letters) == 1 else None
+
+
+def _substring(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """Read the one option whose text is any part of the answer, inside a word as well."""
+    lower = prediction.lower()
+    letters = [letter for letter, text in options.items() if text.lower() in lower]
+    return Clue(Rule.SUBSTRING, letters[0], options[letters[0]]) if len(letters) == 1 else None
+
+
+def _undecided(prediction: str) -> Decision:
+    return Decision(None, (Clue(Rule.UNDECIDED, None, prediction[:200]),))

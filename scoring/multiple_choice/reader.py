@@ -1,0 +1,270 @@
+"""Multiple-choice files as people hold them: rows become questions with predictions, and every problem is named.
+
+Nothing is repaired: what keeps a row out, or a file from an evaluation, is told with its row and index.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from arena.io.tables import JSON, Record
+from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
+
+Blocks = Literal["scoring", "whole", "circular", "nothing"]
+"""What a problem keeps from being done; "whole" keeps the score from being that of the whole benchmark."""
+
+IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
+"""Columns that a reader leaves out unread."""
+_PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer", "text")
+_INDEXES = ("index", "id", "question_id", "idx")
+_MODELS = ("model", "model_id", "model_name")
+_GROUPS = ("l2_category", "l2", "meta_task")
+_GAPS = re.compile(r"[\s-]+")
+_WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a file that its owner should know, with where it is and how to mend it."""
+
+    row: int
+    """0 where it is the whole file's."""
+    index: int | None
+    text: str
+    blocks: Blocks
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceFile:
+    """A file of predictions, read whole."""
+
+    rows: tuple[Answered, ...]
+    problems: tuple[Problem, ...]
+    model: str
+    """The model's name if the file tells it; else ""."""
+
+    @property
+    def scorable(self) -> bool:
+        """Tell whether no problem keeps the file from being scored."""
+        return bool(self.rows) and not any(problem.blocks == "scoring" for problem in self.problems)
+
+    @property
+    def answered(self) -> int:
+        """Return how many rows have a right answer beside them; the others are extracted only."""
+        return sum(row.question.answer is not None for row in self.rows)
+
+
+def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
+    """Return a benchmark's own questions by index, and what is wrong with them; they need no predictions."""
+    reader = _Reader(None, with_predictions=False)
+    for record in records:
+        reader.take(record)
+    return {row.question.index: row.question for row in reader.rows}, reader.finished()
+
+
+def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None) -> ChoiceFile:
+    """Return the predictions of a file with their questions: its own columns, or `questions` where it has no options.
+
+    Rows without an index are found by their question's text among `questions`, or else counted from 0.
+    """
+    reader = _Reader(questions, with_predictions=True)
+    for record in records:
+        reader.take(record)
+    problems = reader.finished()
+    return ChoiceFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
+
+
+class _Reader:
+    """Takes one record after the other; only what the rows say is kept, so that a file of any length can stream by."""
+
+    def __init__(self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool) -> None:
+        self.rows: list[Answered] = []
+        self.models: Counter[str] = Counter()
+        self._questions = questions
+        self._with_predictions = with_predictions
+        self._problems: list[Problem] = []
+        self._columns: dict[str, str] = {}
+        self._shared: dict[str, str] = {}
+        self._by_text: dict[str, list[int]] = {}
+        self._unnamed_options = 0
+        self._counted = False
+        for index, question in (questions or {}).items():
+            self._by_text.setdefault(_folded(question.text), []).append(index)
+
+    def take(self, record: Record) -> None:
+        """Keep one record's question and prediction, or say why not."""
+        self._columns = {name: column for column in record.values for name in [_name(column)]}
+        prediction = self._text(record, _PREDICTIONS)
+        if self._with_predictions and prediction is None:
+            found = ", ".join(map(repr, list(record.values)[:20])) or "none"
+            self._tell(
+                record.row, None, f"expected a column prediction with text, found {found}; rename or add it", "scoring"
+            )
+            return
+        index = self._index(record)
+        if index is None:
+            return
+        question = self._question(record, index)
+        if question is not None:
+            self.rows.append(Answered(question, prediction or ""))
+            model = self._text(record, _MODELS)
+            self.models.update([model.strip()] if model and model.strip() else [])
+
+    def finished(self) -> tuple[Problem, ...]:
+        """Return all problems, those of the whole file first."""
+        times = Counter(row.question.index for row in self.rows)
+        for row in self.rows:
+            if times[row.question.index] > 1:
+                text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
+                self._tell(row.question.row, row.question.index, text, "scoring")
+        whole = []
+        if len(self.models) > 1:
+            named = ", ".join(sorted(self.models)[:20])
+            whole.append(
+                Problem(0, None, f"expected one model's answers, found those of {named}; split the file", "scoring")
+            )
+        if len(splits := dict.fromkeys(row.question.split for row in self.rows)) > 1:
+            named = ", ".join(split or "(none)" for split in splits)
+            whole.append(Problem(0, None, f"the file mixes the splits {named}; each is reported on its own", "nothing"))
+        if self._unnamed_options:
+            text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
+            whole.append(Problem(0, None, text, "nothing"))
+        if self._counted:
+            text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
+            whole.append(Problem(0, None, text, "nothing"))
+        if not self.rows:
+            whole.append(Problem(0, None, "expected rows with predictions, found none that can be used", "scoring"))
+        return (*whole, *sorted(self._problems, key=lambda problem: problem.row))
+
+    def _tell(self, row: int, index: int | None, text: str, blocks: Blocks) -> None:
+        self._problems.append(Problem(row, index, text, blocks))
+
+    def _text(self, record: Record, names: Sequence[str]) -> str | None:
+        """Return the text of the first of these columns that is there; a number or null in JSON is written out."""
+        for name in names:
+            column = self._columns.get(name)
+            if column is not None:
+                return _written(record.values[column])
+        return None
+
+    def _index(self, record: Record) -> int | None:
+        written = self._text(record, _INDEXES)
+        if written is None:
+            return self._index_by_text(record)
+        if not _WHOLE.fullmatch(written.strip()) or not math.isclose(
+            float(written), round(float(written)), abs_tol=1e-9
+        ):
+            text = f"expected a whole number as index, found {written[:40]!r}; correct it"
+            self._tell(record.row, None, text, "scoring")
+            return None
+        return round(float(written))
+
+    def _index_by_text(self, record: Record) -> int | None:
+        if self._questions is None:
+            self._counted = True
+            return len(self.rows)
+        meant = self._by_text.get(_folded(self._text(record, ("question",)) or ""), [])
+        if len(meant) == 1:
+            return meant[0]
+        found = "none" if not meant else f"{len(meant)} of them"
+        self._tell(record.row, None, f"expected the text of one question, found {found}; add a column index", "scoring")
+        return None
+
+    def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
+        options = self._options(record)
+        if self._questions is not None:
+            return self._known(record, index, self._questions.get(index), options)
+        if not options:
+            text = "expected option columns A, B ...; add them, or give the benchmark's question file as well"
+            self._tell(record.row, index, text, "scoring")
+            return None
+        if len(options) == 1:
+            self._tell(record.row, index, f"index {index} has one option only; it is scored as it is", "nothing")
+        return ChoiceQuestion(
+            index=index,
+            text=self._text(record, ("question",)) or "",
+            options=options,
+            answer=self._answer(record, index, options),
+            category=self._same(record, ("category", "subtask")),
+            group=self._same(record, _GROUPS),
+            split=self._same(record, ("split",)),
+            hint=self._text(record, ("hint",)) or "",
+            row=record.row,
+        )
+
+    def _known(
+        self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
+    ) -> ChoiceQuestion | None:
+        """Return the benchmark's own question, if what the file says of it is not another one."""
+        if known is None:
+            self._tell(record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring")
+            return None
+        answer = self._answer(record, index, options or known.options)
+        other = [
+            letter
+            for letter, text in options.items()
+            if plain_option(text) != plain_option(known.options.get(letter, ""))
+        ]
+        if other or (answer and known.answer and answer != known.answer):
+            text = f"index {index} has other options or another answer than in the question file; choose the right one"
+            self._tell(record.row, index, text, "scoring")
+        return replace(known, row=record.row, answer=known.answer or answer)
+
+    def _options(self, record: Record) -> dict[str, str]:
+        """Return the options that are there; a "nan" behind the last of them is how pandas writes an empty cell."""
+        cells = {letter: _written(record.values[letter]) for letter in LETTERS if letter in record.values}
+        options = {letter: text for letter, text in cells.items() if text.strip()}
+        answer = (self._text(record, ("answer",)) or "").strip()
+        filled = len(options)
+        while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] == "nan":
+            if len(options) == filled == 2:  # nothing empty is written so behind it: it is an option
+                break
+            del options[last]
+            self._unnamed_options += 1
+        return options
+
+    def _answer(self, record: Record, index: int, options: Mapping[str, str]) -> str | None:
+        written = (self._text(record, ("answer",)) or "").strip()
+        if not written or written == "nan":
+            return None
+        if written in options:
+            return written
+        text = (
+            f"the answer {written[:40]!r} is none of the options {', '.join(options)}; it is not scored until corrected"
+        )
+        self._tell(record.row, index, text, "nothing")
+        return None
+
+    def _same(self, record: Record, names: Sequence[str]) -> str:
+        """Return a text of which there are few, always the same object."""
+        text = (self._text(record, names) or "").strip()
+        return self._shared.setdefault(text, "" if text == "nan" else text)
+
+
+@lru_cache(maxsize=1024)
+def _name(column: str) -> str:
+    """Return a column's name in one spelling; the options' single capitals stay apart."""
+    bare = column.strip()
+    return bare if bare in LETTERS else _GAPS.sub("_", bare.lower())
+
+
+def _written(value: JSON) -> str:
+    """Return a cell as text, as a table would have it."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value)
+
+
+def plain_option(text: str) -> str:
+    """Return an option's text as it is compared: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
+    plain = _folded(text)
+    return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,231 @@
+"""Explicit statements of an answer: "the answer is B", "I would choose the cat", "B is correct", "答案是B".
+
+A statement that is denied, supposed or taken back is none, and the last one counts. What speaks to the reader of the
+answer, instead of answering, is found here as well.
+"""
+
+import re
+from dataclasses import dataclass
+
+from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.phrases import (
+    CLAUSE_START,
+    DENIED,
+    FRAME_WORDS,
+    FRAMES,
+    IN_A_WORD,
+    ORDINAL,
+    ORDINALS,
+    PLAIN_NOT,
+    RIGHT,
+    SPEAK_WORDS,
+    SPEAKS,
+    TAKEN_BACK,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An option that is meant at one place of the answer."""
+
+    letter: str
+    named: str | None
+    """The option whose content stands right behind the letter, or that is meant by its content alone."""
+    start: int
+    end: int
+    span: str
+
+
+_OPEN = r"[\s\"'“”‘’(\[{<*_]*+"
+_CLOSE = r"[\"'“”‘’)\]}>*_]*+"
+_LETTER = re.compile(
+    rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*+[:#]?{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}", re.I
+)
+_SEPARATOR = re.compile(r"\s*(?:[.:,;、)\]-]|–|—|\bis\b|=)?[\s\"'“”(\[*]*")
+_AFTER_WORD = re.compile(
+    r"\s*(?:$|[.,:;!?)\]}\"'*。、|/-]|\n|(?:because|since|as|due|given|with|for|based|and|or|which|that|is|was"
+    r"|from|in the (?:list|options)"
+    r"|,)\b)"
+)
+_OTHER = re.compile(
+    r"\s*(?:,|/|&|\||;|、|\.)?\s*(?:or|and|and/or|or maybe|or perhaps|or possibly|and also|或|或者|和|及|与|以及)?\s*",
+    re.I,
+)
+_JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
+
+
+_PIECE, _OVERLAP = 20_000, 4_000
+"""Characters of a piece of text, and of what is read behind it: the longest phrase that speaks has about 2,000."""
+_LONGEST_PHRASE = 32
+"""Characters that a mark of a clause or a denial has at most, a word's own ending left out."""
+
+
+class _InClause:
+    """Look for denials in front of places, each in its own clause.
+
+    Places come in rising order, so that no piece of the text is read twice.
+    """
+
+    def __init__(self, text: str, denials: re.Pattern[str]) -> None:
+        self._text, self._denials = text, denials
+        self._clause = self._unread = self._last = 0
+        self._found = False
+
+    def before(self, place: int) -> bool:
+        """Tell whether a denial stands between the start of the clause and this place, as if the text ended here."""
+        for start in CLAUSE_START.finditer(self._text, max(self._clause, self._last - _LONGEST_PHRASE), place):
+            self._clause = self._unread = start.end()
+            self._found = False
+        self._last = place
+        if self._found:
+            return True
+        # A word begins where its clause begins, whatever stands before: so the beginning is cut out.
+        offset = self._clause if self._unread == self._clause else 0
+        found = self._denials.search(
+            self._text[offset:place] if offset else self._text, self._unread - offset, place - offset
+        )
+        last = max(self._clause, place - _LONGEST_PHRASE)
+        self._unread = last
+        self._found = found is not None and (found.end() + offset < place or found.start() + offset < last)
+        return found is not None
+
+
+def speaks(answer: Answer) -> str:
+    """Return the piece of the answer that tells its reader what to put out; "" where it only answers."""
+    found = None if answer.words.isdisjoint(SPEAK_WORDS) else _in_pieces(SPEAKS, answer.masked)
+    return answer.text[found.start() : found.end() + 20].strip() if found else ""
+
+
+def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Search a text piece by piece: one search of a megabyte would keep all other threads waiting."""
+    for begin in range(0, len(text), _PIECE):
+        found = phrase.search(text, begin, begin + _PIECE + _OVERLAP)
+        if found and found.start() < begin + _PIECE:
+            return found
+    return None
+
+
+def last_statement(answer: Answer) -> Reference | None:
+    """Return what the last explicit statement means; None where there is none, or it is denied or taken back."""
+    found: list[Reference] = []
+    denied = _InClause(answer.masked, DENIED)
+    for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
+        meant = (
+            _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
+        )
+        if meant and not denied.before(frame.start()) and not taken_back(answer, meant.end):
+            found.append(meant)
+    denied = _InClause(answer.masked, DENIED)
+    found += [
+        meant for meant in _right_ones(answer) if not denied.before(meant.start) and not taken_back(answer, meant.end)
+    ]
+    return max(found, key=lambda one: one.end, default=None)
+
+
+def reference_at(answer: Answer, place: int) -> Reference | None:
+    """Return the option that a letter means here, with the content right behind it; None for an article or pronoun."""
+    found = _LETTER.match(answer.masked, place)
+    if not found or not _is_letter(answer, found):
+        return None
+    letter = found[1].upper()
+    behind = _SEPARATOR.match(answer.lower, found.end())
+    content = answer.contents.at(answer.lower, behind.end() if behind else found.end())
+    if content and letter in answer.options and answer.contents.texts[letter] == answer.contents.texts[content.letter]:
+        content = content._replace(letter=letter)
+    end = content.end if content else found.end()
+    return Reference(
+        letter, content.letter if content else None, found.start(1), end, answer.text[found.start() : end].strip()
+    )
+
+
+def _is_letter(answer: Answer, found: re.Match[str]) -> bool:
+    """Tell a letter from a word: "A" and "I" before more words, and a small letter, need a mark or the end behind."""
+    letter, end = found[1], found.end()
+    wrapped = end - found.end(1) > 0
+    if letter in "AI":
+        return wrapped or bool(_AFTER_WORD.match(answer.masked, end)) or _own_content(answer, letter, end)
+    if letter.islower():
+        rest = answer.masked[end:].lstrip()
+        return wrapped or (letter not in "ai" and (not rest or rest[0] in ".,:;)\n")) or rest in ("", ".")
+    return True
+
+
+def _own_content(answer: Answer, letter: str, end: int) -> bool:
+    behind = _SEPARATOR.match(answer.lower, end)
+    content = answer.contents.at(answer.lower, behind.end() if behind else end)
+    return content is not None and content.letter == letter
+
+
+def _content_at(answer: Answer, place: int) -> Reference | None:
+    start = place + len(answer.text[place:]) - len(answer.text[place:].lstrip(" \t\n\"'“‘(["))
+    content = answer.contents.at(answer.lower, start)
+    if content is None or content.end - content.start < 2 and not answer.text[content.start].isdigit():
+        return None
+    return Reference(
+        content.letter, content.letter, content.start, content.end, answer.text[content.start : content.end]
+    )
+
+
+def _ordinal_at(answer: Answer, place: int) -> Reference | None:
+    found = ORDINAL.match(answer.text, place)
+    if not found:
+        return None
+    word = (found[1] or found[2]).lower()
+    letters = list(answer.options)
+    number = len(letters) - 1 if word == "last" else ORDINALS[word]
+    if number >= len(letters):
+        return None
+    return Reference(letters[number], None, found.start(), found.end(), found[0].strip())
+
+
+_STANDING = re.compile(
+    # Of a run of quotes, only its first place is tried; behind a word, the first that follows another quote than "'".
+    rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
+    rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
+    rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"
+)
+_BARE = re.compile(r"[\"')\]*.:,]*")
+
+
+def _right_ones(answer: Answer) -> list[Reference]:
+    """Return the options that are called right behind their letter: "B is correct", "(B) cat is the answer"."""
+    found = []
+    for letter in _STANDING.finditer(answer.masked):
+        bare = _BARE.match(answer.masked, letter.end())
+        end = bare.end() if bare else letter.end()
+        meant = reference_at(answer, letter.start("all"))
+        for place in {end, meant.end if meant else end}:
+            if right := RIGHT.match(answer.masked, place):
+                named = meant.named if meant else None
+                span = answer.text[letter.start("all") : right.end()].strip()
+                found.append(Reference(letter["letter"], named, letter.start("letter"), right.end(), span))
+                break
+    return found
+
+
+def taken_back(answer: Answer, end: int) -> bool:
+    """Tell whether what was named before this place is called wrong right behind it."""
+    return bool(TAKEN_BACK.match(answer.masked, end))
+
+
+def denied_letter(answer: Answer, letter: str) -> bool:
+    """Tell whether the letter is denied wherever it stands alone: "It is not B", "B is wrong"."""
+    denied = _InClause(answer.text, PLAIN_NOT)
+    places = [found for found in _STANDING.finditer(answer.text) if found["letter"] == letter]
+    for found in places:
+        if not denied.before(found.start("all")) and not TAKEN_BACK.match(answer.text, found.end()):
+            return False
+    return bool(places)
+
+
+def hedged(answer: Answer, found: Reference) -> bool:
+    """Tell whether another option stands right beside: "A or B", "B/C", and a list of all options."""
+    other = _OTHER.match(answer.text, found.end)
+    place = other.end() if other else found.end
+    joined = bool(other and _JOINED.search(other[0]))
+    beside = reference_at(answer, place)
+    if beside and beside.letter in answer.options and beside.letter != found.letter:
+        labels = beside.named is not None or answer.text[beside.start + 1 : beside.start + 2] in (".", ":", ")", "、")
+        return joined or labels or not answer.text[beside.end :].strip(" .")
+    content = answer.contents.at(answer.lower, place) if joined else None
+    return content is not None and content.letter != found.letter

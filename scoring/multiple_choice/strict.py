@@ -1,0 +1,250 @@
+"""Our own reading of free text: named rules in a fixed order, each sure of what it says or silent.
+
+A wrong letter is worse than none: where readings exclude each other, or the answer speaks to its reader, nothing is
+decided.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from unicodedata import is_normalized
+
+from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.phrases import FILLERS, IN_A_WORD, NONE_LIKE, NOT, REFUSALS, SECOND_THOUGHTS, STILL_ANSWERS
+from scoring.multiple_choice.plain_answers import plain, plain_content
+from scoring.multiple_choice.statements import Reference, hedged, last_statement, reference_at, speaks, taken_back
+from scoring.multiple_choice.types import LETTERS, NONE, Clue, Decision, Rule
+
+FAILURE = "Failed to obtain answer via API"
+"""What the public toolkit writes where a model's API failed."""
+
+ENDS = 4_000
+"""Characters that are read at the beginning and at the end of a longer answer, its reasoning taken off."""
+
+_OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
+_CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
+_NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)\s*+[:.]?\s*+[\"'(\[]*+)?"
+_NOTHING_MORE = re.compile(rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1)*{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE)
+_ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
+_LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
+_REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
+_LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
+_SENTENCES = re.compile(r"[.!?\n。;]+")
+_STANDING = re.compile(
+    rf"(?:(?<!{IN_A_WORD})(?<![-/.])|(?<=option|choice)(?<!{IN_A_WORD}option)(?<!{IN_A_WORD}choice)(?<![-/.]option)"
+    rf"(?<![-/.]choice))([B-HJ])(?!{IN_A_WORD}|-\w)"
+)
+_SET_OFF = re.compile(
+    r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
+    r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
+)
+_TOKEN = re.compile(r"[\w'’]+")
+
+
+def strict(prediction: str, options: Mapping[str, str]) -> Decision:
+    """Return what the strict rules read, from the surest to the most daring; None where they are not sure."""
+    if FAILURE in prediction:
+        return Decision(None, (Clue(Rule.FAILED, None, FAILURE),))
+    if clue := _as_asked(prediction, options):
+        return Decision(clue.letter, (clue,))
+    text, cuts = plain(prediction)
+    trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
+    if not text:
+        letter, rule = (None, Rule.UNDECIDED) if prediction.strip() else (NONE, Rule.EMPTY)
+        return Decision(letter, (*trail, Clue(rule, letter, "")))
+    if len(text) > 2 * ENDS:
+        text = _ends(text)
+        trail = (*trail, Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
+    answer = Answer(text, options)
+    for rule in _RULES:
+        if clue := rule(answer):
+            return Decision(clue.letter, (*trail, clue))
+    return Decision(None, (*trail, Clue(Rule.UNDECIDED, None, text[:200])))
+
+
+def _ends(text: str) -> str:
+    """Return the first and the last part of a long answer; a sentence that the cut broke off is left out."""
+    tail = text[-ENDS:]
+    broken = _SENTENCES.search(tail)
+    return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
+
+
+def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """Read what most models write, "B." or "B. cat", word for word: what the rules below would find, at once."""
+    found = _ASKED.fullmatch(prediction)
+    if not found or found[1] not in options:
+        return None
+    if not found[2]:
+        return _alone(found[1], prediction, options)
+    own = options[found[1]].strip() == found[2]
+    return Clue(Rule.LABEL, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
+
+
+def _letter_alone(answer: Answer) -> Clue | None:
+    """Read an answer that is one letter in whatever wrapper, in either case, maybe several times."""
+    found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
+    return _alone(found[1], answer.text, answer.options) if found else None
+
+
+def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
+    letter = written.upper()
+    meant = [other for other, text in options.items() if len(text) < 12 and plain_content(text) == written.lower()]
+    if meant and meant != [letter]:
+        return Clue(Rule.CONFLICT, None, span)
+    if letter in options:
+        return Clue(Rule.ALONE, letter, span)
+    outside = written.isupper() and (letter in LETTERS or letter in "XZ")
+    return Clue(Rule.OUTSIDE, NONE, span) if outside else None
+
+
+def _content_alone(answer: Answer) -> Clue | None:
+    """Read an answer that is one option's text, number or not, and nothing else."""
+    letters = answer.contents.equal(plain_content(answer.text))
+    if not letters:
+        return None
+    return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
+
+
+def _speaks(answer: Answer) -> Clue | None:
+    """Notice an answer that tells its reader what to put out; the letter that it demands is in the span."""
+    found = speaks(answer)
+    return Clue(Rule.SPEAKS, None, found) if found else None
+
+
+def _statement(answer: Answer) -> Clue | None:
+    """Read the last explicit statement, by letter or content: "the answer is B", "I choose the cat", "答案是B"."""
+    found = last_statement(answer)
+    if found is None:
+        return None
+    if found.letter not in answer.options:
+        return Clue(Rule.OUTSIDE, NONE, found.span) if found.named is None and not answer.named.every else None
+    sure = not hedged(answer, found) and not _contradicted(answer, found)
+    return Clue(Rule.STATEMENT, found.letter, found.span) if sure else Clue(Rule.CONFLICT, None, found.span)
+
+
+def _leading_label(answer: Answer) -> Clue | None:
+    """Read a label that opens the answer: "B. cat", "B) because", "B" and a line break."""
+    found = _LABEL.match(answer.masked)
+    if not found or found[1] not in answer.options:
+        return None
+    label = reference_at(answer, found.start(1))
+    if label is None:
+        return None
+    rest = answer.text[found.end() :]
+    own, listed = label.named == label.letter, _cut_short(answer, found[1], rest)
+    marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
+    if label.named not in (None, label.letter):
+        return Clue(Rule.CONFLICT, None, label.span)
+    if taken_back(answer, found.end(1)) or not (own or listed or marked or _REASON.match(rest)):
+        return None
+    others = _letters(answer.masked[label.end :]) - {label.letter}
+    if others or hedged(answer, label) or SECOND_THOUGHTS.search(rest) or _contradicted(answer, label):
+        return None if own and not others else Clue(Rule.CONFLICT, None, label.span)
+    return Clue(Rule.LABEL, label.letter, label.span)
+
+
+def _cut_short(answer: Answer, letter: str, rest: str) -> bool:
+    """Tell whether what follows the label is the beginning of its content, where a token limit cut it."""
+    bare = plain_content(rest)
+    return len(bare) > 2 and answer.contents.texts[letter].startswith(bare)
+
+
+def _own_line(answer: Answer) -> Clue | None:
+    """Read a letter that has a line of its own, where no other letter has one."""
+    lines = {found[1]: line.strip() for line in answer.masked.split("\n") if (found := _LINE.fullmatch(line))}
+    if len(lines) != 1:
+        return None
+    letter, span = lines.popitem()
+    if letter not in answer.options or answer.named.affirmed - {letter} or _letters(answer.masked) - {letter}:
+        return None
+    return Clue(Rule.LINE, letter, span)
+
+
+def _labelled_content(answer: Answer) -> Clue | None:
+    """Read the one option that is named with its own label: "it shows (B) cat"; a list of options names them all."""
+    labels: dict[str, str] = {}
+    for found in _letter_places(answer.masked):
+        label = reference_at(answer, found)
+        if label and label.named == label.letter:
+            labels[label.letter] = label.span
+    if len(labels) != 1:
+        return None
+    letter, span = labels.popitem()
+    if _letters(answer.masked) - {letter} or answer.named.every - {letter} or _denied(answer, span):
+        return None
+    return Clue(Rule.LABELLED, letter, span)
+
+
+def _among_fillers(answer: Answer) -> Clue | None:
+    """Read a letter beside words that say nothing: "I think B", "B, of course"."""
+    words = _TOKEN.findall(answer.text)
+    if len(words) > 8:
+        return None
+    letters = [word for word in words if len(word) == 1 and word.isupper() and word != "I"]
+    others = [word.lower() for word in words if word not in letters]
+    if "?" in answer.text or not FILLERS.issuperset(others):
+        return None
+    if len(letters) != 1 or letters[0] not in answer.options or letters[0] not in _letters(answer.masked) - {"A"}:
+        return None
+    return Clue(Rule.FILLERS, letters[0], answer.text)
+
+
+def _named_content(answer: Answer) -> Clue | None:
+    """Read the one option whose content the answer names, whole and not denied."""
+    affirmed, every = answer.named
+    if len(affirmed) != 1:
+        return _conflict(answer) if len(affirmed) > 1 else None
+    letter = next(iter(affirmed))
+    span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
+    if _letters(answer.masked) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
+        return Clue(Rule.CONFLICT, None, span)
+    return Clue(Rule.NAMED, letter, span)
+
+
+def _refusal(answer: Answer) -> Clue | None:
+    """Read an answer of which every sentence refuses, where no option says that none is right."""
+    if len(answer.text) > 400 or answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
+        return None
+    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(answer.text) if part.strip(" ,\"'()*")]
+    refuses = bool(sentences) and all(REFUSALS.fullmatch(part) and not STILL_ANSWERS.search(part) for part in sentences)
+    return Clue(Rule.REFUSAL, NONE, answer.text) if refuses and not _letters(answer.masked) else None
+
+
+_RULES: tuple[Callable[[Answer], Clue | None], ...] = (
+    _letter_alone,
+    _content_alone,
+    _speaks,
+    _statement,
+    _leading_label,
+    _own_line,
+    _labelled_content,
+    _among_fillers,
+    _named_content,
+    _refusal,
+)
+
+
+def _conflict(answer: Answer) -> Clue:
+    return Clue(Rule.CONFLICT, None, answer.text[:200])
+
+
+def _contradicted(answer: Answer, found: Reference) -> bool:
+    """Tell whether the words around a statement name another option: beside it, or as the only one they affirm."""
+    if found.named is not None and found.named != found.letter:
+        return True
+    affirmed = answer.named.affirmed
+    return len(affirmed) == 1 and found.letter not in affirmed
+
+
+def _denied(answer: Answer, span: str) -> bool:
+    return bool(NOT.search(answer.sentence(answer.text.find(span))))
+
+
+def _letter_places(masked: str) -> list[int]:
+    """Return where letters stand alone; A and I are words, unless a mark sets them off."""
+    found = [one.start(1) for one in _STANDING.finditer(masked)]
+    return found + [one.start(one.lastindex or 1) for one in _SET_OFF.finditer(masked)]
+
+
+def _letters(masked: str) -> set[str]:
+    """Return the letters that stand alone in a text, as options do."""
+    return {masked[place] for place in _letter_places(masked)}

@@ -1,1 +1,0 @@
-"""Judges and people: how far each agrees with a majority of people."""

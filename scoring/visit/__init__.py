@@ -1,1 +1,0 @@
-"""VisIT-Bench: submissions, matches, and the automatic leaderboard."""

@@ -1,0 +1,1 @@
+"""VisIT-Bench: prompts, matches, the automatic leaderboard."""

@@ -1,0 +1,117 @@
+"""Matching: VisIT-Bench's report before its judging, what a judge is asked for it, and the report after."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec
+from scoring.serialize import read_record, record_json
+from scoring.visit_bench.leaderboard import AutomaticBoard, Played, automatic_board
+from scoring.visit_bench.matches import MatchReport, Verdict, steadiness, ungraded
+from scoring.visit_bench.prompts import ORDERS, Contest, judging
+
+_LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
+
+
+class VisitBench:
+    """The benchmark: one task for each order of each match."""
+
+    def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
+        """Return what a judge is to be asked: both orders of every match.
+
+        They are separate tasks of one run, so that a match with its sides swapped asks, and keeps, the same two calls.
+        """
+        return [
+            Task(0, partial(judging, contest, order), _refused) for contest in _contests(report) for order in ORDERS
+        ]
+
+    def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
+        """Return the draft with the verdicts, which stand in the order of the tasks."""
+        pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
+        matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
+        versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
+        return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
+
+    def ungraded(self, report: MatchReport) -> str:
+        """Return the sentence that says that nothing was graded; "" where anything was."""
+        return ungraded(report)
+
+    def write(self, report: MatchReport) -> str:
+        """Return the whole report as JSON text."""
+        return record_json(report)
+
+    def read(self, text: str) -> MatchReport:
+        """Return the report of a JSON text. Raises ReportError."""
+        return read_record(MatchReport, text)
+
+    def files(self, report: MatchReport) -> Mapping[str, bytes]:
+        """Return the battles as the authors give them, how steady the judge was, and the whole report."""
+        steady = steadiness(match.winners for match in report.matches)
+        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
+        battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
+        return {
+            "battles.jsonl": battles.encode("ascii"),
+            "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
+            "report.json": record_json(report).encode("ascii"),
+        }
+
+
+def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
+    """Yield the matches in the layout of the authors' battle file, with `item` to `reasons` on top.
+
+    A result is the winning side of the row in each of the two orders: A, B, Tie, or null where it is unscored.
+    """
+    instances = {instance.item: instance for instance in report.instances}
+    texts = {(response.item, response.model): response.text for response in report.responses}
+    for match in report.matches:
+        instance = instances[match.item]
+        addresses = list(instance.sources)
+        yield {
+            "A_model": match.a,
+            "B_model": match.b,
+            "A": texts[match.item, match.a],
+            "B": texts[match.item, match.b],
+            "image_url": addresses if instance.multi else addresses[0],
+            "instruction": instance.instruction,
+            "instruction_category": instance.family,
+            "engine": report.judge.model,
+            "evaluated_with_reference": report.reference == "backed",
+            "auto_evaluation_result": [_LETTERS[verdict.winner] for verdict in match.verdicts],
+            "auto_evaluation_cot": [verdict.replies[0] if verdict.replies else "" for verdict in match.verdicts],
+            "A_model_in_cot": [match.a, match.b],
+            "B_model_in_cot": [match.b, match.a],
+            "item": match.item,
+            "protocol": report.protocol,
+            "context": report.context,
+            "reasons": [verdict.reason for verdict in match.verdicts],
+        }
+
+
+def boards(report: MatchReport) -> list[AutomaticBoard]:
+    """Return the boards of a report's matches alone, single images before several."""
+    instances = {instance.item: instance for instance in report.instances}
+    played: list[Played] = []
+    unscored = {False: Counter[str](), True: Counter[str]()}
+    for match in report.matches:
+        instance = instances[match.item]
+        if match.winner is None:
+            unscored[instance.multi].update((match.a, match.b))
+        else:
+            played.append(Played(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
+    return [automatic_board(played, multi, unscored[multi]) for multi in sorted({match.multi for match in played})]
+
+
+def _contests(report: MatchReport) -> Iterator[Contest]:
+    instances = {instance.item: instance for instance in report.instances}
+    texts = {(response.item, response.model): response.text for response in report.responses}
+    for match in report.matches:
+        sides = (texts[match.item, match.a], texts[match.item, match.b])
+        yield Contest(instances[match.item], *sides, report.protocol, report.reference, report.context)
+
+
+def _refused(reason: str) -> Verdict:
+    return Verdict(None, reason)

@@ -1,0 +1,227 @@
+"""The automatic leaderboard's arithmetic: matches under one judge in, a line for each model out.
+
+Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry has intervals by
+(item, pair); a tie is half a win to each. Against the human-verified reference ties are left out and counted beside
+(paper, Table 3 and 4). Votes of people go through the same arithmetic. The order of the matches and of their sides
+plays no part: they are sorted first.
+"""
+
+import csv
+import io
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.formats.base import Battles, Vote, columns_of
+from arena.ratings.intervals import wilson
+from arena.ratings.report import BoardRow, RatingOrder, rating_report
+from arena.types import REFERENCE
+from scoring.report import safe_cell
+from scoring.visit_bench.matches import Winner
+
+REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
+"""What the human-verified references are called: here, and by the authors."""
+ORDERS = 100
+"""Orders of the matches for Elo's median."""
+SEED = 0
+FLOOR = 5
+"""Decided matches against the reference under which a family's win rate is not shown; most families have ten items."""
+EXACT = 8
+"""Models up to which every order is tried for a correlation's p."""
+DRAWS = 20_000
+"""Orders that are drawn where there are more."""
+_COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
+
+
+class Played(NamedTuple):
+    """A match that has a result."""
+
+    item: str
+    family: str
+    multi: bool
+    a: str
+    b: str
+    winner: Winner
+
+
+@dataclass(frozen=True)
+class WinRate:
+    """Wins of matches against the reference, ties left out."""
+
+    wins: int
+    n: int
+    ties: int
+    low: float
+    high: float
+    """Wilson's 95% interval."""
+
+    @property
+    def value(self) -> float | None:
+        """Return the share of wins; None where every match was a tie."""
+        return self.wins / self.n if self.n else None
+
+    def __str__(self) -> str:
+        return f"{self.wins / self.n:.2%} (n={self.n:,})" if self.n else f"- (n=0, {self.ties:,} ties)"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model."""
+
+    row: BoardRow
+    reference: WinRate | None
+    """None for the reference itself, and for who never met it."""
+    unscored: int
+    """Matches without a result; they count nowhere else."""
+
+
+@dataclass(frozen=True)
+class AutomaticBoard:
+    """One board: matches of single images or of several, under one judge."""
+
+    multi: bool
+    matches: int
+    lines: tuple[Line, ...]
+    """The best first; groups that never met one below the other."""
+    families: Mapping[str, Mapping[str, WinRate]]
+    """By family and model, against the reference, with whatever n."""
+    notices: tuple[str, ...]
+
+    @property
+    def ratings(self) -> Mapping[str, float]:
+        """Return the Bradley-Terry ratings by model."""
+        return {line.row.model: line.row.bt for line in self.lines if line.row.bt is not None}
+
+
+class Correlation(NamedTuple):
+    """Spearman's rank correlation."""
+
+    rho: float
+    p: float
+    """Two-sided, by permutation: how often another order agrees, or disagrees, as much."""
+    n: int
+
+
+def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str, int] | None = None) -> AutomaticBoard:
+    """Return the board of the matches on single or on several images; `unscored` are counts by model."""
+    matches = sorted(map(_sided, (match for match in played if match.multi == multi)))
+    votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches]
+    battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
+    report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
+    left = unscored or {}
+    rates = _win_rates(matches)
+    return AutomaticBoard(
+        multi=multi,
+        matches=len(matches),
+        lines=tuple(Line(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
+        families={
+            family: _win_rates(list(group))
+            for family, group in itertools.groupby(sorted(matches, key=_family), key=_family)
+        },
+        notices=report.notices,
+    )
+
+
+def played_of(battles: Battles) -> Iterator[Played]:
+    """Yield the votes of a file as matches; "both bad" is a tie, and a vote without an item has one of its own."""
+    for number, vote in enumerate(battles.votes()):
+        winner = "tie" if vote.winner == "both_bad" else vote.winner
+        item = vote.item or f"vote {number}"
+        yield Played(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
+
+
+def table(boards: Iterable[AutomaticBoard]) -> str:
+    """Return boards as the authors' leaderboard file has them: TSV, single images and several one below the other."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t", lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for board in boards:
+        category = "Multiple Images" if board.multi else "Single Image"
+        for line in board.lines:
+            elo = "" if line.row.elo_median is None else f"{line.row.elo_median:.0f}"
+            model = safe_cell(" ".join(line.row.model.split()))
+            writer.writerow([category, model, elo, line.row.battles, line.reference or "-"])
+    return out.getvalue()
+
+
+def family_table(boards: Iterable[AutomaticBoard]) -> str:
+    """Return every family's win rates against the reference as CSV, also those of few matches."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high"])
+    for board in boards:
+        for family, rates in board.families.items():
+            for model, rate in rates.items():
+                share = "" if rate.value is None else f"{rate.value:.4f}"
+                numbers = [rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}"]
+                kind = "multiple" if board.multi else "single"
+                writer.writerow([kind, safe_cell(family), safe_cell(model), *numbers])
+    return out.getvalue()
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
+    """Return how far two ratings of the same models order them alike; None of fewer than three, or without an order.
+
+    Equal ratings share their mean rank.
+    """
+    n = len(one)
+    x, y = (_centred(_ranks(np.asarray(values, np.float64))) for values in (one, other))
+    scale = math.sqrt(float(x @ x) * float(y @ y))
+    if n < 3 or not scale:
+        return None
+    rho = float(x @ y) / scale
+    if n <= EXACT:
+        orders = np.array(list(itertools.permutations(range(n))))
+        extra = 0
+    else:
+        coin = np.random.default_rng(SEED)
+        orders = coin.permuted(np.tile(np.arange(n), (DRAWS, 1)), axis=1)
+        extra = 1
+    as_far = int((np.abs(y[orders] @ x) >= abs(rho) * scale - 1e-9).sum())
+    return Correlation(rho, (as_far + extra) / (len(orders) + extra), n)
+
+
+def _sided(match: Played) -> Played:
+    """Return a match with its sides in the order of their names."""
+    if match.a <= match.b:
+        return match
+    swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
+    return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
+
+
+def _family(match: Played) -> str:
+    return match.family
+
+
+def _win_rates(matches: Iterable[Played]) -> dict[str, WinRate]:
+    """Return each model's results against the reference."""
+    found: dict[str, Counter[str]] = {}
+    for match in matches:
+        sides = {"a": match.a, "b": match.b}
+        models = [model for model in sides.values() if model not in REFERENCES]
+        if len(models) == 1:
+            won = "ties" if match.winner == "tie" else "wins" if sides[match.winner] == models[0] else "losses"
+            found.setdefault(models[0], Counter())[won] += 1
+    return {model: _win_rate(counts) for model, counts in found.items()}
+
+
+def _win_rate(counts: Counter[str]) -> WinRate:
+    wins, n = counts["wins"], counts["wins"] + counts["losses"]
+    low, high = wilson(np.array([wins]), np.array([n]))
+    return WinRate(wins, n, counts["ties"], float(low[0]), float(high[0]))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return ranks from 1, equal values with their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[place]
+
+
+def _centred(values: np.ndarray) -> np.ndarray:
+    return values - values.mean() if len(values) else values

@@ -1,0 +1,105 @@
+"""A model over VisIT-Bench's instructions: one image or several, fetched from their addresses or read from a folder."""
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from arena.inference.offline import Task, TaskError
+from arena.io.fetch import FetchError, fetch
+from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records, require_columns
+from arena.types import Turn, item_key
+from scoring.benchmarks.offline_answers import AnsweringError, Answers, Paper, picture
+
+_COLUMNS = ("images", "image", "image_url")
+"""Where VisIT-Bench's files name their images: the first that is there."""
+
+
+class _Instance(NamedTuple):
+    key: str
+    instruction: str
+    category: str
+    cell: str
+    """The image cell as it is written."""
+    images: tuple[str, ...]
+
+
+def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> Paper:
+    """Return the instructions of one of VisIT-Bench's CSV files; images are found in `folder` by file name if given.
+
+    Raises RowsError and AnsweringError.
+    """
+    instances: dict[str, _Instance] = {}
+    for record in read_records(file, COMMAND_LINE):
+        instance = _instance(record, file)
+        instances.setdefault(instance.key, instance)
+    if not instances:
+        raise AnsweringError(f"{file.name} holds no instructions; choose one of VisIT-Bench's CSV files")
+    column = next(name for name in _COLUMNS if name in record.values)
+    digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
+
+    def tasks(_: Answers):
+        return (Task(one.key, partial(_turns, one, folder, fetched)) for one in instances.values())
+
+    return Paper(digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column))
+
+
+def _instance(record: Record, file: Path) -> _Instance:
+    require_columns(record, ("instruction",), file.name)
+    column = next((name for name in _COLUMNS if name in record.values), None)
+    if column is None:
+        raise RowsError(f"expected a column {', '.join(_COLUMNS)}; add it", file.name, record.row)
+    cell, instruction = str(record.values[column]), str(record.values["instruction"])
+    images = _names(cell, record, column, file)
+    if not instruction.strip():
+        raise RowsError("is empty; expected an instruction", file.name, record.row, "instruction")
+    category = str(record.values.get("instruction_category", ""))
+    return _Instance(item_key(instruction, images), instruction, category, cell, images)
+
+
+def _names(cell: str, record: Record, column: str, file: Path) -> tuple[str, ...]:
+    """Return the addresses or names of a cell: a JSON list of texts, or one plain text."""
+    value: JSON = cell.strip()
+    if cell.lstrip().startswith("["):
+        try:
+            value = parse_json(cell)
+        except RowsError as error:
+            raise error.at(file=file.name, row=record.row, column=column) from error
+    names = value if isinstance(value, list) else [value]
+    texts = tuple(name for name in names if isinstance(name, str) and name)
+    if not texts or len(texts) < len(names):
+        raise RowsError("expected the image's address, or a list of them", file.name, record.row, column)
+    return texts
+
+
+def _turns(instance: _Instance, folder: Path | None, fetched: Callable[[str], bytes]) -> tuple[Turn, ...]:
+    images = tuple(picture(_bytes(name, folder, fetched)) for name in instance.images)
+    return (Turn("user", instance.instruction, images),)
+
+
+def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> bytes:
+    if folder is None:
+        try:
+            return fetched(name)
+        except FetchError as error:
+            raise TaskError(f"its image: {error}; or give a folder with --images") from error
+    path = folder / PurePosixPath(unquote(urlsplit(name).path)).name
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TaskError(f"its image {path} cannot be read ({error.strerror})") from error
+
+
+def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
+    """Return VisIT-Bench's submission: the column of answers carries the model's name."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["instruction", "instruction_category", column, f"{model} prediction"])
+    for one in instances:
+        if one.key in answers:
+            writer.writerow([one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")])
+    return out.getvalue().encode("utf-8", "replace")

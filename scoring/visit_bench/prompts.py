@@ -1,0 +1,177 @@
+"""VisIT-Bench: what to ask a judge about two responses, in both orders, and how to read its verdict.
+
+The paper (4.3, appendix F) prints the prompts; its code was never released. Two protocols. `paper` asks just that, and
+what still says nothing after the extraction is a tie. `hardened` asks the same with the responses fenced off and every
+verdict inside them marked, reads the reply's last line only, and leaves what cannot be read unscored.
+
+The extraction is asked of the same judge, where the paper asked ChatGPT.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Generator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from scoring.judges.injection import neutralise
+from scoring.judges.spec import Ask, Message, Reply
+from scoring.report import Protocol
+from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict, Winner
+
+_PROMPTS = Path(__file__).parent.parent / "prompts"
+_HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()
+_ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
+_REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
+PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 1", "hardened": "visit-bench last line 1"}
+"""Name and version of each protocol's reading."""
+
+Order = Literal["a first", "b first"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+Place = Literal["first", "second"]
+_PLACES: Mapping[str, Place] = {"A": "first", "B": "second"}
+_WINNERS: Mapping[tuple[Order, Place], Winner] = {
+    ("a first", "first"): "a",
+    ("a first", "second"): "b",
+    ("b first", "first"): "b",
+    ("b first", "second"): "a",
+}
+
+
+class Contest(NamedTuple):
+    """What is judged, and how."""
+
+    instance: Instance
+    a: str
+    b: str
+    protocol: Protocol
+    reference: ReferenceUse
+    context: Context
+
+
+def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
+    """Ask which response is better, and once more what was meant where the reply does not say it as wanted."""
+    texts = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
+    reply = yield Ask(conversation(contest, *texts), 0.0, _REPLY_TOKENS)
+    said = reply.texts[0]
+    replies = [said]
+    place = read_verdict(said, contest.protocol)
+    if place is None:
+        reply = yield Ask(extraction(said), 0.0, _EXTRACT_TOKENS)
+        replies.append(reply.texts[0])
+        place = read_extraction(reply.texts[0])
+    if place:
+        return Verdict(_WINNERS[order, place], "", tuple(replies), reply.model)
+    if contest.protocol == "paper":
+        return Verdict("tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model)
+    return Verdict(None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model)
+
+
+def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
+    """Return the four messages about two responses in this order."""
+    first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
+    instance, hardened = contest.instance, contest.protocol == "hardened"
+    if hardened:
+        code = hashlib.sha256(json.dumps([instance.instruction, first, second]).encode()).hexdigest()[:16]
+        first, second = _fenced(first, code), _fenced(second, code)
+    filled = {"context": _captions(instance), "instruction": instance.instruction, "a": first, "b": second}
+    if contest.reference == "backed":
+        filled["reference"] = instance.reference or ""
+    system, *others, last = _prompt(contest.reference, contest.context)
+    if hardened:
+        system = Message("system", f"{system.text}\n\n{_HARDENED}")
+    shown = instance.pictures if contest.context == "images" else ()
+    return (system, *others, Message("user", last.text.format(**filled), shown))
+
+
+def extraction(said: str) -> tuple[Message, ...]:
+    """Return the conversation that asks what a reply of the judge arrived at, with the paper's two examples."""
+    *before, last = _conversation("visit_bench_extract.txt")
+    return (*before, Message("user", last.text.format(judgement=said)))
+
+
+_MARKUP = r"[\s*_`\"'“”]"
+_VERDICT = re.compile(rf"\boverall,{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}+is{_MARKUP}+better\b", re.IGNORECASE)
+_FINAL = re.compile(rf"\bfinal answer:{_MARKUP}*(.*)", re.IGNORECASE)
+_NAMED = re.compile(rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!\s+not\b))", re.IGNORECASE)
+_BARE = re.compile(
+    rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*", re.IGNORECASE
+)
+
+
+def read_verdict(said: str, protocol: Protocol) -> Place | None:
+    """Return which response the last "Overall, Response X is better." calls better, whatever emphasis is on it.
+
+    Under the hardened protocol it must stand on the reply's last line: a response may be quoted further up.
+    """
+    if protocol == "hardened":
+        said = said.rstrip().rpartition("\n")[2]
+    found = _VERDICT.findall(said)
+    return _PLACES[found[-1].upper()] if found else None
+
+
+def read_extraction(said: str) -> Place | None:
+    """Return which response an extraction names; None for "Unknown" and for whatever else.
+
+    Beside "Final Answer: B" this is "Final Answer: Response B is slightly better ...", which the prompt's own example
+    says, and the bare "Response B" and "B".
+    """
+    final = _FINAL.findall(said)
+    answer = final[-1] if final else said
+    found = _BARE.fullmatch(answer) or _NAMED.match(answer)
+    return _PLACES[found[1].upper()] if found else None
+
+
+_LABEL = re.compile(
+    r"\b((?:response|answer|option|candidate|choice|assistant|verdict|winner)s?(?:\s+is)?[^\w\n]{0,6})"
+    r"([AB])\b(?!\s+(?!(?:is|was|wins?|better|beats)\b)[a-z])",
+    re.IGNORECASE,
+)
+"""A letter after a word for a response; "Response a dog" has an article."""
+_ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE)
+
+
+def marked(text: str) -> str:
+    """Return a response in which a letter that names one of the two responses says that it is a letter.
+
+    No verdict can then be read out of it, not even where the judge quotes it. Its words stay.
+    """
+    return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
+
+
+def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
+    """Return the sha256 of all that is fixed in what is asked, which names it in every report."""
+    fixed = [message.text for message in (*_prompt(reference, context), *_conversation("visit_bench_extract.txt"))]
+    return hashlib.sha256("\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()).hexdigest()
+
+
+def _fenced(text: str, code: str) -> str:
+    """Return a response between lines whose code it cannot hold, since it is made of it; each line is marked."""
+    lines = [marked(neutralise(line)) for line in text.splitlines()]
+    return "\n".join([f"\nBEGIN {code}", *(f"> {line}" for line in lines), f"END {code}"])
+
+
+def _captions(instance: Instance) -> str:
+    """Return the captions as the image context; the paper does not say how it joined several."""
+    if not instance.multi:
+        return instance.captions[0]
+    return "\n".join(f"Image {number}: {caption}" for number, caption in enumerate(instance.captions, start=1))
+
+
+def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
+    return _conversation(f"visit_bench_{'images_' if context == 'images' else ''}{reference}.txt")
+
+
+@cache
+def _conversation(name: str) -> tuple[Message, ...]:
+    """Return the messages of a prompt file: each stands under a line with its role in brackets."""
+    _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
+    roles: Mapping[str, Literal["system", "user", "assistant"]] = {
+        "system": "system",
+        "user": "user",
+        "assistant": "assistant",
+    }
+    return tuple(
+        Message(roles[role], text.removesuffix("\n")) for role, text in zip(parts[::2], parts[1::2], strict=True)
+    )

@@ -1,0 +1,127 @@
+"""Submissions as people hold them: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys.
+
+Columns: `instruction` with `image` or `images` (a JSON list), as the authors ask for them, or `item`; the answers stand
+in "<model name> prediction", or in `prediction`. What is wrong is gathered, so that all of it can be told at once.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from arena.io.strict_json import parse_json
+from arena.io.tables import JSON, PAGE, Limits, Record, RowsError, read_records
+from scoring.report import NoAnswersError
+
+PREDICTION = "prediction"
+_PARAMETERS = re.compile(r"[?#]")
+_NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
+_IMAGES = ("images", "image", "image_url")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One answer of the file, and what it says it answers."""
+
+    row: int
+    item: str | None
+    """The item's key, where the file names it."""
+    instruction: str
+    images: tuple[str, ...]
+    """Addresses or file names; () where the file names none."""
+    text: str
+    """Exactly as written; may be empty."""
+
+    @property
+    def shown(self) -> str:
+        """Name the instance in a problem."""
+        return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
+
+
+@dataclass(frozen=True)
+class SubmissionFile:
+    """A file that was read whole."""
+
+    file: str
+    """What its owner calls it."""
+    model: str
+    """As its column names it; empty where that is just `prediction`."""
+    entries: tuple[Entry, ...]
+    problems: tuple[str, ...]
+
+
+def read_submission(path: Path, limits: Limits = PAGE, name: str | None = None) -> SubmissionFile:
+    """Return a file's answers with all that is wrong about them; `name` is what the owner calls the file.
+
+    Raises RowsError for what is no table at all.
+    """
+    label = name or path.name
+    records = list(read_records(path, limits, name=label))
+    if not records:
+        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+    columns = list(records[0].values)
+    answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
+    if not answers:
+        found = ", ".join(map(repr, columns[:20]))
+        raise RowsError(
+            f'expected a column "<model name> prediction", found {found}; rename one', label, records[0].row
+        )
+    problems = []
+    if len(answers) > 1:
+        several = " and ".join(map(repr, answers))
+        problems.append(f"two prediction columns or more: {several}; delete all but one")
+    entries = []
+    for record in records:
+        try:
+            entries.append(_entry(record, answers[0]))
+        except RowsError as error:
+            problems.append(str(error.at(row=record.row)))
+    named = _NAMED.fullmatch(answers[0])
+    return SubmissionFile(label, named[1].strip() if named else "", tuple(entries), tuple(problems))
+
+
+def is_submission(path: Path, name: str) -> bool:
+    """Tell whether a file looks like a submission: a column "<model name> prediction" beside an instruction or item."""
+    first = next(read_records(path, name=name, members=True), None)
+    columns = first.values.keys() if first else ()
+    return any(_NAMED.fullmatch(column) for column in columns) and not {"instruction", "item"}.isdisjoint(columns)
+
+
+def last_part(name: str) -> str:
+    """Return the file name at the end of an address or path."""
+    return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
+
+
+def _entry(record: Record, column: str) -> Entry:
+    values = record.values
+    item, instruction = values.get("item"), values.get("instruction")
+    if not (isinstance(item, str) and item.strip()) and not (isinstance(instruction, str) and instruction.strip()):
+        raise RowsError("expected an item's key or an instruction; write it there", column="instruction")
+    text = values.get(column)
+    if not isinstance(text, str):
+        raise RowsError("expected the answer as text; put it in quotes as the model wrote it", column=column)
+    return Entry(
+        row=record.row,
+        item=item.strip() if isinstance(item, str) and item.strip() else None,
+        instruction=instruction if isinstance(instruction, str) else "",
+        images=_images(values),
+        text=text,
+    )
+
+
+def _images(values: Any) -> tuple[str, ...]:
+    column = next((name for name in _IMAGES if values.get(name)), None)
+    if column is None:
+        return ()
+    names: JSON = values[column]
+    if isinstance(names, str) and names.lstrip().startswith("["):
+        try:
+            names = parse_json(names)
+        except RowsError as error:
+            raise error.at(column=column) from error
+    listed: Sequence[JSON] = names if isinstance(names, list) else [names]
+    if not all(isinstance(part, str) and part for part in listed):
+        raise RowsError("expected an image's name, or a list of them; write it so", column=column)
+    return tuple(map(str, listed))

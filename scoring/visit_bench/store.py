@@ -1,0 +1,381 @@
+"""The book: which submissions there are, and every verdict that is on a public board.
+
+A judging is who judged and how; boards never mix two of them. A submission keeps its number and its results when its
+texts are withdrawn: what is gone then are its answers and what the judge said of them.
+"""
+
+import hashlib
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.ratings import agreement
+from scoring.report import Protocol
+from scoring.visit_bench.leaderboard import AutomaticBoard, Played, automatic_board
+from scoring.visit_bench.matches import (
+    Context,
+    Match,
+    MatchReport,
+    Pair,
+    ReferenceUse,
+    Steadiness,
+    Verdict,
+    Winner,
+    decided,
+    steadiness,
+    ungraded,
+)
+
+_JUDGED_BY = ("model", "address", "protocol", "reference", "context", "prompt")
+JUDGING = Table(
+    "judging",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    *(Column(name, Text, nullable=False) for name in _JUDGED_BY),
+    UniqueConstraint(*_JUDGED_BY),
+)
+SUBMISSION = Table(
+    "submission",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("withdrawn_at", Moment),
+    UniqueConstraint("source", "name"),
+)
+SUBMITTED = Table(
+    "submitted",
+    METADATA,
+    Column("submission_id", ForeignKey("submission.id"), primary_key=True),
+    Column("item", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+JUDGED = Table(
+    "judged",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("judging_id", ForeignKey("judging.id"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("multi", Boolean, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("item", Text, nullable=False),
+    Column("a", Text, nullable=False),
+    Column("b", Text, nullable=False),
+    Column("a_first", Text),
+    Column("b_first", Text),
+    Column("replies", Text, nullable=False),
+    UniqueConstraint("judging_id", "source", "item", "a", "b"),
+    Index("judged_of_board", "source", "judging_id", "multi"),
+)
+_AT_ONCE = 500
+_WINNERS: Mapping[str | None, Winner | None] = {None: None, "a": "a", "b": "b", "tie": "tie"}
+
+
+class BookError(ValueError):
+    """Say why a submission cannot be entered or withdrawn, and what to do."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judged, and how."""
+
+    id: int
+    model: str
+    address: str
+    protocol: Protocol
+    reference: ReferenceUse
+    context: Context
+    prompt: str
+    """sha256 of all that is fixed in what was asked."""
+
+    def __str__(self) -> str:
+        seen = ", with the images" if self.context == "images" else ""
+        return f"{self.model}, reference-{self.reference}{seen}, {self.protocol}"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A model that somebody submitted."""
+
+    owner: str
+    source: str
+    title: str
+    name: str
+    """Under which it stands on the boards."""
+    number: int
+    """Of its submitter's, from 1: how often they tried."""
+    created: datetime
+    withdrawn: bool
+    """Whether its texts are gone."""
+
+
+class Shelf(NamedTuple):
+    """One board that there is."""
+
+    judging: Judging
+    source: str
+    multi: bool
+    matches: int
+    """With and without a result; a board changes only as this grows."""
+
+    @property
+    def key(self) -> str:
+        """Return what names the board in an address."""
+        return f"{self.judging.id}-{'multiple' if self.multi else 'single'}-{self.source}"
+
+
+class Standings(NamedTuple):
+    """A board, and how steady its judge was."""
+
+    board: AutomaticBoard
+    steadiness: Steadiness
+
+
+class _Kept(NamedTuple):
+    matches: int
+    standings: Standings
+
+
+class Entered(NamedTuple):
+    """What became of a report."""
+
+    name: str
+    number: int | None
+    """None for a model of the item bank."""
+    matches: int
+    """New on the board."""
+
+
+class Book:
+    """Keep submissions and verdicts in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turn = Lock()
+        self._kept: dict[tuple[int, str, bool], _Kept] = {}
+
+    def enter(self, owner: str, report: MatchReport) -> Entered:
+        """Put a judged, complete report on its public boards; the same one twice changes nothing.
+
+        Where another's submission took the name meanwhile, it stands there as a variant. Raises BookError for a
+        partial one, and for one without any verdict.
+        """
+        if nothing := ungraded(report):
+            raise BookError(f"{nothing}: {report.title} gets no place on a public board")
+        if not report.complete:
+            raise BookError(f"{report.title} answers some items only: it gets a report, and no place on a public board")
+        with self._database.write() as connection:
+            take_turn(connection, SUBMISSION)
+            name, number = report.title, None
+            if not report.stored:
+                kept = self._submission(connection, owner, report)
+                name, number = kept.name, kept.number
+            before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
+            gone = SUBMISSION.c.withdrawn_at.is_not(None) & (SUBMISSION.c.source == report.source)
+            withdrawn = frozenset(connection.scalars(select(SUBMISSION.c.name).where(gone)))
+            rows = _rows(report, name, self._judging(connection, report), withdrawn)
+            for start in range(0, len(rows), _AT_ONCE):
+                add = self._database.insert(JUDGED).values(rows[start : start + _AT_ONCE])
+                connection.execute(add.on_conflict_do_nothing())
+            after = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
+        return Entered(name, number, after - before)
+
+    def withdraw(self, owner: str, source: str, name: str) -> None:
+        """Delete a submission's texts, and what judges said of them; its number and its results stay.
+
+        Raises BookError if it is not this owner's.
+        """
+        with self._database.write() as connection:
+            its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == source) & (SUBMISSION.c.name == name)
+            number = connection.scalar(select(SUBMISSION.c.id).where(its))
+            if number is None:
+                raise BookError(f"There is no submission {name!r} of yours")
+            connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == number))
+            played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
+            connection.execute(update(JUDGED).where(played).values(replies="[]"))
+            connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
+
+    def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
+        """Return the submissions, of one source or of all, in the order they came."""
+        query = select(SUBMISSION).order_by(SUBMISSION.c.id)
+        with self._database.read() as connection:
+            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source)).all()
+        return tuple(
+            Submission(
+                row.owner, row.source, row.title, row.name, row.number, row.created, row.withdrawn_at is not None
+            )
+            for row in rows
+        )
+
+    def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
+        """Return the submitted texts that are not withdrawn: by name and item."""
+        query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
+            SUBMITTED, SUBMITTED.c.submission_id == SUBMISSION.c.id
+        )
+        found: dict[str, dict[str, str]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(query.where(SUBMISSION.c.source == source)):
+                found.setdefault(row.name, {})[row.item] = row.text
+        return found
+
+    def shelves(self) -> tuple[Shelf, ...]:
+        """Return every board that has a result, the one with the most matches first."""
+        counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
+            JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
+        )
+        counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
+        with self._database.read() as connection:
+            judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
+            rows = connection.execute(counted).all()
+        shelves = [Shelf(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows]
+        return tuple(sorted(shelves, key=lambda shelf: (-shelf.matches, shelf.judging.id, shelf.source, shelf.multi)))
+
+    def standings(self, shelf: Shelf) -> Standings:
+        """Return a board; it is computed anew when it has more matches than before."""
+        key = (shelf.judging.id, shelf.source, shelf.multi)
+        with self._turn:
+            kept = self._kept.get(key)
+            if kept is None or kept.matches != shelf.matches:
+                kept = self._kept[key] = _Kept(shelf.matches, self._computed(shelf))
+            return kept.standings
+
+    def matches(self, shelf: Shelf) -> tuple[Match, ...]:
+        """Return a board's matches, with what the judge said."""
+        with self._database.read() as connection:
+            rows = connection.execute(_of(shelf)).all()
+        return tuple(_match(row) for row in rows)
+
+    def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
+        """Return who won each match on a source's items, by each judge: a vote of kind judge."""
+        shelves = [shelf for shelf in self.shelves() if shelf.source == source]
+        names = labels(shelf.judging for shelf in shelves)
+        return [
+            agreement.Verdict(match.item, match.a, match.b, match.winner, names[shelf.judging.id])
+            for shelf in shelves
+            for match in self.matches(shelf)
+            if match.winner is not None
+        ]
+
+    def _computed(self, shelf: Shelf) -> Standings:
+        with self._database.read() as connection:
+            rows = connection.execute(_of(shelf)).all()
+        unscored: Counter[str] = Counter()
+        played = []
+        pairs: list[Pair] = [(_WINNERS[row.a_first], _WINNERS[row.b_first]) for row in rows]
+        for row, pair in zip(rows, pairs, strict=True):
+            winner = decided(*pair)
+            if winner is None:
+                unscored.update((row.a, row.b))
+            else:
+                played.append(Played(row.item, row.family, shelf.multi, row.a, row.b, winner))
+        return Standings(automatic_board(played, shelf.multi, unscored), steadiness(pairs))
+
+    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:
+        """Return the submission of these texts: a known one, or one under the next number of its submitter."""
+        texts = {response.item: response.text for response in report.responses if response.model == report.title}
+        digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
+        its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
+        known = connection.execute(select(SUBMISSION).where(its, SUBMISSION.c.digest == digest)).one_or_none()
+        if known is None:
+            number = (connection.scalar(select(func.count()).select_from(SUBMISSION).where(its)) or 0) + 1
+            name = self._free_name(connection, report, number)
+            values = {"owner": owner, "source": report.source, "title": report.title, "name": name, "number": number}
+            values |= {"digest": digest, "file": report.file, "created": now()}
+            known = connection.execute(insert(SUBMISSION).values(values).returning(SUBMISSION)).one()
+            rows = [{"submission_id": known.id, "item": item, "text": text} for item, text in texts.items()]
+            connection.execute(insert(SUBMITTED), rows)
+        return Submission(owner, report.source, report.title, known.name, known.number, known.created, False)
+
+    def _free_name(self, connection: Connection, report: MatchReport, number: int) -> str:
+        taken = set(connection.scalars(select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)))
+        variant = f"{report.title} (variant {number})"
+        names = itertools.chain((report.title, variant), (f"{variant}, {again}" for again in itertools.count(2)))
+        return next(name for name in names if name not in taken)
+
+    def _judging(self, connection: Connection, report: MatchReport) -> int:
+        judge = report.judge
+        values = {"model": judge.model, "address": judge.address, "prompt": judge.prompt}
+        values |= {"protocol": report.protocol, "reference": report.reference, "context": report.context}
+        connection.execute(self._database.insert(JUDGING).values(values).on_conflict_do_nothing())
+        same = [JUDGING.c[name] == value for name, value in values.items()]
+        return connection.execute(select(JUDGING.c.id).where(*same)).scalar_one()
+
+
+def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
+    """Return what tells each judging from the others, by its number."""
+    known = {judging.id: judging for judging in judgings}
+    times = Counter(map(str, known.values()))
+    return {
+        number: f"{judging}{f' ({judging.address}, prompt {judging.prompt[:6]})' if times[str(judging)] > 1 else ''}"
+        for number, judging in known.items()
+    }
+
+
+def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
+    """Return the rows of a report's matches, with the submission under its name on the board.
+
+    What the judge said of those that are withdrawn is left out.
+    """
+    instances = {instance.item: instance for instance in report.instances}
+    rows = []
+    for match in report.matches:
+        instance = instances[match.item]
+        a, b = (name if model == report.title else model for model in (match.a, match.b))
+        said = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
+        rows.append(
+            {
+                "judging_id": judging,
+                "source": report.source,
+                "multi": instance.multi,
+                "family": instance.family,
+                "item": match.item,
+                "a": a,
+                "b": b,
+                "a_first": match.verdicts[0].winner,
+                "b_first": match.verdicts[1].winner,
+                "replies": json.dumps(said),
+            }
+        )
+    return rows
+
+
+def _of(shelf: Shelf):
+    """Return the query for a board's matches, in the order they came."""
+    on = (JUDGED.c.judging_id == shelf.judging.id) & (JUDGED.c.source == shelf.source)
+    return select(JUDGED).where(on, JUDGED.c.multi == shelf.multi).order_by(JUDGED.c.id)
+
+
+def _match(row) -> Match:
+    replies = json.loads(row.replies) or [[], []]
+    winners = (_WINNERS[row.a_first], _WINNERS[row.b_first])
+    verdicts = tuple(Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True))
+    return Match(row.item, row.a, row.b, verdicts)

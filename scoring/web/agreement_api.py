@@ -1,0 +1,51 @@
+"""The routes of "Judges and people": its figures as files, and the file that takes a metric's scores."""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from arena.database import DatabaseError
+from arena.io.tables import RowsError
+from arena.web.cookies import cookie_hash
+from arena.web.middleware import sent_cookie
+from scoring.agreement.concordance import Concordance
+from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
+from scoring.agreement.service import AgreementDesk
+from scoring.jobs.uploads import InboxError
+
+FIGURES: Mapping[str, Callable[[Concordance], str]] = {
+    "measures.csv": measures_csv,
+    "agreement.json": agreement_json,
+}
+SCORES = "scores.csv"
+
+
+def routes(desk: AgreementDesk) -> APIRouter:
+    """Return the routes; `own` is the token of an uploaded file, which its owner alone may name."""
+    router = APIRouter()
+
+    @router.get("/agreement/{name}")
+    def download(request: Request, name: str, source: str = "", own: str = "") -> Response:
+        try:
+            if source not in desk.sources() or name not in (*FIGURES, SCORES):
+                return PlainTextResponse("There are no such items or file.", status_code=404)
+            if name == SCORES:
+                text = scores_csv(desk.answers(source))
+            else:
+                cookie = sent_cookie(request.headers)
+                found = desk.beside(source, cookie_hash(cookie or ""), own) if own else desk.of(source)
+                text = FIGURES[name](found.concordance)
+        except (InboxError, RowsError) as error:
+            return PlainTextResponse(str(error), status_code=400)
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503)
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+            "cache-control": "private, no-store",
+            "x-robots-tag": "noindex",
+        }
+        return Response(text, media_type="application/octet-stream", headers=headers)
+
+    return router

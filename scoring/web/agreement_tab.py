@@ -1,0 +1,101 @@
+"""The "Judges and people" tab: how far people agree, and how often each metric and judge reproduces their majority.
+
+A visitor's own metrics stand among the others while the file with their scores waits in the inbox, for nobody else.
+"""
+
+from typing import Any
+
+import gradio as gr
+
+from arena.database import DatabaseError
+from arena.figures import plotly_figure
+from arena.io.tables import RowsError
+from arena.web.cookies import cookie_hash
+from arena.web.events import LATEST, offered
+from arena.web.middleware import sent_cookie
+from scoring.agreement.service import AgreementDesk, Found
+from scoring.jobs.uploads import InboxError
+from scoring.web.agreement_view import (
+    NO_SOURCE,
+    OWN,
+    downloads_html,
+    measures_html,
+    notes_html,
+    own_html,
+    people_html,
+    problem_html,
+    reproduction_figure,
+    tells_html,
+)
+
+READING = '<p class="empty" role="status">Reading the votes …</p>'
+
+Updates = dict[Any, Any]
+
+
+class AgreementTab:
+    """Components of the tab as attributes, its handlers as methods."""
+
+    def __init__(self, desk: AgreementDesk) -> None:
+        self._desk = desk
+        with gr.Row():
+            self.source = gr.Dropdown([], label="Items", elem_id="agreement-source", scale=0, min_width=320)
+        self.tells = gr.HTML(READING, elem_id="agreement-tells", padding=False)
+        with gr.Column(visible=False, elem_id="agreement-body") as self.body:
+            self.people = gr.HTML(elem_id="agreement-people", padding=False)
+            self.measures = gr.HTML(elem_id="agreement-measures", padding=False)
+            self.plot = gr.Plot(show_label=False, visible=False, elem_id="agreement-plot")
+            self.note = gr.HTML(elem_id="agreement-note", padding=False)
+            self.downloads = gr.HTML(elem_id="agreement-downloads", padding=False)
+            gr.HTML(OWN, padding=False)
+            self.own = gr.HTML(elem_id="agreement-own", padding=False)
+            self.notes = gr.HTML(elem_id="agreement-notes", padding=False)
+        self.token = gr.Textbox(visible="hidden", elem_id="scores-token")
+        self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # pressed by upload.js; hidden by CSS
+
+    def listen(self, tab: gr.Tab) -> None:
+        """Bind the handlers: the votes are read when the tab is opened, other items are chosen or scores have come.
+
+        Whatever the browser sends is looked up among the sources that there are, and in its visitor's inbox.
+        """
+        shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
+        shown += [self.plot, self.note, self.notes]
+        opened = [tab.select, self.source.input, self.arrived.click]
+        gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
+
+    def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
+        """Show the chosen source, at first the newest, with the visitor's own metrics."""
+        try:
+            sources = self._desk.sources()
+            if not sources:
+                return {self.tells: NO_SOURCE, self.body: gr.update(visible=False)}
+            chosen = source if isinstance(source, str) and source in sources else sources[-1]
+            listed = gr.update(**offered(sources, chosen, source))
+            return {self.source: listed, **self._found(chosen, token, request)}
+        except DatabaseError as error:
+            return {self.tells: problem_html(str(error)), self.body: gr.update(visible=False)}
+
+    def _found(self, source: str, token: object, request: gr.Request) -> Updates:
+        """Return a source's figures; without the visitor's metrics where their file is wrong or gone, which is told."""
+        own = token if isinstance(token, str) else ""
+        try:
+            found = self._desk.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None
+        except (InboxError, RowsError) as error:
+            return {**self._shown(source, self._desk.of(source), ""), self.own: problem_html(str(error))}
+        return self._shown(source, found or self._desk.of(source), own)
+
+    def _shown(self, source: str, found: Found, own: str) -> Updates:
+        shown = found.concordance
+        measures = measures_html(shown)
+        figure = reproduction_figure(shown) if measures else None
+        return {
+            self.tells: tells_html(shown),
+            self.body: gr.update(visible=bool(shown.people.contests)),
+            self.people: people_html(shown.people),
+            self.measures: measures,
+            self.downloads: downloads_html(source, own),
+            self.own: own_html(found.own),
+            self.plot: gr.update(value=plotly_figure(figure) if figure else None, visible=figure is not None),
+            self.note: f'<p class="note">{figure.note}</p>' if figure else "",
+            self.notes: notes_html(shown),
+        }

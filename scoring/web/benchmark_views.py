@@ -1,0 +1,201 @@
+"""The two faces of a multiple-choice report: what MMBench and MMT-Bench each show of their tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from arena.figures import Figure
+from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks.choice_report import ChoiceBenchmark
+from scoring.report import Line
+from scoring.web.levels_view import Measure, board_html, levels_html
+from scoring.web.multiple_choice_view import (
+    Total,
+    mmbench_success_html,
+    mmt_success_html,
+    overalls_html,
+    published_html,
+    worst_html,
+)
+from scoring.web.plots import ability_figure, meta_task_figure
+
+
+class Tables(NamedTuple):
+    """The tables of one split as HTML."""
+
+    levels: str
+    worst: str
+    more: str
+
+
+class Pair(NamedTuple):
+    """The same mean under two protocols."""
+
+    here: Line
+    there: Line
+
+
+class Face(Protocol):
+    """What one benchmark shows; `found` is what its `tabulate` returned, and a split is chosen by its place."""
+
+    def name(self, found: Any) -> str:
+        """Return what the benchmark is called, with its edition."""
+        ...
+
+    def totals(self, found: Any, place: int) -> Sequence[Total]:
+        """Return the numbers that open the report."""
+        ...
+
+    def pairs(self, here: Any, there: Any) -> Sequence[Pair]:
+        """Return the same means of one file under two protocols: Overall, then the upper levels."""
+        ...
+
+    def tables(self, title: str, found: Any, place: int) -> Tables:
+        """Return the tables of a split."""
+        ...
+
+    def beside(self, found: Any) -> Sequence[str]:
+        """Return the published rows that may stand beside it, the first of them first."""
+        ...
+
+    def figure(self, title: str, found: Any, place: int, beside: str) -> Figure:
+        """Return the bars of a split."""
+        ...
+
+    def success(self, title: str, found: Any) -> str:
+        """Return how the letters were read."""
+        ...
+
+
+class MMBenchFace:
+    """MMBench and its editions: vanilla and circular, three levels, Tables 5 and 6."""
+
+    def name(self, found: mmbench.MMBenchReport) -> str:
+        """Return the edition."""
+        return found.edition
+
+    def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[Total]:
+        """Return the Overall, circular where the file is, and vanilla."""
+        scores = found.splits[place]
+        return [Total(measure.name, measure.tree.line) for measure in _measures(scores)]
+
+    def pairs(self, here: mmbench.MMBenchReport, there: mmbench.MMBenchReport) -> Sequence[Pair]:
+        """Return Overall, L-1 and L-2, circular where both are: whether a gap matters is the protocol's to say."""
+        if not here.splits:
+            return ()
+        one, other = here.splits[-1], there.splits[-1]
+        first, second = one.circular, other.circular
+        if first is None or second is None:
+            first, second = one.vanilla, other.vanilla
+        lines = {node.line.name: node.line for node in second.walk()}
+        return [Pair(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
+
+    def tables(self, title: str, found: mmbench.MMBenchReport, place: int) -> Tables:
+        """Return the levels, the worst abilities, and Table 5 or 6."""
+        scores = found.splits[place]
+        measures = _measures(scores)
+        more = ""
+        if rows := _published(found):
+            table = max(row.table for row in rows) if scores.split == "test" else min(row.table for row in rows)
+            of_table = [row for row in rows if row.table == table]
+            table_html = published_html(title, scores.circular, of_table, _apart(found, scores, of_table[0]))
+            more = f"<details><summary>Beside the paper's Table {table}</summary>{table_html}</details>"
+        name = measures[0].name
+        return Tables(
+            levels_html(f"{name} by level", measures), worst_html("abilities", measures[0].tree.find("L-3")), more
+        )
+
+    def beside(self, found: mmbench.MMBenchReport) -> Sequence[str]:
+        """Return the rows of Tables 5 and 6, the best of Table 5 first; CCBench has none."""
+        rows = sorted(_published(found), key=lambda row: (row.table, -row.scores["Overall"]))
+        return [_row_name(row) for row in rows]
+
+    def figure(self, title: str, found: mmbench.MMBenchReport, place: int, beside: str) -> Figure:
+        """Return the L-2 abilities beside a published row."""
+        scores = found.splits[place]
+        row = next((row for row in _published(found) if _row_name(row) == beside), None)
+        return ability_figure(title, _measures(scores)[0].tree, row, _apart(found, scores, row) if row else "")
+
+    def success(self, title: str, found: mmbench.MMBenchReport) -> str:
+        """Return the steps as in Table 2."""
+        return mmbench_success_html(title, found.success)
+
+
+class MMTBenchFace:
+    """MMT-Bench: three Overalls, meta-tasks and subtasks, boards by image type and capability, Table A17."""
+
+    def name(self, found: mmt_bench.MMTBenchReport) -> str:
+        """Return its name."""
+        return "MMT-Bench"
+
+    def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[Total]:
+        """Return the three Overalls."""
+        overall = found.splits[place].overall
+        return [
+            Total("Overall, mean over subtasks", overall.subtasks),
+            Total("Overall, mean over samples", overall.samples),
+            Total("Overall*, without Visual Recognition", overall.star),
+        ]
+
+    def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:
+        """Return the Overalls and the meta-tasks."""
+        lines = []
+        for scores in (here.splits[-1], there.splits[-1]):
+            overall = scores.overall
+            metas = [node.line for node in scores.tree.find("meta-task")]
+            lines.append([overall.subtasks, overall.samples, overall.star, *metas])
+        return [Pair(*pair) for pair in zip(*lines, strict=True)]
+
+    def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> Tables:
+        """Return the levels, the worst subtasks, the Overalls beside guessing, and the boards."""
+        scores = found.splits[place]
+        boards = board_html("By image type", "Image type", scores.image_types)
+        boards += board_html("By capability", "Capability", scores.capabilities)
+        more = overalls_html(scores) + f'<div class="pair">{boards}</div>'
+        more += '<p class="note">Means over subtasks; a subtask counts in every image type and capability it has.</p>'
+        levels = levels_html("By meta-task and subtask", [Measure("Accuracy", scores.tree)])
+        return Tables(levels, worst_html("subtasks", scores.tree.find("subtask")), more)
+
+    def beside(self, found: mmt_bench.MMTBenchReport) -> Sequence[str]:
+        """Return nothing: the paper's table of models has misplaced cells."""
+        return ()
+
+    def figure(self, title: str, found: mmt_bench.MMTBenchReport, place: int, beside: str) -> Figure:
+        """Return the meta-tasks."""
+        return meta_task_figure(title, found.splits[place].tree)
+
+    def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
+        """Return the steps beside Table A17."""
+        return mmt_success_html(title, found.success)
+
+
+FACES: Mapping[ChoiceBenchmark, Face] = {"mmbench": MMBenchFace(), "mmt-bench": MMTBenchFace()}
+
+
+def split_names(found: Any) -> tuple[str, ...]:
+    """Return the splits of a report in order, as people read them."""
+    return tuple(scores.split or "(no split)" for scores in found.splits)
+
+
+def _measures(scores: mmbench.SplitScores) -> list[Measure]:
+    circular = [Measure("CircularEval", scores.circular)] if scores.circular else []
+    return [*circular, Measure("Vanilla", scores.vanilla)]
+
+
+def _published(found: mmbench.MMBenchReport) -> Sequence[mmbench.Published]:
+    return () if found.edition == "CCBench" else mmbench.published()
+
+
+def _row_name(row: mmbench.Published) -> str:
+    return f"{row.model} (Table {row.table}, {row.split})"
+
+
+def _apart(found: mmbench.MMBenchReport, scores: mmbench.SplitScores, row: mmbench.Published) -> str:
+    """Return why a file and a published row cannot be compared; "" if they can."""
+    reasons = []
+    if scores.circular is None:
+        reasons.append("this is vanilla accuracy, the table is CircularEval")
+    if found.edition != "MMBench":
+        reasons.append(f"this is {found.edition}, the table is MMBench")
+    if scores.split != row.split:
+        reasons.append(f"these are questions of {scores.split or 'no split'}, the table is {row.split}")
+    return "; ".join(reasons)

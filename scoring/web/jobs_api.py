@@ -1,0 +1,50 @@
+"""The routes of scoring beside the page: files come in, and a report's downloads go out."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, PlainTextResponse
+
+from arena.web.cookies import cookie_hash
+from arena.web.middleware import sent_cookie
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.jobs.store import Jobs
+from scoring.jobs.uploads import Inbox, InboxError
+from scoring.registry import BENCHMARKS
+
+UPLOADS = "/uploads"
+
+
+def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
+    """Return the routes; a file goes to its voter's inbox, a report to whoever holds its link."""
+    router = APIRouter()
+
+    @router.post(UPLOADS)
+    async def upload(request: Request, name: str = "") -> PlainTextResponse:
+        cookie = sent_cookie(request.headers)
+        if cookie is None:
+            return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
+        try:
+            arrived = await inbox.receive(cookie_hash(cookie), name, request.stream(), request.state.network)
+        except InboxError as error:
+            return PlainTextResponse(str(error), status_code=400)
+        return PlainTextResponse(arrived.token)
+
+    @router.get("/sample-predictions.json")
+    def sample() -> FileResponse:
+        return FileResponse(SAMPLE_PREDICTIONS)
+
+    @router.get("/reports/{link}/{name}")
+    def download(link: str, name: str) -> Response:
+        report = jobs.report(link)
+        content = BENCHMARKS[report.benchmark].files(report).get(name) if report else None
+        if content is None:
+            return PlainTextResponse("There is no such report or file.", status_code=404)
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+            "cache-control": "private, no-store",
+            "x-robots-tag": "noindex",
+        }
+        return Response(content, media_type="application/octet-stream", headers=headers)
+
+    return router

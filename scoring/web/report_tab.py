@@ -1,0 +1,102 @@
+"""The "Report" tab: a report under its link, with its head, its downloads, and the view of its benchmark below."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+import gradio as gr
+
+from arena.database import DatabaseError
+from arena.web.events import BINDING
+from scoring.jobs.store import Jobs
+from scoring.registry import BENCHMARKS
+from scoring.serialize import ReportError
+from scoring.web.mm_vet_report import MMVetView
+from scoring.web.mm_vet_view import files_html
+from scoring.web.multiple_choice_report import ChoiceView
+from scoring.web.visit_bench_report import MatchesView
+from scoring.web.vqa_report import MarksView
+
+TAB = "report"
+NO_REPORT = '<p class="empty">Open a report from "Score outputs", or by its link.</p>'
+GONE = '<p class="problem" role="alert">There is no such report. Its owner may have deleted it.</p>'
+
+Updates = dict[Any, Any]
+
+
+class View(Protocol):
+    """The part of the tab that shows one kind of report."""
+
+    body: gr.Column
+
+    @property
+    def shown(self) -> list[Any]:
+        """Return the components that `opened` fills."""
+        ...
+
+    def head(self, link: str, report: Any) -> str:
+        """Return what the report opens with."""
+        ...
+
+    def opened(self, link: str, report: Any) -> Updates:
+        """Return a report whole, as it is first seen."""
+        ...
+
+    def listen(self, link: gr.Textbox) -> None:
+        """Bind the handlers."""
+        ...
+
+
+class ReportTab:
+    """Components of the tab as attributes, its handlers as methods; whoever holds a report's link may read it."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self.link = gr.Textbox(visible="hidden", elem_id="report-link")
+        self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
+        self.files = gr.HTML(padding=False)
+        choices, marks = ChoiceView(jobs), MarksView(jobs)
+        self._views: Mapping[str, View] = {
+            "mm-vet": MMVetView(jobs),
+            "visit-bench": MatchesView(jobs),
+            "mmbench": choices,
+            "mmt-bench": choices,
+            "GQA": marks,
+            "OK-VQA": marks,
+            "TextVQA": marks,
+        }
+        self._each = list(dict.fromkeys(self._views.values()))
+
+    def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
+        """Bind the handlers; a page that was opened by a report's link shows it at once."""
+        shown = [self.head, self.files]
+        for view in self._each:
+            shown += [view.body, *view.shown]
+            view.listen(self.link)
+        query = "() => [window.location.search]"
+        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **BINDING)
+        loaded.then(self.on_open, self.link, shown, **BINDING)
+
+    def on_load(self, search: object) -> tuple[Any, Any, Any]:
+        """Show this tab, and turn to it, when the page's address names a report."""
+        named = parse_qs(search.removeprefix("?")[:500]).get("report") if isinstance(search, str) else None
+        return (named[0], gr.Tabs(selected=TAB), gr.Tab(visible=True)) if named else ("", gr.skip(), gr.skip())
+
+    def on_open(self, link: object) -> Updates:
+        """Show the whole report."""
+        if not link:
+            return {self.head: NO_REPORT}
+        try:
+            report = self._jobs.report(str(link))
+        except (DatabaseError, ReportError) as error:
+            return {self.head: f'<p class="problem" role="alert">{escape(str(error))}</p>'}
+        if report is None:
+            return {self.head: GONE}
+        view = self._views[report.benchmark]
+        return {
+            self.head: view.head(str(link), report),
+            self.files: files_html(str(link), list(BENCHMARKS[report.benchmark].files(report))),
+            **{one.body: gr.update(visible=one is view) for one in self._each},
+            **view.opened(str(link), report),
+        }

@@ -1,0 +1,399 @@
+"""The "Score outputs" tab: a file of outputs, what it will cost, and its judging.
+
+A job is the database's; the page holds only its link, and each handler checks whose it is by the voter's cookie.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from arena.database import DatabaseError
+from arena.io.tables import RowsError
+from arena.types import Secret
+from arena.web.cookies import cookie_hash
+from arena.web.events import LATEST, RAW, still_there
+from arena.web.middleware import sent_cookie
+from scoring.benchmarks.detect import ChoicesError
+from scoring.benchmarks.mm_vet_judge import Options, OptionsError
+from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.service import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
+from scoring.jobs.store import Job, JobError
+from scoring.jobs.submissions import Wish as MatchWish
+from scoring.jobs.uploads import InboxError
+from scoring.judges.client import JudgeError
+from scoring.judges.endpoint import Address, AddressError
+from scoring.web.multiple_choice_view import file_problems_html
+from scoring.web.scoring_forms import (
+    CONTEXTS,
+    FILE,
+    FORMS,
+    MISSING,
+    NAMES,
+    OPPONENTS,
+    PARTS,
+    REFERENCES,
+    RUNS,
+    VANILLA,
+    Form,
+    Way,
+)
+from scoring.web.scoring_view import (
+    COPY_NOTE,
+    DROP,
+    KEY_NOTE,
+    LEAD,
+    followed,
+    found_html,
+    mine_html,
+    problems_html,
+    progress_html,
+    quote_html,
+    rest_text,
+)
+
+OWN = "My own key"
+FIRST = FORMS["mm-vet"]
+"""The form before any file has come."""
+TOLD = (AddressError, ChoicesError, DatabaseError, DeskError, InboxError, JobError, JudgeError, OptionsError, RowsError)
+"""The rooms' errors that a person reads."""
+
+Updates = dict[Any, Any]
+
+
+class Wanted(NamedTuple):
+    """What a person chose for a file, as the page sends it."""
+
+    token: object
+    questions: object
+    protocol: object
+    missing: object
+    runs: object
+    stored: object
+    opponents: object
+    reference: object
+    context: object
+    title: object
+    judge: OwnJudge | None
+
+
+def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+    """Make a handler tell a room's error on the page, which stays as it is."""
+
+    @wraps(handler)
+    def tried(tab: "ScoringTab", *values: object) -> Updates:
+        try:
+            return {tab.problem: "", **handler(tab, *values)}
+        except UploadError as error:
+            return {tab.problem: problems_html(f"{error.file} cannot be scored yet:", error.problems)}
+        except TOLD as error:
+            return {tab.problem: problems_html(str(error))}
+
+    return tried
+
+
+class ScoringTab:
+    """Components of the tab as attributes, its handlers as methods; `copied` says whether uploads leave the machine."""
+
+    def __init__(self, desk: Desk, copied: bool) -> None:
+        self._desk = desk
+        self._copied = copied
+        self._ways: Mapping[Way, Callable[[str, Form, Any, Wanted], Job]] = {
+            "judge first": self._judged_first,
+            "rules first": self._read_first,
+            "compare": self._compared,
+        }
+        self._build()
+
+    def _build(self) -> None:
+        gr.HTML(LEAD, padding=False)
+        self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
+        self.arrived = gr.Button("Read the file", elem_id="arrived")  # pressed by upload.js; hidden by the style sheet
+        self.link = gr.Textbox(visible="hidden", elem_id="job-link")
+        with gr.Row():
+            with gr.Column(scale=3, min_width=280):
+                self.drop = gr.HTML(DROP + COPY_NOTE * self._copied, padding=False)
+                self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
+                self.found = gr.HTML(elem_id="found", padding=False)
+                self._build_settings()
+            with gr.Column(scale=2, min_width=280):
+                self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
+                self._build_judge()
+                self.check = gr.Button(FIRST.check, elem_id="check", variant="primary")
+                self.quote = gr.HTML(elem_id="quote", padding=False)
+                self.confirm = gr.Button("Start judging", elem_id="confirm", variant="primary", visible=False)
+                self.progress = gr.HTML(elem_id="progress", padding=False)
+                self.rest = gr.Button("Ask a judge", elem_id="rest", visible=False)
+                with gr.Row():
+                    self.cancel = gr.Button("Cancel", elem_id="cancel", size="sm", visible=False)
+                    self.resume = gr.Button("Go on", elem_id="resume", size="sm", visible=False)
+                    self.delete = gr.Button("Delete", elem_id="delete", size="sm", visible=False)
+        gr.HTML("<h3>Your reports</h3>", padding=False)
+        self.mine = gr.HTML(elem_id="mine", padding=False)
+        self.clock = gr.Timer(1.5, active=False)
+
+    def _build_settings(self) -> None:
+        sets, protocols = list(self._desk.question_sets), list(FIRST.protocols)
+        self.benchmark = gr.Radio(list(NAMES), value=FIRST.name, label="Benchmark", elem_id="benchmark")
+        self.questions = gr.Radio(sets, value=sets[0], label="Questions", elem_id="questions")
+        with gr.Row():
+            self.protocol = gr.Radio(protocols, value=protocols[0], label="Protocol", elem_id="protocol")
+            self.missing = gr.Radio(
+                list(MISSING), value="Stop and tell me", label="Questions without an answer", elem_id="missing"
+            )
+        self.runs = gr.Radio(list(RUNS), value="5 separate runs", label="Judging", elem_id="runs")
+        self.stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
+        more: dict[str, Any] = {"visible": False, "min_width": 180}
+        with gr.Row():
+            self.opponents = gr.Radio(
+                list(OPPONENTS), value="All models", label="Opponents", elem_id="opponents", **more
+            )
+            self.reference = gr.Radio(
+                list(REFERENCES), value=next(iter(REFERENCES)), label="The judge is", elem_id="reference", **more
+            )
+            self.context = gr.Radio(
+                list(CONTEXTS), value="Captions", label="The judge reads", elem_id="context", **more
+            )
+
+    def _build_judge(self) -> None:
+        operator = self._desk.operator
+        judges = [*([operator.spec.model] if operator else []), OWN]
+        self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge")
+        with gr.Group(visible=judges[0] == OWN) as self.own:
+            self.url = gr.Textbox(
+                "https://api.openai.com/v1", label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
+            )
+            self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
+            self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
+            gr.HTML(KEY_NOTE)
+            self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+
+    def listen(self, tab: gr.Tab) -> None:
+        """Bind the handlers; none waits in Gradio's queue, and what they are sent is looked up in the forms."""
+        job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
+        job += [self.mine, self.clock, self.problem]
+        judge = [self.judge, self.url, self.model, self.key, self.try_out]
+        parts = [self.questions, self.missing, self.runs, self.stored, self.opponents, self.reference, self.context]
+        wish = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
+        found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
+        self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
+        self.arrived.click(self.on_arrived, [self.token, self.questions], found, **LATEST)
+        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **RAW)
+        self.check.click(self.on_check, wish, job, **RAW)
+        self.rest.click(self.on_rest, [self.link, *judge], job, **RAW)
+        begun = [self.link, self.url, self.key]
+        gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
+        self.cancel.click(self.on_cancel, self.link, job, **RAW)
+        self.delete.click(self.on_delete, self.link, job, **RAW)
+        gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
+
+    def on_judge(self, judge: object) -> Updates:
+        """Ask for address, model and key where the judge is the person's own."""
+        return {self.own: gr.update(visible=judge == OWN)}
+
+    @told
+    def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
+        """Tell what an uploaded file holds, and ask for what its benchmark needs."""
+        recognised = self._desk.recognise(self._owner(request), str(token), waits=still_there(request))
+        form = self._form(FORMS[recognised.benchmark])
+        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+
+    @told
+    def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
+        """Read the file as the answers to another benchmark."""
+        benchmark = _known(NAMES, name)
+        form = self._form(FORMS[benchmark])
+        if not token:
+            return form
+        recognised = self._desk.recognise(self._owner(request), str(token), benchmark, still_there(request))
+        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+
+    @told
+    def on_check(
+        self,
+        token: object,
+        name: object,
+        protocol: object,
+        questions: object,
+        missing: object,
+        runs: object,
+        stored: object,
+        opponents: object,
+        reference: object,
+        context: object,
+        title: object,
+        judge: object,
+        url: object,
+        model: object,
+        key: object,
+        try_out: object,
+        request: gr.Request,
+    ) -> Updates:
+        """Show what the judging of a file costs, or have rules read it at once."""
+        owner, benchmark = self._owner(request), _known(NAMES, name)
+        form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
+        wanted = Wanted(token, questions, protocol, missing, runs, stored, opponents, reference, context, title, own)
+        return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
+
+    @told
+    def on_rest(
+        self,
+        link: object,
+        judge: object,
+        url: object,
+        model: object,
+        key: object,
+        try_out: object,
+        request: gr.Request,
+    ) -> Updates:
+        """Show what it costs to have a judge read what rules left open."""
+        owner = self._owner(request)
+        own = self._own_judge(owner, judge, url, model, key, try_out)
+        return self._shown(self._desk.judge_rest(owner, str(link), own).link, request)
+
+    @told
+    def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
+        """Start the judging of a quoted job, or go on with one that stopped; the key leaves the page."""
+        owner = self._owner(request)
+        job = self._desk.jobs.find(str(link))
+        own = self._own(owner, url, key) if job and job.own_key else None
+        self._desk.start(owner, str(link), own)
+        return {**self._shown(str(link), request), self.key: ""}
+
+    @told
+    def on_cancel(self, link: object, request: gr.Request) -> Updates:
+        """Stop the judging; what is judged stays."""
+        self._desk.jobs.cancel(self._owner(request), str(link))
+        return self._shown(str(link), request)
+
+    @told
+    def on_delete(self, link: object, request: gr.Request) -> Updates:
+        """Delete a job, its report and its file."""
+        self._desk.delete(self._owner(request), str(link))
+        return self._shown("", request)
+
+    @told
+    def on_look(self, link: object, request: gr.Request) -> Updates:
+        """Show how far the job is, and the person's reports; what a page tells of a file or a newer job stays.
+
+        A look may be answered after what the person did since: then the link stays, and the next look mends the rest.
+        """
+        sent = str(link or "")
+        looked = self._shown(sent, request)
+        if not sent and not looked[self.link]:
+            looked = {self.mine: looked[self.mine]}
+        elif looked[self.link] == sent:
+            looked[self.link] = gr.skip()
+        return {self.problem: gr.skip(), **looked}
+
+    def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Join the file to the questions and quote their judging."""
+        count, sampled = _known(RUNS, wanted.runs)
+        protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
+        options = Options(protocol, count, sampled, missing)
+        wish = Wish(str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge)
+        return self._desk.quote(owner, wish)
+
+    def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Keep the report that rules alone make of the file."""
+        protocol = _known(form.protocols, wanted.protocol)
+        return self._desk.extract(owner, ChoiceWish(str(wanted.token), benchmark, protocol, str(wanted.title or "")))
+
+    def _compared(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+        """Draw the file's opponents and quote the matches."""
+        wish = MatchWish(
+            opponents=_known(OPPONENTS, wanted.opponents),
+            protocol=_known(form.protocols, wanted.protocol),
+            reference=_known(REFERENCES, wanted.reference),
+            context=_known(CONTEXTS, wanted.context),
+            title=str(wanted.title or ""),
+        )
+        if wanted.stored == FILE:
+            return self._desk.compare(owner, str(wanted.token), wish, wanted.judge)
+        stored = _known({str(one): one for one in self._desk.stored()}, wanted.stored)
+        return self._desk.compare_stored(owner, stored, wish, wanted.judge)
+
+    def _form(self, form: Form) -> Updates:
+        """Return the page with what a benchmark needs, and nothing else."""
+        parts = {
+            "questions": self.questions,
+            "missing": self.missing,
+            "runs": self.runs,
+            "stored": self.stored,
+            "opponents": self.opponents,
+            "reference": self.reference,
+            "context": self.context,
+        }
+        protocols = list(form.protocols)
+        stored = [FILE, *map(str, self._desk.stored())] if "stored" in form.parts else [FILE]
+        return {
+            self.benchmark: form.name,
+            self.check: gr.update(value=form.check, interactive=True),
+            self.protocol: gr.update(choices=protocols, value=protocols[0]),
+            **{parts[part]: gr.update(visible=part in form.parts) for part in PARTS},
+            self.stored: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
+        }
+
+    def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
+        """Return what a file holds, its problems first."""
+        title, lines = recognised.title, recognised.lines
+        if "questions" in FORMS[recognised.benchmark].parts:
+            found = self._desk.look(self._owner(request), str(token), str(questions))
+            title, lines = found.title, found.lines
+        vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
+        check = VANILLA if vanilla else FORMS[recognised.benchmark].check
+        return {
+            self.problem: file_problems_html(recognised.problems),
+            self.found: found_html(lines),
+            self.title: title,
+            self.check: gr.update(value=check, interactive=recognised.scorable),
+        }
+
+    def _blank(self) -> Updates:
+        """Return the page without the job of an earlier file; the job goes on, and stands in the list."""
+        buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
+        return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
+
+    def _shown(self, link: str, request: gr.Request) -> Updates:
+        """Return the part of the page that follows a job."""
+        owner = self._owner(request)
+        jobs = self._desk.jobs.of_owner(owner)
+        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
+        state = job.state if job else None
+        ahead = self._desk.jobs.ahead(job.link) if job and state == "waiting" else 0
+        left = self._desk.left(job) if job else 0
+        return {
+            self.link: job.link if job else "",
+            self.quote: quote_html(job, self._desk.ceiling) if job and state == "quoted" else "",
+            self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
+            self.rest: gr.update(visible=left > 0, value=rest_text(job, left) if job else ""),
+            self.confirm: gr.update(visible=state == "quoted"),
+            self.cancel: gr.update(visible=state in ("waiting", "judging")),
+            self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
+            self.delete: gr.update(visible=state in ("done", "failed", "cancelled", "needs_key")),
+            self.mine: mine_html(jobs),
+            self.clock: gr.Timer(active=state in ("waiting", "judging")),
+        }
+
+    def _own_judge(
+        self, owner: str, judge: object, url: object, model: object, key: object, try_out: object
+    ) -> OwnJudge | None:
+        if judge != OWN:
+            return None
+        return OwnJudge(str(model or "").strip(), self._own(owner, url, key), try_out is True)
+
+    def _own(self, owner: str, url: object, key: object) -> Address:
+        return Address(str(url or "").strip(), Secret(str(key or "").strip()), owner)
+
+    def _owner(self, request: gr.Request) -> str:
+        cookie = sent_cookie(request.headers)
+        if cookie is None:
+            raise DeskError("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
+        return cookie_hash(cookie)
+
+
+def _known(choices: Mapping[str, Any], word: object) -> Any:
+    if not isinstance(word, str) or word not in choices:
+        raise DeskError(f"Choose one of: {', '.join(choices)}.")
+    return choices[word]

@@ -1,0 +1,122 @@
+"""The "Judges' boards" tab, the automatic leaderboard: boards under judges, and a person's own submissions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from arena.database import DatabaseError
+from arena.figures import plotly_figure
+from arena.web.cookies import cookie_hash
+from arena.web.events import LATEST, RAW, offered
+from arena.web.middleware import sent_cookie
+from scoring.jobs.submissions import PeoplesBoards, Submissions
+from scoring.visit_bench.leaderboard import rank_correlation
+from scoring.visit_bench.store import BookError, Shelf, Submission, labels
+from scoring.web.submissions_view import (
+    MEANINGS,
+    NO_BOARD,
+    Beside,
+    board_html,
+    family_figure,
+    mine_html,
+    note_html,
+    problem_html,
+)
+
+Updates = dict[Any, Any]
+
+
+class SubmissionsTab:
+    """Components of the tab as attributes, its handlers as methods."""
+
+    def __init__(self, submissions: Submissions, people: PeoplesBoards) -> None:
+        self._book = submissions.book
+        self._people = people
+        self.choice = gr.Dropdown([], label="Board", elem_id="automatic-choice")
+        self.board = gr.HTML(NO_BOARD, elem_id="automatic", padding=False)
+        gr.HTML(MEANINGS, padding=False)
+        self.plot = gr.Plot(show_label=False, visible=False, elem_id="automatic-plot")
+        self.note = gr.HTML(elem_id="automatic-note", padding=False)
+        self.mine = gr.HTML(elem_id="submissions", padding=False)
+        with gr.Row(visible=False) as self.own:
+            self.which = gr.Dropdown([], label="Submission", elem_id="submission", min_width=220)
+            self.withdraw = gr.Button("Withdraw its texts", elem_id="withdraw", size="sm", min_width=160)
+        self.said = gr.HTML(elem_id="withdrawn", padding=False)
+
+    def listen(self, tab: gr.Tab) -> None:
+        """Bind the handlers: a board is read when the tab is opened or another is chosen.
+
+        Whatever the browser sends is looked up among the boards, or among the submissions of who sent it.
+        """
+        shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
+        gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
+        self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
+
+    def on_open(self, choice: object, request: gr.Request) -> Updates:
+        """Show the chosen board, at first the one with the most matches."""
+        try:
+            return {**self._shown(choice), **self._own(request)}
+        except DatabaseError as error:
+            return {self.board: problem_html(str(error))}
+
+    def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
+        """Delete the texts of the person's submission; its results stay."""
+        try:
+            known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
+            chosen = known.get(str(which))
+            if chosen is None:
+                return {self.said: problem_html("Choose a submission of yours.")}
+            self._book.withdraw(chosen.owner, chosen.source, chosen.name)
+            told = (
+                f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
+                'you delete it under "Score outputs".'
+            )
+            return {**self._shown(choice), **self._own(request), self.said: note_html(told)}
+        except (BookError, DatabaseError) as error:
+            return {self.said: problem_html(str(error))}
+
+    def _shown(self, choice: object) -> Updates:
+        boards = self._boards()
+        if not boards:
+            return {self.board: NO_BOARD, self.plot: gr.update(visible=False), self.note: ""}
+        name = choice if isinstance(choice, str) and choice in boards else next(iter(boards))
+        shelf = boards[name]
+        found = self._book.standings(shelf)
+        figure = family_figure(found.board)
+        variants = {one.name: one.number for one in self._book.submissions(shelf.source)}
+        return {
+            self.choice: gr.update(**offered(list(boards), name, choice)),
+            self.board: board_html(shelf, found, self._beside(shelf, found.board.ratings), variants),
+            self.plot: gr.update(value=plotly_figure(figure), visible=True) if figure else gr.update(visible=False),
+            self.note: note_html(figure.note) if figure else "",
+        }
+
+    def _boards(self) -> Mapping[str, Shelf]:
+        shelves = self._book.shelves()
+        names = labels(shelf.judging for shelf in shelves)
+        kinds = {False: "single image", True: "multiple images"}
+        return {f"{shelf.source}, {kinds[shelf.multi]} · {names[shelf.judging.id]}": shelf for shelf in shelves}
+
+    def _beside(self, shelf: Shelf, judged: Mapping[str, float]) -> Beside:
+        people = self._people.ratings(shelf.source, shelf.multi)
+        both = sorted(judged.keys() & people.keys())
+        return Beside(people, rank_correlation([judged[one] for one in both], [people[one] for one in both]))
+
+    def _own(self, request: gr.Request) -> Updates:
+        submitted = self._submitted(request)
+        kept = [_named(one) for one in submitted if not one.withdrawn]
+        return {
+            self.mine: mine_html(submitted),
+            self.own: gr.update(visible=bool(kept)),
+            self.which: gr.update(choices=kept, value=kept[0] if kept else None),
+        }
+
+    def _submitted(self, request: gr.Request) -> list[Submission]:
+        cookie = sent_cookie(request.headers)
+        owner = cookie_hash(cookie) if cookie else None
+        return [one for one in self._book.submissions() if one.owner == owner]
+
+
+def _named(submission: Submission) -> str:
+    return f"{submission.name} · {submission.source}"
