@@ -61,7 +61,7 @@ from arena.web.live_view import LIVE_HEAD
 from arena.web.middleware import Guard
 from arena.web.rate_limit import Limits
 from arena.web.session_affinity import Homes, Homeward, own_address
-from scoring.agreement.concordance import Concordances
+from scoring.agreement.people_agreement import Concordances
 from scoring.agreement.service import AgreementDesk
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards

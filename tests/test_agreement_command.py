@@ -17,7 +17,7 @@ from arena.formats.registry import write
 from arena.imports.poll_files import read_poll
 from arena.types import REFERENCE
 from scoring.__main__ import main
-from scoring.agreement.concordance import concordance
+from scoring.agreement.people_agreement import concordance
 from tests.conftest import ROOT
 
 PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")

@@ -25,7 +25,7 @@ from arena.items.ingest import Intake
 from arena.items.store import ANSWER, ItemBank
 from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
 from arena.types import REFERENCE, item_key
-from scoring.agreement.concordance import Concordances, concordance
+from scoring.agreement.people_agreement import Concordances, concordance
 from scoring.agreement.reader import measures_csv, scores_csv
 from scoring.agreement.service import AgreementDesk
 from scoring.jobs.uploads import Inbox, InboxError

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from arena.battles.group_commit import BallotBox
+from arena.battles.write_batch import BallotBox
 from arena.battles.store import Ballot, ChoiceError, Store, UnknownBattleError, VoteError
 from arena.battles.tables import VOTE
 from arena.database import Database, DatabaseError

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.judges.blinding import readings
+from scoring.judges.obfuscation import readings
 from scoring.judges.injection import LONG, canaries, flags, neutralise, swapped
 from scoring.report import Question
 from tests.attacks import DISGUISES, PLAIN, planted

@@ -92,7 +92,7 @@ class Matchmaker:
     ) -> Battle | NoBattle:
         """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
 
-        Raises LimitError where there are more, but not for this voter or network (see `voters/limits.py`).
+        Raises LimitError where there are more, but not for this voter or network (see `quotas.py`).
         """
         items = self.shown_items()
         wanted = [item for item in items if _fits(item, wish)]

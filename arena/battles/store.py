@@ -1,6 +1,6 @@
 """The store: the transactions that serve battles and take votes, undos, reveals and skips.
 
-Each checks voter, token and state in the database and only adds rows (see `ballots.py`). A choice is acknowledged, and
+Each checks voter, token and state in the database and only adds rows (see `tables.py`). A choice is acknowledged, and
 names are told, after the commit. Every method may be called again with the same arguments: it answers the same.
 """
 

@@ -1,6 +1,6 @@
 """Votes from elsewhere as the database keeps them: sources of their own, each row of a file as it came.
 
-`imports.py` brings them in. They count up to the row that the last finished import of their source reached.
+`importer.py` brings them in. They count up to the row that the last finished import of their source reached.
 """
 
 import json

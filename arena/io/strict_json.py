@@ -1,6 +1,6 @@
 """Strict JSON: what RFC 8259 allows, less what two readers would read differently or a database would not store.
 
-The ground of `rows.py`, through which every file comes in; what is refused is named with its line.
+The ground of `tables.py`, through which every file comes in; what is refused is named with its line.
 """
 
 import json

@@ -256,7 +256,7 @@ def _delimited_rows(lines: Iterator[str], limits: Limits, delimiter: str) -> Ite
 
 
 def _workbook_rows(book: BinaryIO, limits: Limits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that `spreadsheet.py`, in a bounded process of its own, finds in the workbook."""
+    """Yield each row that `xlsx.py`, in a bounded process of its own, finds in the workbook."""
     order = json.dumps({**asdict(limits), "skip": sorted(skip)})
     command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]
     with tempfile.TemporaryFile() as answer:

@@ -1,4 +1,4 @@
-"""Read the .xlsx workbook on standard input; `rows.py` runs this file in a bounded process, and nobody imports it.
+"""Read the .xlsx workbook on standard input; `tables.py` runs this file in a bounded process, and nobody imports it.
 
 Each line out is JSON: `[row, [cells]]`, or at the end `{"problem", "row", "column"}`. What no rule below foresees may
 end the process with a traceback that nobody sees: the parent says what a person needs to know.

@@ -1,4 +1,4 @@
-"""Importers: VisIT-Bench's files, folders of items and predictions files become drafts for `intake.py`.
+"""Importers: VisIT-Bench's files, folders of items and predictions files become drafts for `ingest.py`.
 
 Every file is read whole and checked before anything is stored; what is wrong is named with file, row and column.
 """

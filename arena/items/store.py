@@ -1,6 +1,6 @@
 """The item bank: items, their images and the answers that models gave to them.
 
-The same content is the same item whatever file it came from (`records.item_key`). `bank/intake.py` changes the bank;
+The same content is the same item whatever file it came from (`types.item_key`). `ingest.py` changes the bank;
 this room reads it.
 """
 

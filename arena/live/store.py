@@ -1,6 +1,6 @@
 """The live store: the transactions of live battles, from the first question to the names.
 
-Each checks voter, token and state in the database and only adds rows (see `ballots.py`). A choice is acknowledged,
+Each checks voter, token and state in the database and only adds rows (see `battles/live_tables.py`). A choice is acknowledged,
 and names are told, after the commit. Votes, undos and reveals may be sent again: they answer the same.
 """
 

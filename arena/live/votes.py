@@ -1,4 +1,4 @@
-"""Live votes as boards take them: ranked votes in the columns of `boards/votes.py`, and the win counts that changed.
+"""Live votes as boards take them: ranked votes in the columns of `leaderboard/queries.py`, and the win counts that changed.
 
 Votes on visitors' own images and live votes on the bank's items are two sources, each with boards of its own.
 """
@@ -69,7 +69,7 @@ def live_sources(connection: Connection) -> list[LiveSource]:
 
 
 def live_ballots(source: int, multi: bool) -> Select:
-    """Return a SELECT over a source's ranked votes, in the columns of `boards/votes.py`; their family is 0.
+    """Return a SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
 
     What a visitor brought is an item of its own.
     """

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
-from arena.battles.group_commit import BallotBox
+from arena.battles.write_batch import BallotBox
 from arena.battles.quotas import DIRECT, LimitError, Networks
 from arena.battles.sampling import Matchmaker, NoBattle, Wish
 from arena.battles.store import Ballot, ChoiceError, Store, UnknownBattleError

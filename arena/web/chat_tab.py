@@ -1,4 +1,4 @@
-"""The tab of the chat with one named model. What happens in it goes over `chat_routes`."""
+"""The tab of the chat with one named model. What happens in it goes over `chat_api.py`."""
 
 import gradio as gr
 

@@ -1,4 +1,4 @@
-"""The tab of live battles. What happens in it goes over `live/routes.py`, and none of it through Gradio's events."""
+"""The tab of live battles. What happens in it goes over `live_api.py`, and none of it through Gradio's events."""
 
 import gradio as gr
 

@@ -12,7 +12,7 @@ from arena.imports.poll_files import bank_name
 from arena.io.strict_json import Limits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level, Share
-from scoring.agreement.concordance import Concordance
+from scoring.agreement.people_agreement import Concordance
 from scoring.report import safe_cell
 
 

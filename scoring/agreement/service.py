@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from arena.io.tables import PAGE
 from arena.ratings.agreement import Reproduction
-from scoring.agreement.concordance import Concordance, Concordances
+from scoring.agreement.people_agreement import Concordance, Concordances
 from scoring.agreement.reader import read_scores
 from scoring.jobs.uploads import Inbox
 

@@ -10,7 +10,7 @@ from arena.figures import PlotsError, page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate, Share
 from arena.settings import Settings
-from scoring.agreement.concordance import Concordance, concordance
+from scoring.agreement.people_agreement import Concordance, concordance
 from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName, TextMetricError
 from scoring.cli import progress as clerk

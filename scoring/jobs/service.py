@@ -17,7 +17,7 @@ from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, Submissions
-from scoring.jobs.submissions import Wish as MatchWish
+from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import Arrived, Inbox
 from scoring.jobs.worker import Operator, Runner
 from scoring.judges.cache import ReplyCache
@@ -160,7 +160,7 @@ class Desk:
         scorable = not any(problem.blocks == "scoring" for problem in problems)
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
-    def compare(self, owner: str, token: str, wish: MatchWish, judge: OwnJudge | None) -> Job:
+    def compare(self, owner: str, token: str, wish: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Draw a submission's opponents and keep their matches as a quoted job.
 
         Raises InboxError, RowsError, UploadError, JobError, DeskError and, for an unknown judge that is asked a few
@@ -176,7 +176,7 @@ class Desk:
         """Return the models whose answers are in the item bank."""
         return self._submissions.stored()
 
-    def compare_stored(self, owner: str, stored: StoredModel, wish: MatchWish, judge: OwnJudge | None) -> Job:
+    def compare_stored(self, owner: str, stored: StoredModel, wish: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Do what `compare` does with the answers of a model of the item bank."""
         address, spec = self._judge(judge)
         report = self._submissions.draft_stored(*stored, wish, spec.model, address.shown).report
@@ -226,7 +226,7 @@ class Desk:
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
         try:
-            lines = self._submissions.draft(owner, file, MatchWish(), "", "").lines
+            lines = self._submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         except UploadError as error:
             lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
         return Recognised("visit-bench", file.model, lines, (), True)

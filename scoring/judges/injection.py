@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.tables import read_records
-from scoring.judges.blinding import readings
+from scoring.judges.obfuscation import readings
 from scoring.report import Question
 
 _PHRASES = Path(__file__).parent.parent / "data" / "attack_phrases.tsv"

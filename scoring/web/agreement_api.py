@@ -10,7 +10,7 @@ from arena.database import DatabaseError
 from arena.io.tables import RowsError
 from arena.web.cookies import cookie_hash
 from arena.web.middleware import sent_cookie
-from scoring.agreement.concordance import Concordance
+from scoring.agreement.people_agreement import Concordance
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementDesk
 from scoring.jobs.uploads import InboxError

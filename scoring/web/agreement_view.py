@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from arena.figures import Figure
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Estimate, Level, People, Reproduction, Share
-from scoring.agreement.concordance import Concordance
+from scoring.agreement.people_agreement import Concordance
 
 
 class Mark(NamedTuple):

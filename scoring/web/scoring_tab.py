@@ -20,7 +20,7 @@ from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
 from scoring.jobs.store import Job, JobError
-from scoring.jobs.submissions import Wish as MatchWish
+from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import InboxError
 from scoring.judges.client import JudgeError
 from scoring.judges.endpoint import Address, AddressError
@@ -302,7 +302,7 @@ class ScoringTab:
 
     def _compared(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
         """Draw the file's opponents and quote the matches."""
-        wish = MatchWish(
+        wish = SubmissionRequest(
             opponents=_known(OPPONENTS, wanted.opponents),
             protocol=_known(form.protocols, wanted.protocol),
             reference=_known(REFERENCES, wanted.reference),
