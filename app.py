@@ -20,33 +20,33 @@ from gradio.themes import Default
 
 from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import Networks
-from arena.battles.sampling import Matchmaker
+from arena.battles.sampling import PairSampler
 from arena.battles.store import Store
 from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
-from arena.fraud.eligibility import Census
+from arena.fraud.eligibility import VoteEligibility
 from arena.imports.polls import Polls
 from arena.inference.catalog import CatalogueError
 from arena.io.images import MAX_BYTES, PictureStore
 from arena.io.tables import PAGE, RowsError
 from arena.items.importers import Importer
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
 from arena.live.store import LiveModelError
 from arena.server import uvicorn_server as serving
 from arena.server import zero_gpu
-from arena.server.change_log import OutboxError
-from arena.server.hub_backup import HubDataset, HubError, Mirror
+from arena.server.change_log import ChangeLogError
+from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_of
 from arena.web import admin_auth as access
 from arena.web import health_api as health
 from arena.web import leaderboard_api as leaderboard_routes
 from arena.web import login_api as login
 from arena.web.admin_auth import Operators
-from arena.web.admin_setup import OperatorWing
-from arena.web.admin_tab import OperatorTab
-from arena.web.admin_view import OPERATOR_HEAD
+from arena.web.admin_setup import AdminSetup
+from arena.web.admin_tab import AdminTab
+from arena.web.admin_view import ADMIN_HEAD
 from arena.web.battle_tab import BattleTab
 from arena.web.battle_view import HEAD, TOP, Terms
 from arena.web.chat_tab import ChatTab
@@ -55,14 +55,14 @@ from arena.web.gradio_patches import keep_no_sessions
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.leaderboard_view import BOARD_HEAD
 from arena.web.live_api import IMAGES
-from arena.web.live_setup import LiveWing
+from arena.web.live_setup import LiveSetup
 from arena.web.live_tab import LiveTab
 from arena.web.live_view import LIVE_HEAD
-from arena.web.middleware import Guard
-from arena.web.rate_limit import Limits
-from arena.web.session_affinity import Homes, Homeward, own_address
-from scoring.agreement.people_agreement import Concordances
-from scoring.agreement.service import AgreementDesk
+from arena.web.middleware import RequestMiddleware
+from arena.web.rate_limit import RateLimiter
+from arena.web.session_affinity import AffinityMiddleware, ServerDirectory, own_address
+from scoring.agreement.people_agreement import PeopleAgreements
+from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.web import agreement_api as agreement_routes
@@ -73,17 +73,17 @@ from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
 from scoring.web.scoring_tab import ScoringTab
 from scoring.web.scoring_view import UPLOAD
-from scoring.web.setup import Wing
+from scoring.web.setup import ScoringSetup
 from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
 STOPS = (
-    *(SettingError, StorageError, DatabaseError, HubError, OutboxError),
+    *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
     *(QuestionsError, RowsError, CatalogueError, LiveModelError),
 )
 """Errors that end the start with one line."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
-SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + OPERATOR_HEAD + UPLOAD
+SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + ADMIN_HEAD + UPLOAD
 YEAR = 365 * 24 * 3600
 
 
@@ -98,60 +98,64 @@ class Page(gr.Blocks):
 
 
 @dataclass(frozen=True)
-class Rooms:
+class AppContext:
     """What the page and the routes are made of."""
 
     settings: Settings
     database: Database
-    mirror: Mirror | None
+    backup: HubBackup | None
     items: ItemBank
     pictures: PictureStore
     terms: Terms
     voters: Voters
     leaderboard: Leaderboard
-    scoring: Wing
-    agreement: AgreementDesk
-    live: LiveWing
-    operating: OperatorWing
-    homes: Homes | None
+    scoring: ScoringSetup
+    agreement: AgreementService
+    live: LiveSetup
+    operating: AdminSetup
+    servers: ServerDirectory | None
     """Where several servers may share the database."""
 
     @classmethod
-    def build(cls, settings: Settings) -> "Rooms":
+    def build(cls, settings: Settings) -> "AppContext":
         """Open the database, fill an empty one, and build the rooms on it. Raises one of STOPS."""
         database = Database(settings.database_url)
         database.become_server()
-        mirror = open_mirror(settings, database)
-        scoring = Wing.build(settings, database)
+        backup = open_backup(settings, database)
+        scoring = ScoringSetup.build(settings, database)
         items = ItemBank(database, settings.image_hosts)
         pictures = PictureStore(settings.pictures_dir)
         if settings.demo_bank != "off":
-            Importer(Intake(database), items, pictures).demo()
+            Importer(Ingest(database), items, pictures).demo()
         terms, voters = Terms.read(), Voters(database)
-        live = LiveWing.build(settings, database, items, pictures, terms.version)
+        live = LiveSetup.build(settings, database, items, pictures, terms.version)
         operators = Operators(settings.operators, voters, by_link=not settings.space)
-        queues = {"Live answers": lambda: live.rooms.hall.waiting, "Scoring jobs": scoring.jobs.waiting}
+        queues = {"Live answers": lambda: live.services.sessions.waiting, "Scoring jobs": scoring.jobs.waiting}
         return cls(
             settings=settings,
             database=database,
-            mirror=mirror,
+            backup=backup,
             items=items,
             pictures=pictures,
             terms=terms,
             voters=voters,
             leaderboard=Leaderboard(database, settings.counts),
             scoring=scoring,
-            agreement=AgreementDesk(Concordances(Polls(database), scoring.submissions.book), scoring.inbox),
+            agreement=AgreementService(
+                PeopleAgreements(Polls(database), scoring.submissions.store), scoring.upload_store
+            ),
             live=live,
-            operating=OperatorWing.build(settings, database, operators, mirror, queues),
-            homes=None if database.is_sqlite else Homes(database, own_address(settings.host, settings.port, database)),
+            operating=AdminSetup.build(settings, database, operators, backup, queues),
+            servers=None
+            if database.is_sqlite
+            else ServerDirectory(database, own_address(settings.host, settings.port, database)),
         )
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Do what is done beside the requests while the server runs, and end it in order."""
-        at_home = self.homes.running() if self.homes else nullcontext()
-        async with mirroring(self.mirror), self.scoring.running(app), self.live.running(), at_home:
+        at_home = self.servers.running() if self.servers else nullcontext()
+        async with backing_up(self.backup), self.scoring.running(app), self.live.running(), at_home:
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -161,24 +165,24 @@ class Rooms:
         return (
             page_routes(self.pictures, self.terms),
             health.routes(health.Health(self.database, settings.data_dir)),
-            login.routes(self.voters, Census(self.database, settings.counts), settings.oauth),
+            login.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
             access.routes(self.operating.operators),
             *self.operating.routers(),
             *self.live.routers(),
             leaderboard_routes.routes(self.leaderboard),
             automatic_routes.routes(self.scoring.submissions),
             agreement_routes.routes(self.agreement),
-            scoring_routes.routes(self.scoring.inbox, self.scoring.jobs),
+            scoring_routes.routes(self.scoring.upload_store, self.scoring.jobs),
         )
 
 
-def create_app(rooms: Rooms) -> FastAPI:
+def create_app(context: AppContext) -> FastAPI:
     """Build the app of these rooms: the routes, the page, and the guard around both."""
-    settings = rooms.settings
-    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=rooms.running)
-    for router in rooms.routers():
+    settings = context.settings
+    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
+    for router in context.routers():
         app.include_router(router)
-    page = build_page(rooms)
+    page = build_page(context)
     gr.mount_gradio_app(
         app,
         page,
@@ -197,13 +201,13 @@ def create_app(rooms: Rooms) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
-    if rooms.homes:
-        app.add_middleware(Homeward, homes=rooms.homes, hops=settings.trusted_hops)
+    if context.servers:
+        app.add_middleware(AffinityMiddleware, servers=context.servers, hops=settings.trusted_hops)
     uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
-    limits = Limits(settings.trusted_hops)
+    limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
-    app.add_middleware(Guard, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
+    app.add_middleware(RequestMiddleware, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
     return app
 
 
@@ -212,49 +216,51 @@ def _argument(block: Block) -> Argument:
     return Argument.of(block.get_block_name(), str(label or ""), most)
 
 
-def open_mirror(settings: Settings, database: Database) -> Mirror | None:
-    """Fill an empty database from its copy, if there is to be one. Raises HubError, OutboxError and DatabaseError."""
-    if settings.mirror is None:
+def open_backup(settings: Settings, database: Database) -> HubBackup | None:
+    """Fill an empty database from its backup, if it has one. Raises HubError, ChangeLogError, DatabaseError."""
+    if settings.backup is None:
         return None
-    hub = HubDataset(settings.mirror.dataset, settings.mirror.token)
-    mirror = Mirror(database, settings.pictures_dir, hub)
-    mirror.restore()
-    return mirror
+    hub = HubDataset(settings.backup.dataset, settings.backup.token)
+    backup = HubBackup(database, settings.pictures_dir, hub)
+    backup.restore()
+    return backup
 
 
 @asynccontextmanager
-async def mirroring(mirror: Mirror | None) -> AsyncIterator[None]:
+async def backing_up(backup: HubBackup | None) -> AsyncIterator[None]:
     """Copy while the server runs, and what is left when it ends."""
-    if mirror:
-        await asyncio.to_thread(mirror.start)
+    if backup:
+        await asyncio.to_thread(backup.start)
     yield
-    if mirror:
-        await asyncio.to_thread(mirror.stop)
+    if backup:
+        await asyncio.to_thread(backup.stop)
 
 
-def build_page(rooms: Rooms) -> gr.Blocks:
+def build_page(context: AppContext) -> gr.Blocks:
     """Build the tabs."""
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(TOP, padding=False)
         with gr.Tabs() as tabs:
             with gr.Tab("Battle"):
-                battle = battle_tab(rooms)
+                battle = battle_tab(context)
             with gr.Tab("Your images"):
-                LiveTab(len(rooms.live.models))
+                LiveTab(len(context.live.models))
             with gr.Tab("Chat"):
-                ChatTab(len(rooms.live.models))
+                ChatTab(len(context.live.models))
             with gr.Tab("Leaderboard") as board_tab:
-                board = LeaderboardTab(rooms.leaderboard)
+                board = LeaderboardTab(context.leaderboard)
             with gr.Tab("Judges' boards") as automatic_tab:
-                automatic = SubmissionsTab(rooms.scoring.submissions, PeoplesBoards(rooms.leaderboard, rooms.database))
+                automatic = SubmissionsTab(
+                    context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
+                )
             with gr.Tab("Judges and people") as agreement_tab:
-                agreement = AgreementTab(rooms.agreement)
+                agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(rooms.scoring.desk, copied=rooms.mirror is not None)
+                scored = ScoringTab(context.scoring.service, copied=context.backup is not None)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
-                report = ReportTab(rooms.scoring.jobs)
+                report = ReportTab(context.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:
-                operating = OperatorTab(rooms.operating.watch, rooms.operating.desk, rooms.operating.operators)
+                operating = AdminTab(context.operating.watch, context.operating.service, context.operating.operators)
         battle.listen(page)
         board.listen(board_tab)
         automatic.listen(automatic_tab)
@@ -269,21 +275,21 @@ def build_page(rooms: Rooms) -> gr.Blocks:
     return page
 
 
-def battle_tab(rooms: Rooms) -> BattleTab:
+def battle_tab(context: AppContext) -> BattleTab:
     """Build the tab of the item bank's battles."""
-    settings = rooms.settings
-    store = Store(rooms.database, settings.vote_limits)
-    campaigns = Campaigns(rooms.database, settings.voters_per_pair)
-    matchmaker = Matchmaker(store, rooms.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, mirror = Networks(settings.trusted_hops), rooms.mirror
+    settings = context.settings
+    store = Store(context.database, settings.vote_limits)
+    campaigns = Campaigns(context.database, settings.voters_per_pair)
+    sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
+    networks, backup = Networks(settings.trusted_hops), context.backup
     return BattleTab(
         store,
-        rooms.items,
-        matchmaker,
+        context.items,
+        sampler,
         campaigns,
-        rooms.terms.version,
+        context.terms.version,
         networks,
-        lambda: mirror.seen if mirror else None,
+        lambda: backup.seen if backup else None,
     )
 
 
@@ -312,22 +318,22 @@ def main() -> int:
         storage = storage_of(settings)
         if settings.zero_gpu:
             zero_gpu.prepare(settings)
-        rooms = Rooms.build(settings)
-        app = create_app(rooms)
+        context = AppContext.build(settings)
+        app = create_app(context)
     except STOPS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     address = f"http://{settings.host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage.line})\n")
-    link = rooms.operating.operators.link(address)
+    link = context.operating.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
     serve = zero_gpu.serve if settings.zero_gpu else serving.serve
     gc.freeze()  # no search for garbage goes through what stays anyway: each held all requests up for 0.15 s
     try:
-        serve(app, settings, rooms.database.close)
+        serve(app, settings, context.database.close)
     finally:
-        rooms.database.close()
+        context.database.close()
     return 0
 
 

@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Room(NamedTuple):
+class Command(NamedTuple):
     """Where a command is at home: a room with `GRAMMAR`, `run` and `ERRORS`, entered when the command is called."""
 
     help: str
     module: str
 
 
-ROOMS = {
-    "items": Room("bring items and answers in", "arena.cli.items"),
-    "models": Room("the models", "arena.cli.items"),
-    "campaign": Room("what the workers of a campaign link have done, as CSV", "arena.cli.items"),
-    "answer": Room("let a model of the catalogue answer the items", "arena.cli.answer"),
-    "rate": Room("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
-    "votes": Room("votes from and to the formats that people hold", "arena.cli.rate"),
-    "export": Room("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.admin"),
-    "forget": Room("delete a visitor's data on request", "arena.cli.admin"),
-    "deploy": Room("this folder as a Hugging Face Space", "arena.cli.deploy"),
+COMMANDS = {
+    "items": Command("bring items and answers in", "arena.cli.items"),
+    "models": Command("the models", "arena.cli.items"),
+    "campaign": Command("what the workers of a campaign link have done, as CSV", "arena.cli.items"),
+    "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
+    "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
+    "votes": Command("votes from and to the formats that people hold", "arena.cli.rate"),
+    "export": Command("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.admin"),
+    "forget": Command("delete a visitor's data on request", "arena.cli.admin"),
+    "deploy": Command("this folder as a Hugging Face Space", "arena.cli.deploy"),
 }
 
 
@@ -33,18 +33,18 @@ def main(words: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     root = argparse.ArgumentParser(prog="python -m arena", description=__doc__)
     groups = root.add_subparsers(required=True)
-    parsers = {name: groups.add_parser(name, help=room.help) for name, room in ROOMS.items()}
-    chosen = words[0] if words and words[0] in ROOMS else None
+    parsers = {name: groups.add_parser(name, help=command.help) for name, command in COMMANDS.items()}
+    chosen = words[0] if words and words[0] in COMMANDS else None
     if chosen is None:
         root.parse_args(words)
         return 2
-    room = importlib.import_module(ROOMS[chosen].module)
-    room.GRAMMAR[chosen](parsers[chosen])
+    command = importlib.import_module(COMMANDS[chosen].module)
+    command.GRAMMAR[chosen](parsers[chosen])
     arguments = root.parse_args(words)
     try:
-        for line in room.run(arguments):
+        for line in command.run(arguments):
             print(line)
-    except room.ERRORS as error:
+    except command.ERRORS as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0

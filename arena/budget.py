@@ -34,7 +34,7 @@ LOST = timedelta(minutes=10)
 """No call takes that long: who held the money died before the call was settled."""
 
 
-class LedgerError(RuntimeError):
+class BudgetError(RuntimeError):
     """Say which budget has no room for a call; `passing` if it may have some when calls on their way are settled."""
 
     def __init__(self, text: str, passing: bool) -> None:
@@ -92,14 +92,14 @@ class Total(NamedTuple):
     ceiling: int
 
 
-class _Budget(NamedTuple):
+class _Limit(NamedTuple):
     name: str
     ceiling: int
     whose: str
     setting: str
 
 
-class Ledger:
+class Budget:
     """Keep what is spent and held under each ceiling."""
 
     def __init__(self, database: Database, ceilings: Ceilings, fund: Fund = JUDGE) -> None:
@@ -108,21 +108,21 @@ class Ledger:
         self._fund = fund
         self._total = f"{fund.prefix}total"
 
-    def purse(self, job: str, user: str) -> "LedgerPurse":
+    def for_job(self, job: str, user: str) -> "JobBudget":
         """Return what pays for the calls of a person's job."""
-        return LedgerPurse(self, job, user)
+        return JobBudget(self, job, user)
 
-    def hold(self, job: str, user: str, amount: int) -> int:
-        """Hold an amount in the budgets of job, day and total, or in none; return its number. Raises LedgerError."""
+    def reserve(self, job: str, user: str, amount: int) -> int:
+        """Hold an amount in the budgets of job, day and total, or in none; return its number. Raises BudgetError."""
         _check(amount)
-        budgets = self._budgets(job, user)
+        limits = self._limits(job, user)
         with self._database.write() as connection:
-            for budget in budgets:  # always in this order, so that two holds never wait for each other
-                self._hold_in(connection, budget, amount)
-            values = {"job": budgets[0].name, "day": budgets[1].name, "amount": amount, "since": now()}
+            for limit in limits:  # always in this order, so that two holds never wait for each other
+                self._reserve_in(connection, limit, amount)
+            values = {"job": limits[0].name, "day": limits[1].name, "amount": amount, "since": now()}
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
-    def settle(self, number: int, amount: int) -> None:
+    def commit(self, number: int, amount: int) -> None:
         """Replace what was held by what the call cost; what was settled before stays as it is."""
         _check(amount)
         with self._database.write() as connection:
@@ -133,18 +133,18 @@ class Ledger:
                 values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
-    def settle_lost(self) -> int:
+    def commit_lost(self) -> int:
         """Count what dead servers held as spent, at its upper bound; return how many calls these were."""
         mine = HOLD.c.job.startswith(f"{self._fund.prefix}job ")
         with self._database.read() as connection:
             lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)).all()
         for number, amount in lost:
-            self.settle(number, amount)
+            self.commit(number, amount)
         return len(lost)
 
     def spent(self, job: str, user: str) -> Spent:
         """Return what was spent so far in the budgets of a person's job."""
-        names = [budget.name for budget in self._budgets(job, user)]
+        names = [limit.name for limit in self._limits(job, user)]
         query = select(BUDGET.c.name, BUDGET.c.spent).where(BUDGET.c.name.in_(names))
         with self._database.read() as connection:
             found = {row.name: row.spent for row in connection.execute(query)}
@@ -157,51 +157,51 @@ class Ledger:
             row = connection.execute(query).one_or_none()
         return Total(row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
-    def _budgets(self, job: str, user: str) -> tuple[_Budget, _Budget, _Budget]:
+    def _limits(self, job: str, user: str) -> tuple[_Limit, _Limit, _Limit]:
         ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund
         return (
-            _Budget(f"{prefix}job {job}", ceilings.job, f"for {whose}", settings[0]),
-            _Budget(f"{prefix}day {now():%Y-%m-%d} {user}", ceilings.user_day, "for one person and day", settings[1]),
-            _Budget(self._total, ceilings.total, "for all together", settings[2]),
+            _Limit(f"{prefix}job {job}", ceilings.job, f"for {whose}", settings[0]),
+            _Limit(f"{prefix}day {now():%Y-%m-%d} {user}", ceilings.user_day, "for one person and day", settings[1]),
+            _Limit(self._total, ceilings.total, "for all together", settings[2]),
         )
 
-    def _hold_in(self, connection: Connection, budget: _Budget, amount: int) -> None:
-        room = BUDGET.c.spent + BUDGET.c.held + amount <= budget.ceiling
-        taken = update(BUDGET).where(BUDGET.c.name == budget.name, room).values(held=BUDGET.c.held + amount)
+    def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
+        room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
+        taken = update(BUDGET).where(BUDGET.c.name == limit.name, room).values(held=BUDGET.c.held + amount)
         if connection.execute(taken).rowcount:
             return
-        fresh = self._database.insert(BUDGET).values(name=budget.name, spent=0, held=0).on_conflict_do_nothing()
+        fresh = self._database.insert(BUDGET).values(name=limit.name, spent=0, held=0).on_conflict_do_nothing()
         connection.execute(fresh)
         if not connection.execute(taken).rowcount:
-            spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == budget.name)).scalar_one()
-            raise LedgerError(
-                f"The operator's budget {budget.whose} is ${budget.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
-                f"spent, and the next call may cost ${amount / 1e6:.4f}; {self._fund.advice} {budget.setting}",
-                passing=spent + amount <= budget.ceiling,
+            spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)).scalar_one()
+            raise BudgetError(
+                f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
+                f"spent, and the next call may cost ${amount / 1e6:.4f}; {self._fund.advice} {limit.setting}",
+                passing=spent + amount <= limit.ceiling,
             )
 
 
-def spend_held(database: Database) -> None:
+def spend_reserved(database: Database) -> None:
     """Count all that is held as spent, at its upper bound, where a copy came back: who held it is gone."""
     with database.write() as connection:
         connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
 
 
 @dataclass(frozen=True)
-class LedgerPurse:
+class JobBudget:
     """Pay for the calls of one job out of the ledger."""
 
-    ledger: Ledger
+    budget: Budget
     job: str
     user: str
 
-    def hold(self, amount: int) -> int:
-        """Hold an upper bound and return its number. Raises LedgerError."""
-        return self.ledger.hold(self.job, self.user, amount)
+    def reserve(self, amount: int) -> int:
+        """Hold an upper bound and return its number. Raises BudgetError."""
+        return self.budget.reserve(self.job, self.user, amount)
 
-    def settle(self, number: int, amount: int) -> None:
+    def commit(self, number: int, amount: int) -> None:
         """Replace what was held by what the call cost."""
-        self.ledger.settle(number, amount)
+        self.budget.commit(number, amount)
 
 
 def _check(amount: int) -> None:

@@ -96,14 +96,14 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     )
 
 
-class Line(NamedTuple):
+class RatingLine(NamedTuple):
     """One model's ratings over the days, None where it has none."""
 
     model: str
     ratings: Sequence[float | None]
 
 
-def history_figure(days: Sequence[str], lines: Sequence[Line]) -> Figure:
+def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
     """Return how ratings moved over the days, written as 2026-01-31."""
     traces = tuple(
         {

@@ -37,7 +37,7 @@ _SPACE_HOPS = 1
 no visitor can forge; were it that of an inner proxy, it would be private, and count as no network."""
 
 DemoBank = Literal["auto", "on", "off"]
-Counts = Literal["everyone", "logged-in", "campaign"]
+CountRule = Literal["everyone", "logged-in", "campaign"]
 
 
 class SettingError(ValueError):
@@ -78,7 +78,7 @@ class LiveSettings:
 
 
 @dataclass(frozen=True)
-class MirrorSettings:
+class BackupSettings:
     """Where the durable copy lies."""
 
     dataset: str
@@ -102,7 +102,7 @@ class OAuthSettings:
 class CountSettings:
     """Whose votes count on the boards; everybody's are stored."""
 
-    rule: Counts = "everyone"
+    rule: CountRule = "everyone"
     campaigns: tuple[str, ...] = ()
     """The campaigns whose workers count, where the rule is "campaign"."""
 
@@ -146,7 +146,7 @@ class Settings:
     local_models: int
     """Models of this machine that are loaded at one time."""
     live: LiveSettings
-    mirror: MirrorSettings | None
+    backup: BackupSettings | None
     """None: nothing is copied."""
     space: bool
     """Whether this is a Hugging Face Space."""
@@ -180,7 +180,7 @@ class Settings:
             models=_path(environ, "MODELS"),
             local_models=_whole(environ, "LOCAL_MODELS", 2, 1, 100),
             live=_live(environ),
-            mirror=_mirror(environ),
+            backup=_backup(environ),
             space=space,
             zero_gpu=bool(environ.get("SPACES_ZERO_GPU")),
             trusted_hops=_whole(environ, "TRUSTED_HOPS", _SPACE_HOPS if space else 0, 0, 10),
@@ -268,7 +268,7 @@ def _live(environ: Mapping[str, str]) -> LiveSettings:
     )
 
 
-def _mirror(environ: Mapping[str, str]) -> MirrorSettings | None:
+def _backup(environ: Mapping[str, str]) -> BackupSettings | None:
     dataset, token = environ.get("MIRROR", "").strip(), environ.get("HF_TOKEN", "").strip()
     if not dataset:
         return None
@@ -276,7 +276,7 @@ def _mirror(environ: Mapping[str, str]) -> MirrorSettings | None:
         raise SettingError(f"MIRROR is {dataset[:80]!r}; it must be a dataset of the Hub, as in owner/name")
     if not token:
         raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
-    return MirrorSettings(dataset, Secret(token))
+    return BackupSettings(dataset, Secret(token))
 
 
 def _oauth(environ: Mapping[str, str]) -> OAuthSettings | None:
@@ -309,9 +309,9 @@ def _operators(environ: Mapping[str, str], oauth: OAuthSettings | None) -> froze
 
 def _counts(environ: Mapping[str, str], oauth: OAuthSettings | None) -> CountSettings:
     text = environ.get("COUNTS", "").strip() or "everyone"
-    rule = next((rule for rule in get_args(Counts) if rule == text), None)
+    rule = next((rule for rule in get_args(CountRule) if rule == text), None)
     if rule is None:
-        raise SettingError(f"COUNTS is {text[:40]!r}; it must be one of {', '.join(get_args(Counts))}")
+        raise SettingError(f"COUNTS is {text[:40]!r}; it must be one of {', '.join(get_args(CountRule))}")
     if rule == "logged-in" and oauth is None:
         raise SettingError(
             "COUNTS is logged-in, and nobody can log in here (a login would be a mock): set hf_oauth: true (a Space) "

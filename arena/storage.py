@@ -54,7 +54,7 @@ class Storage:
 
 def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
     """Return where the data lie; raises StorageError where that cannot hold them."""
-    copied = f"copied to {settings.mirror.dataset} within a minute or so" if settings.mirror else ""
+    copied = f"copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     if not settings.database_url.startswith("sqlite"):
         return Storage("postgresql", ", ".join(part for part in (_postgresql(settings), copied) if part))
     file = file_of(settings.database_url)

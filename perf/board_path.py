@@ -22,7 +22,7 @@ import numpy as np
 
 from arena.battles.store import Draw, Store
 from arena.database import Database
-from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 
@@ -48,7 +48,7 @@ class Arena:
             )
             for number in range(ITEMS)
         ]
-        Intake(self.database).add_items("bench", "folder", drafts)
+        Ingest(self.database).add_items("bench", "folder", drafts)
         self._plant(votes, np.random.default_rng(0))
         self.store = Store(self.database)
         self.leaderboard = Leaderboard(self.database, every=1e9)

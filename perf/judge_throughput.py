@@ -30,8 +30,8 @@ from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.predictions import Filled
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
-from scoring.judges.endpoint import Address
-from scoring.judges.rate_limit import Pace
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import Ask, JudgeSpec, request
 from scoring.registry import score
 from scoring.report import Question, QuestionSet, Report
@@ -101,7 +101,7 @@ async def scored(address: str, filled: list[Filled], cache: ReplyCache) -> Repor
     """Score the file as the app does."""
     questions = QuestionSet("mm-vet", "bench", "", False, tuple(one.question for one in filled))
     report = draft(filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench")
-    async with Judge(SPEC, Address(address, Secret("none")), Pace(concurrency=CONCURRENCY)) as judge:
+    async with Judge(SPEC, Endpoint(address, Secret("none")), RateLimits(concurrency=CONCURRENCY)) as judge:
         return await score(report, judge, cache, lambda progress: None, asyncio.Event())
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from arena.inference.catalog import read_catalogue
 from arena.inference.openai_model import ApiVLM
-from arena.live.streaming import Words
+from arena.live.streaming import WordBuffer
 from arena.settings import secret
 from arena.types import VLM, Turn
 from tests.conftest import AppServer
@@ -48,7 +48,7 @@ def heard(began: float, times: Sequence[float], words: int) -> Heard:
 
 async def direct(vlm: VLM) -> Heard:
     """Ask a model directly; a word is there when the next begins, as nobody can tell before."""
-    began, times, words = time.perf_counter(), [], Words()
+    began, times, words = time.perf_counter(), [], WordBuffer()
     async with aclosing(vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)) as pieces:
         async for piece in pieces:
             words.add(piece)

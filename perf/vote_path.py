@@ -29,7 +29,7 @@ import psutil
 from arena.battles.sampling import draw
 from arena.battles.store import Store
 from arena.database import Database
-from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
 from arena.web.cookies import COOKIE, cookie_hash, new_cookie
 from arena.web.rate_limit import VOTER
@@ -48,7 +48,7 @@ class Call(NamedTuple):
     """One request as it goes over the wire, and the event it calls."""
 
     event: str
-    wire: bytes
+    transport: bytes
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Ballot(NamedTuple):
     tokens: list[str]
 
 
-def prepare(url: str, ballots: Sequence[int]) -> list[Ballot]:
+def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
     """Make a bank and voters, and open for each voter as many battles as asked; returns them in that order."""
     database = Database(url)
     drafts = [
@@ -85,14 +85,14 @@ def prepare(url: str, ballots: Sequence[int]) -> list[Ballot]:
             images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
             answers={f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)},
         )
-        for number in range(max(60, *ballots))
+        for number in range(max(60, *vote_rows))
     ]
-    Intake(database).add_items("bench", "folder", drafts)
+    Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
     store = Store(database)
     coin = secrets.SystemRandom()
     opened = []
-    for wanted in ballots:
+    for wanted in vote_rows:
         cookie = new_cookie()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
@@ -160,7 +160,7 @@ async def voter(port: int, calls: Sequence[Call]) -> list[float]:
     times = []
     for one in calls:
         began = time.perf_counter()
-        writer.write(one.wire)
+        writer.write(one.transport)
         head = await reader.readuntil(b"\r\n\r\n")
         length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         body = await reader.readexactly(length)
@@ -178,11 +178,11 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
     return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
 
 
-def measure(port: int, events: dict[str, int], voters: int, ballots: list[Ballot]) -> dict[str, list[Measured]]:
+def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[Ballot]) -> dict[str, list[Measured]]:
     """Take turns with rounds of empty events and rounds of votes, the first of each round alternating."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
-    for number in range(len(ballots) // voters):
-        mine = ballots[number * voters : (number + 1) * voters]
+    for number in range(len(vote_rows) // voters):
+        mine = vote_rows[number * voters : (number + 1) * voters]
         hands = {
             "on_keep": [[call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine],
             "on_choose_a": [
@@ -211,22 +211,22 @@ def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print(f"opening {sum(wanted)} battles ...", flush=True)
-        ballots = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
+        vote_rows = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
         server = Server(folder)
         try:
             memory = server.memory()
             config = json.loads(server.get("/config"))
             events = {event["api_name"]: event["id"] for event in config["dependencies"]}
             first = [
-                call(server.port, events, "on_choose_a", ballots[0].cookie, [token]) for token in ballots[0].tokens
+                call(server.port, events, "on_choose_a", vote_rows[0].cookie, [token]) for token in vote_rows[0].tokens
             ]
-            empty = call(server.port, events, "on_keep", ballots[0].cookie, [])
+            empty = call(server.port, events, "on_keep", vote_rows[0].cookie, [])
             asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
-            ballots = ballots[1:]
+            vote_rows = vote_rows[1:]
             print(f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)")
             for voters in sizes:
-                measured = measure(server.port, events, voters, ballots[: rounds * voters])
-                ballots = ballots[rounds * voters :]
+                measured = measure(server.port, events, voters, vote_rows[: rounds * voters])
+                vote_rows = vote_rows[rounds * voters :]
                 empty_rate, vote_rate = (middle(measured[event])[0] for event in ("on_keep", "on_choose_a"))
                 for event, played in measured.items():
                     rate, p50, p99 = middle(played)

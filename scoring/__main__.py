@@ -16,24 +16,24 @@ WRONG, DECLINED, UNFINISHED, NOTHING = 2, 3, 4, 5
 on where it was; nothing could be graded."""
 
 
-class Room(NamedTuple):
+class Command(NamedTuple):
     """Where a command is at home: a room with `GRAMMAR`, which names what to run, and `MENDABLE` errors."""
 
     help: str
     module: str
 
 
-ROOMS = {
-    "mm-vet": Room("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
-    "visit-bench": Room("have a judge compare a model's answers with others'", "scoring.cli.visit_bench"),
-    "visit-board": Room("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
-    "visit-withdraw": Room("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),
-    "agreement": Room("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
-    "answer": Room("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
-    "fetch": Room("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
-    "mmbench": Room("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
-    "mmt-bench": Room("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
-    "vqa": Room("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"),
+COMMANDS = {
+    "mm-vet": Command("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
+    "visit-bench": Command("have a judge compare a model's answers with others'", "scoring.cli.visit_bench"),
+    "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
+    "visit-withdraw": Command("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),
+    "agreement": Command("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
+    "answer": Command("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
+    "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
+    "mmbench": Command("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
+    "mmt-bench": Command("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
+    "vqa": Command("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"),
 }
 
 
@@ -42,20 +42,20 @@ def main(words: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     root = argparse.ArgumentParser(prog="python -m scoring", description=__doc__)
     groups = root.add_subparsers(required=True)
-    parsers = {name: groups.add_parser(name, help=room.help) for name, room in ROOMS.items()}
-    chosen = words[0] if words and words[0] in ROOMS else None
+    parsers = {name: groups.add_parser(name, help=command.help) for name, command in COMMANDS.items()}
+    chosen = words[0] if words and words[0] in COMMANDS else None
     if chosen is None:
         root.parse_args(words)
         return WRONG
-    room = importlib.import_module(ROOMS[chosen].module)
-    room.GRAMMAR[chosen](parsers[chosen])
+    command = importlib.import_module(COMMANDS[chosen].module)
+    command.GRAMMAR[chosen](parsers[chosen])
     arguments = root.parse_args(words)
     try:
         for line in arguments.run(arguments, Settings.from_env()):
             print(line)
     except (NoAnswersError, NothingGradedError) as error:
         return _ended(NOTHING, str(error))
-    except room.MENDABLE as error:
+    except command.MENDABLE as error:
         return _ended(WRONG, str(error))
     except DeclinedError:
         return _ended(DECLINED, "Nothing was sent.")

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from scoring.benchmarks.choice import Choices, Marks
+from scoring.benchmarks.choice import MultipleChoice, VQAMarks
 from scoring.benchmarks.detect import CHOICES, DATASETS
 from scoring.benchmarks.mm_vet_judge import MMVet
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
-from scoring.judges.run import Progress, Quote, Task, drive, quoted
+from scoring.judges.run import Progress, Quote, Task, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
 from scoring.report import AnyReport
 from scoring.visit_bench.benchmark import VisitBench
@@ -51,19 +51,19 @@ class Benchmark(Protocol[R]):
 BENCHMARKS: Mapping[str, Benchmark[Any]] = {
     "mm-vet": MMVet(),
     "visit-bench": VisitBench(),
-    **dict.fromkeys(CHOICES, Choices()),
-    **dict.fromkeys(DATASETS, Marks()),
+    **dict.fromkeys(CHOICES, MultipleChoice()),
+    **dict.fromkeys(DATASETS, VQAMarks()),
 }
 
 
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache) -> Quote:
     """Return what the judging of a draft costs; `owner` is whose judge it is, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
-    return quoted(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
+    return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
 
 
 async def score(draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event) -> R:
-    """Return the draft with what the judge gave; raises what `drive` raises."""
+    """Return the draft with what the judge gave; raises what `run_tasks` raises."""
     benchmark = BENCHMARKS[draft.benchmark]
-    outcomes = await drive(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
+    outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)

@@ -169,7 +169,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Line:
+class ScoreLine:
     """One line of a table; means are over runs and questions, times 100, and None where nothing is scored."""
 
     name: str
@@ -187,11 +187,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     """Lines under a heading, the total last."""
 
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[ScoreLine, ...]
     run_totals: tuple[float | None, ...]
     """The total of each run, times 100."""
     spread: float | None
@@ -205,12 +205,12 @@ SEED = 20231
 """Each line draws anew from this seed, so that a line does not depend on the ones beside it."""
 
 
-def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int) -> Table:
+def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int) -> ScoreTable:
     """Return a table with a line for each group of rows and the total of all rows last."""
     whole = scores(rows, runs)
     totals = _run_means(whole, np.ones((1, len(rows))))[0]
     known = totals[~np.isnan(totals)]
-    return Table(
+    return ScoreTable(
         name=name,
         lines=(*(line(group, scores(chosen, runs)) for group, chosen in groups.items()), line("total", whole)),
         run_totals=tuple(_known(total) for total in totals),
@@ -224,13 +224,13 @@ def scores(rows: Iterable[Row], runs: int) -> Matrix:
     return np.array([[given.get(run, np.nan) for run in range(runs)] for given in found]).reshape(len(found), runs)
 
 
-def line(name: str, values: Matrix) -> Line:
+def line(name: str, values: Matrix) -> ScoreLine:
     """Return the line of a group: the mean of each run over its scored questions, then the mean over runs."""
     questions = len(values)
     once = np.ones((1, questions))
     unscored = np.isnan(values)
     low, high = _interval(values)
-    return Line(
+    return ScoreLine(
         name=name,
         n=questions,
         unscored=int(unscored.sum()),
@@ -279,7 +279,7 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def told_missing(report: Report) -> str:
+def missing_notice(report: Report) -> str:
     """Return how many questions have no prediction, and the first of them."""
     shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
     return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
@@ -295,14 +295,14 @@ def missing_csv(report: Report) -> bytes:
     return out.getvalue().encode("utf-8-sig", "replace")
 
 
-def bounds(line: Line, runs: int = 1) -> str:
+def bounds(line: ScoreLine, runs: int = 1) -> str:
     """Return how much of a line is unscored, with the means of the worst and best case; "" where nothing is."""
     if not line.unscored:
         return ""
     return f"{line.unscored:,} of {line.n * runs:,} unscored: {line.worst:.1f} to {line.best:.1f}"
 
 
-def lines_csv(tables: Iterable[tuple[str, Iterable[Line]]]) -> bytes:
+def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
     """Return the lines of named tables with what is unscored, the interval, and the worst and best case."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")

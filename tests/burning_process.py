@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from app import Rooms, create_app
+from app import AppContext, create_app
 from arena.server import uvicorn_server as serving
 from arena.settings import Settings
 
@@ -40,7 +40,7 @@ async def hold_all(_: Request) -> PlainTextResponse:
 
 def main() -> None:
     settings = Settings.from_env()
-    rooms = Rooms.build(settings)
+    rooms = AppContext.build(settings)
     app = create_app(rooms)
     app.router.routes[:0] = [Route("/burn", burn), Route("/hold", hold_all)]
     serving.serve(app, settings, rooms.database.close)

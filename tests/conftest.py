@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlalchemy import create_engine, text
 
 from arena.database import Database
-from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM_ARGS = (
@@ -108,7 +108,7 @@ def drafts(items: int = 6, models: tuple[str, ...] = ("m1", "m2", "m3"), images:
 @pytest.fixture
 def bank(database) -> Database:
     """A database with a source "test" of six items and three models."""
-    Intake(database).add_items("test", "folder", drafts())
+    Ingest(database).add_items("test", "folder", drafts())
     return database
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from arena.budget import Ceilings, Ledger
+from arena.budget import Budget, Ceilings
 from arena.database import Database
 from arena.io.fetch import Fetcher
 from arena.types import Secret
@@ -27,17 +27,17 @@ from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import fill, read_predictions
 from scoring.jobs.store import JOB, Job, Jobs
-from scoring.jobs.worker import Operator, Runner
+from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
-from scoring.judges.endpoint import Address
-from scoring.judges.rate_limit import Pace
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import JudgeSpec, Price
 from scoring.registry import quote
 from scoring.report import QuestionSet, Report
 from tests.test_fetching import HOST
 
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
-HASTY = Pace(concurrency=16, timeout=30.0, attempts=8, backoff=0.02)
+HASTY = RateLimits(concurrency=16, timeout=30.0, attempts=8, backoff=0.02)
 LEASE = timedelta(seconds=3)
 WIDE = Ceilings(10**9, 10**9, 10**9)
 OWNER = "ada"
@@ -64,17 +64,17 @@ class Bench:
         database: Database,
         address: str,
         key: str = "sk-test",
-        pace: Pace = HASTY,
+        pace: RateLimits = HASTY,
         ceilings: Ceilings = WIDE,
         lends: bool = True,
         **more,
     ) -> None:
         self.database = database
         self.jobs, self.cache = Jobs(database, LEASE), ReplyCache(database)
-        self.ledger = Ledger(database, ceilings)
-        self.address = Address(address, Secret(key))
+        self.budget = Budget(database, ceilings)
+        self.address = Endpoint(address, Secret(key))
         operator = Operator(self.address, SPEC) if lends else None
-        self.runner = Runner(self.jobs, self.cache, self.ledger, operator, pace, **more)
+        self.runner = JobWorker(self.jobs, self.cache, self.budget, operator, pace, **more)
 
     def quoted(
         self, report: Report | None = None, owner: str = OWNER, spec: JudgeSpec = SPEC, own: bool = False
@@ -118,9 +118,9 @@ class Own:
     async def _resolve(self, host: str) -> list[str]:
         return ["127.0.0.1"]
 
-    def key(self, text: str) -> Address:
+    def key(self, text: str) -> Endpoint:
         """Return the address with a key."""
-        return Address(self.address, Secret(text), OWNER)
+        return Endpoint(self.address, Secret(text), OWNER)
 
 
 def tls(certificate: Path) -> ssl.SSLContext:

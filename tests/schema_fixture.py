@@ -33,12 +33,12 @@ def import_tables() -> None:
 
 def use(url: str) -> None:
     """Fill a database: what people do, and a row in every table that this leaves empty and that stands alone."""
-    from arena.items.ingest import Intake
+    from arena.items.ingest import Ingest
     from tests.conftest import drafts
     from tests.test_store import Visitor
 
     database = Database(url)
-    Intake(database).add_items("test", "folder", drafts(items=6))
+    Ingest(database).add_items("test", "folder", drafts(items=6))
     for name in ("ada", "eve", "kim"):
         visitor = Visitor(database, name)
         for number in range(4):

@@ -17,7 +17,7 @@ from arena.formats.registry import write
 from arena.imports.poll_files import read_poll
 from arena.types import REFERENCE
 from scoring.__main__ import main
-from scoring.agreement.people_agreement import concordance
+from scoring.agreement.people_agreement import people_agreement
 from tests.conftest import ROOT
 
 PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")
@@ -169,7 +169,7 @@ def test_which_side_an_answer_stood_on_changes_nothing(tmp_path):
     as_they_are, turned = (preferences(tmp_path / f"{swap}.csv", pairs, swap) for swap in (False, True))
     one, other = (read_poll([path]) for path in (as_they_are, turned))
     assert one == other
-    assert concordance(one) == concordance(other)
+    assert people_agreement(one) == people_agreement(other)
 
 
 def held(*votes: Vote) -> Held:

@@ -18,21 +18,21 @@ from arena.database import Database, now
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import read
-from arena.imports.importer import ImportOrder, Imports
+from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.polls import Polls
 from arena.io.tables import RowsError
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
 from arena.types import REFERENCE, item_key
-from scoring.agreement.people_agreement import Concordances, concordance
+from scoring.agreement.people_agreement import PeopleAgreements, people_agreement
 from scoring.agreement.reader import measures_csv, scores_csv
-from scoring.agreement.service import AgreementDesk
-from scoring.jobs.uploads import Inbox, InboxError
+from scoring.agreement.service import AgreementService
+from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
-from scoring.visit_bench.store import Book
+from scoring.visit_bench.store import SubmissionStore
 from scoring.web.agreement_view import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
 from tests.conftest import AppServer, drafts
 from tests.planting import Planted, plant
@@ -50,9 +50,9 @@ def votes_on(item: int, one: str, other: str, ones: int, others: int) -> list[Pl
 
 def plant_source(database: Database) -> None:
     """Fill a bank "test" with five votes on each of many pairs, and leave a bank "later" with one vote."""
-    intake, coins = Intake(database), random.Random(3)
-    intake.add_items("test", "folder", drafts(20, (*MODELS, REFERENCE)))
-    intake.add_items("later", "folder", drafts(21, MODELS)[20:])
+    ingest, coins = Ingest(database), random.Random(3)
+    ingest.add_items("test", "folder", drafts(20, (*MODELS, REFERENCE)))
+    ingest.add_items("later", "folder", drafts(21, MODELS)[20:])
     items = [item.id for item in ItemBank(database).bank().items.values()]
     votes = [Planted(items[20], "otter", "puffin")]
     for item in items[:20]:
@@ -107,8 +107,8 @@ def test_votes_from_elsewhere_are_a_source_and_a_judges_stand_beside_all(bank, t
     key = item_key("What?", [asked["image_url"]])
     beside = Vote("owl", "m2", "tie", item=key, voter="gpt-4", judge=True)
     judged = Battles("stereoscope", *columns_of([verdict, beside]), rows=tuple(map(STEREOSCOPE.row, (verdict, beside))))
-    Imports(bank).add(read(tmp_path / "people.csv"), ImportOrder("elsewhere"))
-    Imports(bank).add(judged, ImportOrder("battles"))
+    VoteImporter(bank).add(read(tmp_path / "people.csv"), ImportRequest("elsewhere"))
+    VoteImporter(bank).add(judged, ImportRequest("battles"))
     polls = Polls(bank)
     assert polls.sources() == ("elsewhere (imported)", "test")
     mine, theirs = polls.poll("test"), polls.poll("elsewhere (imported)")
@@ -146,17 +146,17 @@ def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b"))
 
 def test_a_concordance_is_found_once_for_all_visitors():
     polls = Counted(poll_of((5, 0), (4, 1)))
-    kept = Concordances(polls, polls)
+    kept = PeopleAgreements(polls, polls)
     assert kept.of("one") is kept.of("one")
     assert polls.read == 1
-    fresh = Concordances(polls, polls, every=0)
+    fresh = PeopleAgreements(polls, polls, every=0)
     one = fresh.of("one")
     assert fresh.of("one") is one, "the same votes: nothing is reckoned anew"
     polls.poll_now = poll_of((5, 0), (1, 4))
     other = fresh.of("one")
-    assert other == concordance(polls.poll_now) != one
+    assert other == people_agreement(polls.poll_now) != one
     polls.poll_now = poll_of((5, 0), (1, 4), texts=("a", "a b"))
-    assert fresh.of("one") == concordance(polls.poll_now) != other, "a new text is scored anew"
+    assert fresh.of("one") == people_agreement(polls.poll_now) != other, "a new text is scored anew"
 
 
 # A metric of a visitor's own.
@@ -173,10 +173,10 @@ async def chunks(path: Path) -> AsyncIterator[bytes]:
 
 def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
     polls = Counted(poll_of((5, 0), (4, 1), (1, 4)))
-    kept = Concordances(polls, polls)
+    kept = PeopleAgreements(polls, polls)
     scores = {("i0", "m1"): 2.0, ("i0", "m2"): 1.0, ("i1", "m1"): 0.0, ("i1", "m2"): 1.0, ("i2", "m1"): 0.5}
     found = kept.of("one", {"mine": scores})
-    assert found == concordance(polls.poll_now, {"mine": scores})
+    assert found == people_agreement(polls.poll_now, {"mine": scores})
     (mine,) = (one for one in found.reproductions if one.measure == "mine")
     assert (mine.overall.hits, mine.overall.n, mine.missing) == (1, 2, 1)
     assert "mine" not in {one.measure for one in kept.of("one").reproductions}, "they are kept for nobody"
@@ -185,25 +185,25 @@ def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
 
 def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1)))
-    inbox = Inbox(tmp_path / "inbox")
-    desk = AgreementDesk(Concordances(polls, polls), inbox)
+    upload_store = UploadStore(tmp_path / "inbox")
+    service = AgreementService(PeopleAgreements(polls, polls), upload_store)
 
     def arrived(*rows: tuple[object, ...]) -> str:
-        return asyncio.run(inbox.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
+        return asyncio.run(upload_store.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
 
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
-    found = desk.beside("one", "ada", token)
+    found = service.beside("one", "ada", token)
     assert [(one.measure, one.overall.n) for one in found.own] == [("=mine", 1), ("<b>", 0)]
     assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in own_html(found.own)
     assert "must be called as in the file" in own_html(found.own[1:]) and own_html(()) == ""
-    assert "'=mine,all" in measures_csv(found.concordance)
-    assert desk.of("one").own == ()
+    assert "'=mine,all" in measures_csv(found.people_agreement)
+    assert service.of("one").own == ()
     for owner, other in (("bob", token), ("ada", "forged")):
-        with pytest.raises(InboxError, match="no longer here"):
-            desk.beside("one", owner, other)
+        with pytest.raises(UploadStoreError, match="no longer here"):
+            service.beside("one", owner, other)
     with pytest.raises(RowsError, match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'"):
-        desk.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
-    assert scores_csv(desk.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
+        service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
+    assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
 
 
 def test_the_boards_judges_stand_beside_the_people(bank):
@@ -223,8 +223,8 @@ def test_the_boards_judges_stand_beside_the_people(bank):
         responses=(),
         matches=tuple(matches),
     )
-    Book(bank).enter("me", judged)
-    found = Concordances(Polls(bank), Book(bank)).of("test")
+    SubmissionStore(bank).enter("me", judged)
+    found = PeopleAgreements(Polls(bank), SubmissionStore(bank)).of("test")
     (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
     tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
     assert (judge.overall.hits, judge.overall.n, judge.ties, judge.missing) == (1 + tie, 3, 1, 1)
@@ -233,7 +233,7 @@ def test_the_boards_judges_stand_beside_the_people(bank):
 
 # The page.
 def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
-    found = concordance(replace(poll, verdicts=tuple(verdicts)))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
     return "".join((tells_html(found), people_html(found.people), measures_html(found), notes_html(found)))
 
 
@@ -276,13 +276,13 @@ def test_undefined_is_said():
     ],
 )
 def test_empty_and_tiny_data_give_clear_text(poll, told):
-    found = concordance(poll)
+    found = people_agreement(poll)
     assert told in tells_html(found)
     assert people_html(found.people) == measures_html(found) == ""
 
 
 def test_a_pair_without_majority_is_told_and_reproduces_nothing():
-    found = concordance(poll_of((1, 1)))
+    found = people_agreement(poll_of((1, 1)))
     assert "1 pair has no majority." in tells_html(found)
     assert "1/2 chose the same" in people_html(found.people)
     assert measures_html(found) == ""
@@ -291,16 +291,16 @@ def test_a_pair_without_majority_is_told_and_reproduces_nothing():
 def test_the_best_measure_is_named_only_where_its_interval_is_above():
     poll = poll_of(*[(5, 0)] * 200)
     verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
-    text = tells_html(concordance(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
+    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
     assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
-    text = tells_html(concordance(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
+    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
     assert "its interval overlaps another's" in text
 
 
 def test_figure_9_shows_what_the_table_has():
     poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
     verdicts = [Verdict("i0", "m1", "m2", "a", HOSTILE)]
-    found = concordance(replace(poll, verdicts=tuple(verdicts)))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
     figure = reproduction_figure(found)
     assert [trace["name"] for trace in figure.traces] == ["all", "5/5", "4/5", "3/5"]
     shown = [one for one in found.reproductions if one.overall.n]

@@ -29,7 +29,7 @@ from arena.inference.openai_model import ApiVLM
 from arena.io.fetch import FetchError
 from arena.io.tables import read_records
 from arena.items.importers import PREDICTION
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
@@ -90,7 +90,7 @@ def fill_bank(place: Path, items: int, several: int = 1) -> None:
     folder = place / "data" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(items, models=("m1",), images=several))
+    Ingest(database).add_items("test", "folder", drafts(items, models=("m1",), images=several))
     database.close()
     for number in range(items):
         (folder / f"{number:064x}.png").write_bytes(picture())

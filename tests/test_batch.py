@@ -17,7 +17,7 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.judges.batch_api import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeStopped
-from scoring.judges.endpoint import Address
+from scoring.judges.endpoint import Endpoint
 from scoring.judges.spec import Price
 from scoring.registry import score
 from scoring.report import Report
@@ -47,7 +47,7 @@ def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Repo
     """Score the sample's outputs, in batches or call by call."""
 
     async def work() -> Report:
-        address, cache = Address(server.address, Secret("sk-test")), ReplyCache(database)
+        address, cache = Endpoint(server.address, Secret("sk-test")), ReplyCache(database)
         asked = BatchJudge(SPEC, address, database, quiet=0.3, every=0.02) if batch else Judge(SPEC, address)
         async with asked as judge:
             return await score(drafted(server.address), judge, cache, lambda progress: None, asyncio.Event())

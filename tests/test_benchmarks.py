@@ -18,10 +18,10 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, load_mm_vet,
 from scoring.benchmarks.predictions import Filled, UploadError
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeFailed, JudgeStopped
-from scoring.judges.endpoint import Address
-from scoring.judges.rate_limit import Pace
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress, ScoringStopped
-from scoring.judges.spec import Purse
+from scoring.judges.spec import JudgeBudget
 from scoring.registry import quote, score
 from scoring.report import Question, QuestionSet, Report
 from tests.judging_process import HASTY, SPEC, drafted, scores
@@ -56,11 +56,11 @@ def scored(
     server: OpenAIServer,
     cache: ReplyCache,
     report: Report | None = None,
-    pace: Pace = HASTY,
-    purse: Purse | None = None,
+    pace: RateLimits = HASTY,
+    job_budget: JudgeBudget | None = None,
     told: list[Progress] | None = None,
     stop_at: int | None = None,
-    address: Address | None = None,
+    address: Endpoint | None = None,
     spec=SPEC,
 ) -> Report:
     """Score a draft, by default that of our own sample; `stop_at` grades it is told to stop."""
@@ -75,8 +75,8 @@ def scored(
             if progress.done == stop_at:
                 stop.set()
 
-        where = address or Address(server.address, Secret("sk-test"))
-        async with Judge(spec, where, pace, purse) as judge:
+        where = address or Endpoint(server.address, Secret("sk-test"))
+        async with Judge(spec, where, pace, job_budget) as judge:
             return await score(report, judge, cache, tell, stop)
 
     return asyncio.run(run())

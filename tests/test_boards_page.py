@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from arena.battles.store import Store
 from arena.database import Database
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.live.store import Answered, LiveStore, Opening
 from arena.types import Names
 from tests.conftest import AppServer, drafts
@@ -21,7 +21,7 @@ MODELS = ("alpha", "beta", "gamma")
 
 def plant_votes(database: Database) -> None:
     """Plant 240 honest votes, a rigger's 30, 14 on own images, and three of those outside the ranking."""
-    Intake(database).add_items("test", "folder", drafts(40, MODELS))
+    Ingest(database).add_items("test", "folder", drafts(40, MODELS))
     pairs = [("alpha", "beta"), ("beta", "gamma"), ("alpha", "gamma")]
     plant(database, [Planted(1 + n % 40, *pairs[n % 3], left=n % 2 == 0) for n in range(200)])
     plant(database, [Planted(1 + n % 40, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(40)])

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import func, select, update
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
-from arena.battles.sampling import Matchmaker, NoBattle, Wish
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import Seen, Store
 from arena.battles.tables import BATTLE, SEAT, VOTE, counted_votes
 from arena.database import Database, now
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import Battle
 from tests.conftest import drafts
@@ -23,13 +23,13 @@ class Worker:
 
     def __init__(self, database: Database, name: str, voters_per_pair: int = 2, wanted: str = "50") -> None:
         self.store, self.campaigns = Store(database), Campaigns(database, voters_per_pair)
-        self.matchmaker = Matchmaker(self.store, ItemBank(database), self.campaigns, "auto")
+        self.sampler = PairSampler(self.store, ItemBank(database), self.campaigns, "auto")
         self.voter = self.store.voter(f"cookie of {name}")
         self.seat = self.campaigns.seat(self.voter, "spring", name, wanted)
 
     def next(self) -> Battle | None:
         """Return the next battle, None if the campaign has all its voters."""
-        battle = self.matchmaker.next_battle(self.voter, Wish(), self.seat)
+        battle = self.sampler.next_battle(self.voter, BattleRequest(), self.seat)
         if isinstance(battle, Battle):
             return battle
         assert battle is NoBattle.ALL_SEEN
@@ -54,7 +54,7 @@ class Worker:
 
 def small(database: Database) -> Database:
     """Fill in two items with two models: two (item, pair)s."""
-    Intake(database).add_items("test", "folder", drafts(items=2, models=("m1", "m2")))
+    Ingest(database).add_items("test", "folder", drafts(items=2, models=("m1", "m2")))
     return database
 
 
@@ -190,7 +190,7 @@ def test_whoever_comes_back_too_late_gets_another_battle(database):
 
 def test_a_vote_outside_the_campaign_takes_no_place(bank):
     worker = Worker(bank, "w1", 1)
-    outside = worker.matchmaker.next_battle(worker.voter, Wish())
+    outside = worker.sampler.next_battle(worker.voter, BattleRequest())
     assert isinstance(outside, Battle)
     worker.vote(outside)
     assert worker.votes == 0
@@ -203,7 +203,7 @@ def test_campaigns_count_apart(bank):
     first.work()
     other = Worker(bank, "w2", 1)
     seat = other.campaigns.seat(other.voter, "autumn", "w2", "5")
-    battle = other.matchmaker.next_battle(other.voter, Wish(), seat)
+    battle = other.sampler.next_battle(other.voter, BattleRequest(), seat)
     assert isinstance(battle, Battle)
     other.vote(battle)
     assert other.campaigns.progress(seat.id) == (1, 5)
@@ -213,7 +213,7 @@ def test_campaigns_count_apart(bank):
 def test_an_open_battle_of_a_campaign_does_not_come_back_outside_it(bank):
     worker = Worker(bank, "w1")
     inside = worker.next()
-    outside = worker.matchmaker.next_battle(worker.voter, Wish())
+    outside = worker.sampler.next_battle(worker.voter, BattleRequest())
     assert isinstance(outside, Battle) and inside
     assert outside.id != inside.id
     assert worker.next() == inside

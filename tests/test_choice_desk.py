@@ -23,10 +23,10 @@ from scoring.benchmarks.choice_report import (
 )
 from scoring.benchmarks.detect import ChoicesError, opened
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.jobs.service import ChoiceWish, Desk, DeskError
+from scoring.jobs.service import ChoiceRequest, JobService, JobServiceError
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import Submissions
-from scoring.jobs.uploads import Inbox, InboxError
+from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -51,11 +51,11 @@ class Visit:
 
     def __init__(self, bench: Bench, folder: Path, ceiling: int = 10**9, owner: str = OWNER) -> None:
         self.bench, self.owner = bench, owner
-        self.inbox = Inbox(folder / "uploads")
+        self.upload_store = UploadStore(folder / "uploads")
         operator = Operator(bench.address, SPEC)
-        self.desk = Desk(
+        self.service = JobService(
             {"sample": own_sample()},
-            self.inbox,
+            self.upload_store,
             bench.jobs,
             bench.runner,
             bench.cache,
@@ -71,10 +71,10 @@ class Visit:
         async def chunks() -> AsyncIterator[bytes]:
             yield file.read_bytes()
 
-        return asyncio.run(self.inbox.receive(self.owner, file.name, chunks())).token
+        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
 
-    def wish(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceWish:
-        return ChoiceWish(self.brings(file), benchmark, protocol, "")
+    def wish(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceRequest:
+        return ChoiceRequest(self.brings(file), benchmark, protocol, "")
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
     with visiting(database, tmp_path) as visit:
 
         def seen(file, benchmark=None):
-            return visit.desk.recognise(visit.owner, visit.brings(file), benchmark)
+            return visit.service.recognise(visit.owner, visit.brings(file), benchmark)
 
         found = seen(GOLDEN / "complete.tsv")
         assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
@@ -117,10 +117,10 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
-        with pytest.raises(DeskError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
+        with pytest.raises(JobServiceError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
             seen(mmt, "../../etc")
-        with pytest.raises(InboxError):
-            visit.desk.recognise("somebody else", visit.brings(mmt))
+        with pytest.raises(UploadStoreError):
+            visit.service.recognise("somebody else", visit.brings(mmt))
 
 
 def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
@@ -129,27 +129,27 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
         looks: list[bool] = []
         leaves = lambda: looks.append(True) or len(looks) < 3  # noqa: E731
         with pytest.raises(ChoicesError, match="nobody waits for it any more"):
-            visit.desk.recognise(OWNER, visit.brings(many), waits=leaves)
+            visit.service.recognise(OWNER, visit.brings(many), waits=leaves)
         assert len(looks) == 3
 
         replaces = lambda: bool(visit.brings(many))  # noqa: E731
         with pytest.raises(ChoicesError, match="it was replaced; choose the file again"):
-            visit.desk.recognise(OWNER, visit.brings(many), waits=replaces)
+            visit.service.recognise(OWNER, visit.brings(many), waits=replaces)
 
 
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
-        first = visit.desk.extract(OWNER, visit.wish(unsure))
+        first = visit.service.extract(OWNER, visit.wish(unsure))
         assert (first.state, first.benchmark, first.protocol, first.model) == ("done", "mmbench", "strict", "")
         assert first.quote.dollars is None and visit.bench.jobs.find(first.link) == first
         by_rules = visit.bench.jobs.report(first.link)
         assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
         for owner, link in (("somebody else", first.link), (OWNER, "no such link")):
-            with pytest.raises(DeskError, match="no such report of yours"):
-                visit.desk.judge_rest(owner, link, None)
-        second = visit.desk.judge_rest(OWNER, first.link, None)
+            with pytest.raises(JobServiceError, match="no such report of yours"):
+                visit.service.judge_rest(owner, link, None)
+        second = visit.service.judge_rest(OWNER, first.link, None)
         assert (second.state, second.quote.calls, second.total, second.model) == ("quoted", 4, 4, "test-judge")
-        visit.desk.start(OWNER, second.link, None)
+        visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
             assert ended(visit.bench, second.link).state == "done"
         report = visit.bench.jobs.report(second.link)
@@ -158,20 +158,20 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         assert {one.decision.rule for one in report.rows[:4]} == {Rule.JUDGE}
         assert report.judge and report.judge.versions == ("test-judge-2026-01-01",)
         assert visit.bench.jobs.report(first.link) == by_rules, "the report by rules stays as it was"
-        with pytest.raises(DeskError, match="Nothing in 'model' is left"):
-            visit.desk.judge_rest(OWNER, second.link, None)
+        with pytest.raises(JobServiceError, match="Nothing in 'model' is left"):
+            visit.service.judge_rest(OWNER, second.link, None)
 
 
 @ON_SQLITE
 def test_marks_come_from_the_judge_alone(database, tmp_path):
     file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     with visiting(database, tmp_path, reply="4") as visit:
-        first = visit.desk.extract(OWNER, visit.wish(file, "OK-VQA"))
+        first = visit.service.extract(OWNER, visit.wish(file, "OK-VQA"))
         table = tabulated(visit.bench.jobs.report(first.link))
         assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
-        second = visit.desk.judge_rest(OWNER, first.link, None)
+        second = visit.service.judge_rest(OWNER, first.link, None)
         assert second.total == 2, "an answer without references is not marked"
-        visit.desk.start(OWNER, second.link, None)
+        visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
             assert ended(visit.bench, second.link).state == "done"
         report = visit.bench.jobs.report(second.link)
@@ -183,21 +183,21 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
     with visiting(database, tmp_path, ceiling=100) as visit:
         with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
-            visit.desk.extract(OWNER, visit.wish(GOLDEN / "double_row.tsv"))
+            visit.service.extract(OWNER, visit.wish(GOLDEN / "double_row.tsv"))
         with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
-            visit.desk.extract(
+            visit.service.extract(
                 OWNER, visit.wish(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
             )
         for forged in ("mm-vet", "no such"):
-            with pytest.raises(DeskError, match="Choose a benchmark"):
-                visit.desk.extract(OWNER, visit.wish(unsure, forged))
+            with pytest.raises(JobServiceError, match="Choose a benchmark"):
+                visit.service.extract(OWNER, visit.wish(unsure, forged))
         with pytest.raises(ChoicesError, match="none of the protocols"):
-            visit.desk.extract(OWNER, visit.wish(unsure, "mmbench", "lenient"))
-        link = visit.desk.extract(OWNER, visit.wish(unsure)).link
-        with pytest.raises(DeskError, match="one job may cost"):
-            visit.desk.judge_rest(OWNER, link, None)
+            visit.service.extract(OWNER, visit.wish(unsure, "mmbench", "lenient"))
+        link = visit.service.extract(OWNER, visit.wish(unsure)).link
+        with pytest.raises(JobServiceError, match="one job may cost"):
+            visit.service.judge_rest(OWNER, link, None)
         with pytest.raises(JobError):
-            visit.desk.start(OWNER, link, None)
+            visit.service.start(OWNER, link, None)
 
 
 # The report

@@ -17,8 +17,8 @@ from scoring.multiple_choice.metrics import Comparison, differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.report import Grade, JudgeStamp
-from scoring.web.audit_view import ROWS_A_PAGE, Filter, audit_html, marked_html
-from scoring.web.benchmark_views import FACES, split_names
+from scoring.web.audit_view import ROWS_A_PAGE, AuditFilter, audit_html, marked_html
+from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
 from scoring.web.levels_view import board_html, label
 from scoring.web.multiple_choice_view import (
     MOST_PROBLEMS,
@@ -98,7 +98,7 @@ def mmt():
 
 def tables(shown, place=-1):
     found = tabulated(shown)
-    return FACES[shown.benchmark].tables(shown.title, found, place)
+    return BENCHMARK_VIEWS[shown.benchmark].tables(shown.title, found, place)
 
 
 def rows_of(html):
@@ -151,7 +151,7 @@ def test_splits_stand_by_themselves_and_together(circular):
 
 def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
     found = tabulated(mmt)
-    totals = FACES["mmt-bench"].totals(found, -1)
+    totals = BENCHMARK_VIEWS["mmt-bench"].totals(found, -1)
     assert [total.name for total in totals] == [
         "Overall, mean over subtasks", "Overall, mean over samples", "Overall*, without Visual Recognition"
     ]  # fmt: skip
@@ -200,24 +200,26 @@ def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
     assert "this is MMBench-CN, the table is MMBench" in tables(chinese).more
     test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)
     assert "Table 6" in tables(test).more and "role=" not in tables(test).more
-    apart = FACES["mmbench"].figure("m", tabulated(test), -1, FACES["mmbench"].beside(tabulated(test))[0])
+    apart = BENCHMARK_VIEWS["mmbench"].figure(
+        "m", tabulated(test), -1, BENCHMARK_VIEWS["mmbench"].beside(tabulated(test))[0]
+    )
     assert "these are questions of test, the table is dev" in str(apart.layout["title"])
     assert published_html("m", None, mmbench.published()[:1], "").count("<tr") == 2
 
 
 def test_figures_hold_every_bar_and_no_markup(circular, mmt):
     hostile = replace(circular, title=HOSTILE)
-    figure = FACES["mmbench"].figure(HOSTILE, tabulated(hostile), -1, "InstructBLIP (Table 5, dev)")
+    figure = BENCHMARK_VIEWS["mmbench"].figure(HOSTILE, tabulated(hostile), -1, "InstructBLIP (Table 5, dev)")
     assert list(figure.traces[0]["x"]) == ["CP", "FP-S", "FP-C", "AR", "RR", "LR", "Overall"]
     assert "<script" not in str(figure) and len(figure.traces) == 2
-    bars = FACES["mmt-bench"].figure(HOSTILE, tabulated(mmt), -1, "").traces[0]
+    bars = BENCHMARK_VIEWS["mmt-bench"].figure(HOSTILE, tabulated(mmt), -1, "").traces[0]
     assert len(bars["y"]) == 32 and list(bars["x"]) == sorted(bars["x"])
 
 
 def test_what_if_counts_what_parts(circular):
     other = under(circular, "mmbench-paper")
     parted = differences(circular.rows, other.rows)
-    pairs = FACES["mmbench"].pairs(tabulated(circular), tabulated(other))
+    pairs = BENCHMARK_VIEWS["mmbench"].pairs(tabulated(circular), tabulated(other))
     text = Seen(what_if_html(circular, "mmbench-paper", pairs, parted)).text
     assert f"{len(parted):,} of {len(circular.rows):,} answers are read differently" in text
     assert pairs[0].here.name == pairs[0].there.name == "Overall"
@@ -232,31 +234,33 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     there = under(here, "mmbench-paper")
     found = [tabulated(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
-    pairs = FACES["mmbench"].pairs(*found)
+    pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
     assert pairs[0].here is found[0].splits[-1].vanilla.line and pairs[0].there is found[1].splits[-1].vanilla.line
 
 
 def test_the_audit_is_paged_filtered_and_marked(circular):
     rows = circular.rows
-    whole = audit_html(rows, (), "mmt-paper", Filter())
+    whole = audit_html(rows, (), "mmt-paper", AuditFilter())
     assert whole.count('<li><p class="about">') == ROWS_A_PAGE and "page 1 of 7" in whole
-    last = audit_html(rows, (), "mmt-paper", Filter(page=99))
+    last = audit_html(rows, (), "mmt-paper", AuditFilter(page=99))
     assert "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
-    undecided = audit_html(rows, (), "mmt-paper", Filter("undecided"))
+    undecided = audit_html(rows, (), "mmt-paper", AuditFilter("undecided"))
     assert undecided.count('<li><p class="about">') == 1 and "conflict → undecided" in Seen(undecided).text
-    wrong = Seen(audit_html(rows, (), "mmt-paper", Filter("wrong"))).text
+    wrong = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong"))).text
     assert "10 of 160 answers" in wrong
-    of_ocr = Seen(audit_html(rows, (), "mmt-paper", Filter("wrong", "ocr"))).text
-    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(rows, (), "mmt-paper", Filter("wrong", "x"))
+    of_ocr = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong", "ocr"))).text
+    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
+        rows, (), "mmt-paper", AuditFilter("wrong", "x")
+    )
     others = under(circular, "mmt-paper").rows
-    both = audit_html(rows, others, "mmt-paper", Filter("differs by protocol"))
+    both = audit_html(rows, others, "mmt-paper", AuditFilter("differs by protocol"))
     parted = differences(rows, others)
     assert len(parted) == both.count('class="both"') > 0 and "MMT-Bench's paper" in Seen(both).text
 
 
 def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
     rows = [replace(row, question=replace(row.question, index=at)) for at, row in enumerate(mmt.rows * 65)][:31_325]
-    html = audit_html(rows, (), "mmbench-paper", Filter(page=1253))
+    html = audit_html(rows, (), "mmbench-paper", AuditFilter(page=1253))
     assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
     assert "<b>31324</b>" in html and "<b>31299</b>" not in html
 
@@ -300,16 +304,16 @@ def test_whatever_a_file_says_is_text(benchmark):
     shown = report(hostile_rows(), benchmark, title=HOSTILE, judge=stamp, problems=problems)
     found = tabulated(shown)
     other = under(shown, "mmt-paper")
-    pairs = FACES[benchmark].pairs(found, tabulated(other))
+    pairs = BENCHMARK_VIEWS[benchmark].pairs(found, tabulated(other))
     parted = differences(shown.rows, other.rows)
     pieces = [
         choice_head_html(shown, found, -1),
         *tables(shown),
-        FACES[benchmark].success(HOSTILE, found),
+        BENCHMARK_VIEWS[benchmark].success(HOSTILE, found),
         letters_html(found.letters),
         what_if_html(shown, "mmt-paper", pairs, parted),
-        audit_html(shown.rows, (), "mmt-paper", Filter()),
-        audit_html(shown.rows, other.rows, "mmt-paper", Filter("differs by protocol")),
+        audit_html(shown.rows, (), "mmt-paper", AuditFilter()),
+        audit_html(shown.rows, other.rows, "mmt-paper", AuditFilter("differs by protocol")),
         comparison_html(HOSTILE, HOSTILE, [Compared(HOSTILE, (Comparison(HOSTILE, 1, 0, 0, 0, 1.0),))]),
     ]
     for piece in pieces:

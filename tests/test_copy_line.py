@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.server.hub_backup import CopyState
-from arena.web.backup_status import ago, copy_line
+from arena.server.hub_backup import BackupState
+from arena.web.backup_status import ago, backup_line
 from tests.hub_server import HubServer
 from tests.voter import Voter
 
@@ -17,31 +17,31 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     ("state", "line"),
     [
         (None, ""),
-        (CopyState(NOW - timedelta(seconds=20), 3, ""), "Saved; votes until 20 s ago are copied."),
-        (CopyState(NOW + timedelta(seconds=5), 0, ""), "Saved; votes until 0 s ago are copied."),
+        (BackupState(NOW - timedelta(seconds=20), 3, ""), "Saved; votes until 20 s ago are copied."),
+        (BackupState(NOW + timedelta(seconds=5), 0, ""), "Saved; votes until 0 s ago are copied."),
         (
-            CopyState(NOW - timedelta(minutes=5), 90_000, ""),
+            BackupState(NOW - timedelta(minutes=5), 90_000, ""),
             '<span class="late">Saved; the copy is late: only votes until 5 min ago are copied.</span>',
         ),
-        (CopyState(None, 5, ""), "Saved; nothing is copied yet."),
+        (BackupState(None, 5, ""), "Saved; nothing is copied yet."),
         (
-            CopyState(NOW, 5, "the Hub answered <503>"),
+            BackupState(NOW, 5, "the Hub answered <503>"),
             '<span class="late">Saved; the copy is late: the Hub answered &lt;503&gt;; only votes until 0 s ago are '
             "copied.</span>",
         ),
         (
-            CopyState(None, 5, "the Hub answered 503"),
+            BackupState(None, 5, "the Hub answered 503"),
             '<span class="late">Saved; the copy is late: the Hub answered 503; nothing is copied yet.</span>',
         ),
-        (CopyState(NOW - timedelta(seconds=63), 5, ""), "Saved; votes until 63 s ago are copied."),
+        (BackupState(NOW - timedelta(seconds=63), 5, ""), "Saved; votes until 63 s ago are copied."),
         (
-            CopyState(NOW - timedelta(seconds=64), 5, ""),
+            BackupState(NOW - timedelta(seconds=64), 5, ""),
             '<span class="late">Saved; the copy is late: only votes until 64 s ago are copied.</span>',
         ),
     ],
 )
 def test_a_voter_reads_how_fresh_the_copy_is(state, line):
-    assert copy_line(state, NOW) == line
+    assert backup_line(state, NOW) == line
 
 
 @pytest.mark.parametrize(

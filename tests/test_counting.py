@@ -11,8 +11,8 @@ from arena.battles.store import Draw, Seen, Store
 from arena.battles.tables import SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters, one_voter
 from arena.database import Database, now
-from arena.fraud.eligibility import Census, counting
-from arena.items.ingest import Intake
+from arena.fraud.eligibility import VoteEligibility, counting_voters
+from arena.items.ingest import Ingest
 from arena.settings import CountSettings
 from tests.conftest import drafts
 
@@ -22,7 +22,7 @@ CAMPAIGN = CountSettings("campaign", ("spring",))
 
 @pytest.fixture
 def arena(database) -> "Arena":
-    Intake(database).add_items("test", "folder", drafts(items=20, models=("m1", "m2")))
+    Ingest(database).add_items("test", "folder", drafts(items=20, models=("m1", "m2")))
     return Arena(database)
 
 
@@ -52,7 +52,7 @@ class Arena:
 
     def counted(self, who: CountSettings) -> set[int]:
         with self.database.read() as connection:
-            return set(connection.scalars(select(VOTE.c.id).where(counting(who))))
+            return set(connection.scalars(select(VOTE.c.id).where(counting_voters(who))))
 
 
 def test_everyones_votes_count_unless_the_operator_says_otherwise(arena):
@@ -96,7 +96,7 @@ def test_workers_of_the_named_campaigns_count(arena):
 
 
 def test_live_votes_are_counted_by_the_same_rule(database):
-    condition = counting(LOGGED_IN, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at)
+    condition = counting_voters(LOGGED_IN, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at)
     with database.read() as connection:
         assert connection.execute(select(func.count()).select_from(LIVE_VOTE).where(condition)).scalar_one() == 0
     assert "live_vote.voter_id" in str(condition) and " vote." not in str(condition)
@@ -104,12 +104,12 @@ def test_live_votes_are_counted_by_the_same_rule(database):
 
 @pytest.mark.parametrize("who", [EVERYONE, LOGGED_IN, CAMPAIGN], ids=lambda who: who.rule)
 def test_a_voter_is_told_whether_votes_count(arena, who):
-    census = Census(arena.database, who)
+    eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
     worker = arena.store.voter("worker")
     Campaigns(arena.database, 5).seat(worker, "spring", "w1", "5")
     person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
-    told = [census.counts(voter) for voter in (guest, worker, person)]
+    told = [eligibility.counts(voter) for voter in (guest, worker, person)]
     assert (
         told
         == {

@@ -27,7 +27,7 @@ from sqlalchemy import create_engine, text
 
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.leaderboard.service import BoardKey, Leaderboard
 from tests.conftest import ROOT, AppServer, drafts, new_postgresql_database
 from tests.planting import let_pass
@@ -57,13 +57,13 @@ COUNTED = """
     FROM vote v JOIN battle b ON b.id = v.battle_id JOIN item i ON i.id = b.item_id
     LEFT JOIN undo u ON u.battle_id = b.id WHERE v.attempt = 2 OR u.battle_id IS NULL"""
 
-TALLIED = "SELECT source_id, multi, family_id, winner, loser, n FROM wins WHERE n <> 0"
+WIN_ROWS = "SELECT source_id, multi, family_id, winner, loser, n FROM wins WHERE n <> 0"
 UNDONE_VOTES = "SELECT count(*) FROM vote v JOIN undo u ON u.battle_id = v.battle_id WHERE v.attempt = 1"
 SNAPSHOT: dict[str, dict[str, str]] = {"sqlite": {}, "postgresql": {"isolation_level": "REPEATABLE READ"}}
 
 
 @dataclass
-class Tally:
+class Count:
     """What the killed processes had acknowledged, and what was found after them."""
 
     kills: int = 0
@@ -87,7 +87,7 @@ class Tally:
         """Count what must not be."""
         return self.lost + self.double + self.unasked + self.refused + self.faults.total()
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "Count") -> None:
         """Add the numbers of another database file."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
@@ -146,7 +146,7 @@ class Told:
                     self.note(mark, ask)
                 self.read[journal] = len(whole)
 
-    def check(self, url: str) -> Tally:
+    def check(self, url: str) -> Count:
         """Look into the database, without the arena's code, and compare; others may be voting meanwhile."""
         self.look()
         votes, undos, reveals, refused = (set(told) for told in (self.votes, self.undos, self.reveals, self.refused))
@@ -159,17 +159,17 @@ class Told:
             undone = set(database.scalars(text(UNDONE)))
             revealed = set(database.scalars(text(REVEALED)))
             counted = [tuple(row) for row in database.execute(text(COUNTED))]
-            tallied = database.execute(text(TALLIED)).all()
+            win_rows = database.execute(text(WIN_ROWS)).all()
         engine.dispose()
         self.look()
-        wins = {tuple(row[:5]): row[5] for row in tallied}
+        wins = {tuple(row[:5]): row[5] for row in win_rows}
         stored = set(rows)
         recount = Counter(tuple(row[1:]) for row in counted)
         once = Counter(row[0] for row in counted)
         false_refusals = {(token, choice) for token, choice in refused & stored if token[:-2] not in undone}
         self.lost |= (votes - stored) | {(token, "undo") for token in undos - undone}
         self.lost |= {(token, "reveal") for token in reveals - revealed}
-        return Tally(
+        return Count(
             acknowledged=len(votes),
             stored=rows.total(),
             undone=len(undone),
@@ -222,7 +222,7 @@ class Killer:
         self._child = None
         assert self._says() == str(-signal.SIGKILL), "the voting process ended by itself"
 
-    def kill_one(self, seed: str) -> Tally:
+    def kill_one(self, seed: str) -> Count:
         """Start a voting process, kill it at a random moment, and compare what is there with what was told."""
         luck = random.Random(seed)
         self.start(seed)
@@ -270,7 +270,7 @@ def two_killers(folder: Path, url: str, told: Told) -> Iterator[list[Killer]]:
 def fill(url: str) -> None:
     """Put a bank into a database."""
     database = Database(url)
-    Intake(database).add_items("test", "folder", drafts(items=60))
+    Ingest(database).add_items("test", "folder", drafts(items=60))
     database.close()
 
 
@@ -293,19 +293,19 @@ def killer(folder: Path, kind: str = "store", unique: bool = True) -> Iterator[K
         made.close()
 
 
-def kill_at_store(folder: Path, kills: int, kind: str = "store", unique: bool = True) -> Tally:
+def kill_at_store(folder: Path, kills: int, kind: str = "store", unique: bool = True) -> Count:
     """Kill as often as asked, at random moments, on one database file."""
     seed = random.randrange(1000)
     with killer(folder, kind, unique) as at_store:
         for number in range(kills):
-            tally = at_store.kill_one(f"{kind}-{seed}-{number}")
-        tally.kills = kills
-        if not tally.flaws:
-            check_board(at_store.url, tally)
-    return tally
+            count = at_store.kill_one(f"{kind}-{seed}-{number}")
+        count.kills = kills
+        if not count.flaws:
+            check_board(at_store.url, count)
+    return count
 
 
-def check_board(url: str, tally: Tally) -> None:
+def check_board(url: str, count: Count) -> None:
     """The board has every vote that stands, once."""
     database = Database(url)
     let_pass(database, FINAL_SECONDS)
@@ -315,14 +315,14 @@ def check_board(url: str, tally: Tally) -> None:
         undone = connection.scalar(text(UNDONE_VOTES))
     leaderboard.close()
     database.close()
-    assert on_board.votes == tally.stored - undone
+    assert on_board.votes == count.stored - undone
     assert sum(standing.votes for standing in on_board.standings) == 2 * on_board.votes
 
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kills", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
-    total = Tally()
+    total = Count()
     for number in range(kills // KILLS_A_FILE):
         total.add(kill_at_store(tmp_path / str(number), KILLS_A_FILE))
     print(f"\n{total}")
@@ -368,17 +368,17 @@ def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_pa
             killed = luck.choice(both)
             killed.wait(luck)
             killed.kill()
-            tally = told.check(url)
-            assert tally.flaws == 0, tally
+            count = told.check(url)
+            assert count.flaws == 0, count
             killed.start(f"again-{number}")
         told.wait_for_more()
         for one in both:
             one.kill()
-    tally = told.check(url)
-    tally.kills = kills
-    print(f"\n{tally}")
-    assert tally.flaws == 0 and tally.acknowledged > 3 * kills and tally.retries > 3 * kills
-    check_board(url, tally)
+    count = told.check(url)
+    count.kills = kills
+    print(f"\n{count}")
+    assert count.flaws == 0 and count.acknowledged > 3 * kills and count.retries > 3 * kills
+    check_board(url, count)
 
 
 @pytest.mark.timeout(1800)
@@ -401,16 +401,16 @@ def test_kills_of_the_database_server_lose_no_vote(kills, tmp_path):
                     process.kill()
             psutil.wait_procs(everyone, timeout=30)
             server.ensure_postgres_running()
-            tally = told.check(url)
-            assert tally.flaws == 0, tally
+            count = told.check(url)
+            assert count.flaws == 0, count
         told.wait_for_more(votes=50)
         for one in both:
             one.kill()
-    tally = told.check(url)
-    tally.kills = kills
-    print(f"\n{tally} {told.excuses} calls without an answer")
+    count = told.check(url)
+    count.kills = kills
+    print(f"\n{count} {told.excuses} calls without an answer")
     server.cleanup()
-    assert tally.flaws == 0 and tally.acknowledged > 50 * kills and told.excuses > 0
+    assert count.flaws == 0 and count.acknowledged > 50 * kills and told.excuses > 0
 
 
 # A disk that refuses.
@@ -464,16 +464,16 @@ def test_a_disk_that_refuses_is_told_and_passes(times, tmp_path):
             with ThreadPoolExecutor(8) as pool:
                 with trouble(database, kind):
                     taken = list(pool.map(vote, people, asks))
-                    tally = told.check(url)
-                assert tally.flaws == 0, (kind, tally)
+                    count = told.check(url)
+                assert count.flaws == 0, (kind, count)
                 assert not all(taken), f"the disk was {kind}"
-                assert tally.stored == len(told.votes), "what was refused is not there"
+                assert count.stored == len(told.votes), "what was refused is not there"
                 assert all(pool.map(vote, people, asks)), f"after the disk was {kind}"
-    tally = told.check(url)
+    count = told.check(url)
     database.close()
-    print(f"\n{tally} {told.excuses} refusals in {3 * times} troubles")
-    assert tally.flaws == 0 and tally.stored == 3 * 24 * times
-    check_board(url, tally)
+    print(f"\n{count} {told.excuses} refusals in {3 * times} troubles")
+    assert count.flaws == 0 and count.stored == 3 * 24 * times
+    check_board(url, count)
 
 
 class Visitor:
@@ -549,7 +549,7 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
     server = start_server(DEMO_BANK="off")
     url = f"sqlite:///{server.data_dir / 'arena.db'}"
     database = Database(url)
-    Intake(database).add_items("test", "folder", drafts(items=100, models=tuple(f"m{n}" for n in range(8))))
+    Ingest(database).add_items("test", "folder", drafts(items=100, models=tuple(f"m{n}" for n in range(8))))
     database.close()
     told, up, over = Told(), threading.Event(), threading.Event()
     up.set()
@@ -562,8 +562,8 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
             time.sleep(random.uniform(0, 1.5))
             up.clear()
             server.kill()
-            tally = told.check(url)
-            assert tally.flaws == 0, tally
+            count = told.check(url)
+            assert count.flaws == 0, count
             server.start()
             up.set()
         time.sleep(1)
@@ -573,8 +573,8 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
         for visitor in visitors:
             visitor.thread.join()
             visitor.close()
-    tally = told.check(url)
-    tally.kills = kills
-    print(f"\n{tally}")
-    assert tally.flaws == 0, tally
-    assert tally.acknowledged > 3 * kills and tally.retries > 3 * kills
+    count = told.check(url)
+    count.kills = kills
+    print(f"\n{count}")
+    assert count.flaws == 0, count
+    assert count.acknowledged > 3 * kills and count.retries > 3 * kills

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.io.fetch import Bounds, Fetcher, FetchError, addresses, fetch, fetch_all, is_public
+from arena.io.fetch import Fetcher, FetchError, FetchLimits, addresses, fetch, fetch_all, is_public
 
 HOST = "pictures.example"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1000)
@@ -137,8 +137,8 @@ def believing(certificate: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(certificate))
 
 
-BOUNDS = Bounds(quiet_seconds=5, seconds=10, size=200_000)
-HASTY = Bounds(quiet_seconds=0.4, seconds=1.2)
+BOUNDS = FetchLimits(quiet_seconds=5, seconds=10, size=200_000)
+HASTY = FetchLimits(quiet_seconds=0.4, seconds=1.2)
 
 
 @pytest.fixture

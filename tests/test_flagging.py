@@ -9,16 +9,16 @@ from sqlalchemy import func, select
 
 from arena.__main__ import main
 from arena.battles.campaigns import Campaigns
-from arena.battles.sampling import Matchmaker, Wish
+from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import Draw, Store
 from arena.battles.tables import VOTE
 from arena.database import Database, counter
-from arena.fraud.flags import FLAGS_VERSION, Flagging, FlagRow
+from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
 from arena.fraud.tests import CHECKS, FAILED, Suspicion
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
-from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
 from arena.settings import CountSettings
@@ -67,7 +67,7 @@ def flags(database: Database) -> dict[int, set[Suspicion]]:
 
 def rows(database: Database) -> tuple[FlagRow, ...]:
     with database.read() as connection:
-        return Flagging(database, EVERYONE).flagged(connection)
+        return FlagService(database, EVERYONE).flagged(connection)
 
 
 def version(database: Database) -> int:
@@ -85,7 +85,7 @@ def clear(database: Database, votes: int = 200) -> None:
 @pytest.fixture
 def bank(database) -> Database:
     """A database with a source "test" of forty items, each with the answers of three models."""
-    Intake(database).add_items("test", "folder", drafts(40))
+    Ingest(database).add_items("test", "folder", drafts(40))
     return database
 
 
@@ -101,7 +101,7 @@ def shown(leaderboard: Leaderboard, key: BoardKey = SINGLE) -> Board:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         board = leaderboard.board(key)
-        if board.findings and board.findings.votes == board.votes:
+        if board.statistics and board.statistics.votes == board.votes:
             return board
         time.sleep(0.02)
     raise TimeoutError("nothing was found out")
@@ -116,7 +116,7 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     rng = np.random.default_rng(11)
     honest, others = drawn(rng, HONEST, first=0), rigged(rng, rig)
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(EACH, NAMES))
+    Ingest(database).add_items("test", "folder", drafts(EACH, NAMES))
     won, lost = np.where(honest.chose_a, honest.a, honest.b), np.where(honest.chose_a, honest.b, honest.a)
     columns = (won.tolist(), lost.tolist(), honest.chose_a.tolist(), honest.voter.tolist())
     plant(
@@ -167,7 +167,7 @@ def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
     sided = [Planted(1 + n, "m1", "m2", voter=2) for n in range(12)]
     both = [Planted(1 + n, "m1", "m2", voter=3, minutes=0) for n in range(12)]
     plant(bank, [*quick, *sided, *both])
-    Flagging(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE).look()
     found, out = flags(bank), {row.voter for row in rows(bank) if row.left_out}
     quick_one, sided_one, both_one = sorted(found)
     assert found == {
@@ -180,17 +180,17 @@ def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
 
 def test_a_look_is_taken_again_when_the_votes_have_grown(bank):
     clear(bank, 1200)
-    flagging = Flagging(bank, EVERYONE)
-    flagging.look()
+    flag_service = FlagService(bank, EVERYONE)
+    flag_service.look()
     assert (flags(bank), version(bank)) == ({}, 0)
     plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
-    flagging.look()
+    flag_service.look()
     assert flags(bank) == {}, "12 votes more than 1,320 are too few to look"
     plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
-    flagging.look()
+    flag_service.look()
     assert len(flags(bank)) == 2 and version(bank) == 1
     before = rows(bank)
-    Flagging(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE).look()
     assert (rows(bank), version(bank)) == (before, 1), "another server finds the same, and changes nothing"
 
 
@@ -200,12 +200,12 @@ def test_a_flag_goes_when_its_reason_does(bank):
     clear(bank)
     voters = Voters(bank)
     voter = fail_checks(voters, "late riser", FAILED)
-    flagging = Flagging(bank, EVERYONE)
-    flagging.look()
+    flag_service = FlagService(bank, EVERYONE)
+    flag_service.look()
     (row,) = (row for row in rows(bank) if row.voter == voter)
     assert (row.reason, row.strength, row.left_out) == (Suspicion.INATTENTIVE, 1.0, True)
     fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED)
-    flagging.look()
+    flag_service.look()
     assert voter not in flags(bank) and version(bank) == 2
 
 
@@ -221,7 +221,7 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
             a, b = ("m1", "m2") if number % 2 else ("m2", "m1")
             live.answer(battle.id, Answered(Names(a, b), Names("x", "y"), False, False))
             live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
-    Flagging(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE).look()
     assert flags(bank) == {}
 
 
@@ -239,7 +239,7 @@ def test_every_view_of_a_board_leaves_flagged_voters_out(bank, leaderboard):
             choice = leaderboard.choose("test", "single", voters=voters, **chosen)
             board = shown(leaderboard, choice.key)
             boards.append(board)
-            assert board.votes == board.findings.votes == int(board.counts.wins.sum())
+            assert board.votes == board.statistics.votes == int(board.counts.wins.sum())
             assert board.left_out.voters == 1
             assert board.left_out.flagged == (10 if "family" in chosen else 30)
             assert choice.key.unflagged is (voters == "unflagged")
@@ -272,7 +272,7 @@ def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, le
     assert "voters=all" in told and "flagged voters too" in told
     plain = leaderboard.choose("test", "single", voters={"all": 1})
     assert plain.key.unflagged and "voters=all" not in board_html(without, plain)
-    with pytest.raises(BoardChoiceError):
+    with pytest.raises(BoardSelectionError):
         leaderboard.choose("test", "single", since="all", voters="all")
 
 
@@ -302,7 +302,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
         voters.vote(worker, 1 + number, "m2", "m1", "a" if number % 2 else "b")
     leaderboard = Leaderboard(bank, CountSettings("campaign", ("spring",)), every=0.0)
     board = shown(leaderboard)
-    assert (board.votes, board.findings.votes, board.findings.crowd.voters) == (4, 4, 1)
+    assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
     assert "99 votes were stored and not counted: this arena counts only those of some voters." in " ".join(
         summary(board)
@@ -322,7 +322,7 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
     for number in range(12):
         voters.vote(worker, 1 + number, *(("m3", "m1") if number < 6 else ("m1", "m2")), "ab"[number // 6])
     for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
-        Flagging(bank, who).look()
+        FlagService(bank, who).look()
         reasons = flags(bank).get(worker, set()) - {Suspicion.HASTY, Suspicion.ONE_SIDED}
         assert bool(reasons) is flagged
 
@@ -333,7 +333,7 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
 def checks(database: Database, number: int = 20) -> None:
     """Bring check items in."""
     made = drafts(100 + number, (RIGHT, UNRELATED))[100:]
-    Intake(database).add_items("checks", "check", made)
+    Ingest(database).add_items("checks", "check", made)
 
 
 def check_codes(items: ItemBank) -> set[int]:
@@ -354,15 +354,15 @@ def fail_checks(voters: Voters, cookie: str, failed: int, passed: int = 0, first
 
 def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
+    Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
     checks(database, 8)
     items, store = ItemBank(database), Store(database)
-    matchmaker, of_check = Matchmaker(store, items, Campaigns(database, 5), "auto"), check_codes(items)
+    sampler, of_check = PairSampler(store, items, Campaigns(database, 5), "auto"), check_codes(items)
     dealt, sides = [], set()
     for visitor in range(5):
         voter = store.voter(f"visitor {visitor}")
         for _ in range(30):
-            battle = matchmaker.next_battle(voter, Wish())
+            battle = sampler.next_battle(voter, BattleRequest())
             assert isinstance(battle, Battle)
             dealt.append((visitor, battle.item in of_check, battle.item))
             sides.add((battle.answer_a < battle.answer_b) if battle.item in of_check else None)
@@ -372,8 +372,8 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     assert 1 <= len(of_checks) <= 30, "10% of 150, within four standard errors"
     assert len(set(of_checks)) == len(of_checks)
     assert {True, False} <= sides
-    assert not {item.id for item in matchmaker.shown_items()} & of_check
-    linked = matchmaker.next_battle(store.voter("by link"), Wish(item=items.bank().items[1].key))
+    assert not {item.id for item in sampler.shown_items()} & of_check
+    linked = sampler.next_battle(store.voter("by link"), BattleRequest(item=items.bank().items[1].key))
     assert linked.item == 1
     database.close()
 
@@ -395,10 +395,10 @@ def test_no_board_counts_check_items(bank, leaderboard, tmp_path, monkeypatch, c
 
 def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("demo bank", "demo", drafts())
+    Ingest(database).add_items("demo bank", "demo", drafts())
     checks(database)
-    matchmaker = Matchmaker(Store(database), ItemBank(database), Campaigns(database, 5), "auto")
-    assert len(matchmaker.shown_items()) == 6 and matchmaker.is_demo()
+    sampler = PairSampler(Store(database), ItemBank(database), Campaigns(database, 5), "auto")
+    assert len(sampler.shown_items()) == 6 and sampler.is_demo()
     database.close()
 
 

@@ -14,16 +14,16 @@ from PIL import Image
 from sqlalchemy import func, select
 
 import app  # noqa: F401 every room's tables are there
-from arena.admin.actions import latest_acts
-from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Forgetting, UnknownVoterError, code_of
+from arena.admin.actions import latest_actions
+from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
 from arena.battles.live_tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
 from arena.battles.store import UnknownBattleError
 from arena.battles.tables import SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
-from arena.fraud.eligibility import counting
-from arena.items.ingest import Intake
+from arena.fraud.eligibility import counting_voters
+from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
 from arena.live.store import Answered, LiveStore, Opening
 from arena.server.change_log import voter_keys
@@ -45,8 +45,8 @@ def images(database, tmp_path) -> OwnImages:
 
 
 @pytest.fixture
-def forgetting(database, images) -> Forgetting:
-    return Forgetting(database, images)
+def forgetting(database, images) -> Erasure:
+    return Erasure(database, images)
 
 
 def bring(images: OwnImages, voter: int, battle: int, keep: bool) -> str:
@@ -122,7 +122,7 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
         assert connection.scalar(select(LIVE_TURN.c.answer_a)) == ""
         hashes = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id})))
         assert all(one.startswith("forgotten ") for one in hashes)
-        (act,) = latest_acts(connection, 10)
+        (act,) = latest_actions(connection, 10)
     assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), "the act names nobody either"
 
 
@@ -157,7 +157,7 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
 def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     Visitor(bank, COOKIE).decide()
     person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, "e" * 64)
-    counts = select(func.count()).select_from(VOTE).where(counting(CountSettings("logged-in")))
+    counts = select(func.count()).select_from(VOTE).where(counting_voters(CountSettings("logged-in")))
     for _ in range(2):
         with bank.read() as connection:
             assert connection.execute(counts).scalar_one() == 1
@@ -172,7 +172,7 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     bench = Bench(bank, "http://127.0.0.1:9/v1")
     jobs = {owner: bench.quoted(owner=owner) for owner in (COOKIE, login, OTHER)}
     for owner, job in jobs.items():
-        bench.ledger.purse(job.link, owner).hold(5)
+        bench.budget.for_job(job.link, owner).reserve(5)
         with bank.write() as connection:
             values = {name: owner for name in ("owner", "source", "title", "name", "digest", "file")}
             connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
@@ -221,7 +221,7 @@ def test_what_was_interrupted_can_be_done_again(bank, images, forgetting):
 
 def test_the_command_forgets_and_is_recorded(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts())
+    Ingest(database).add_items("test", "folder", drafts())
     visitor = Visitor(database, COOKIE)
     visitor.decide()
     bench = Bench(database, "http://127.0.0.1:9/v1")
@@ -238,5 +238,5 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
     assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"
     with database.read() as connection:
         assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))
-        assert [act.who for act in latest_acts(connection, 10)] == ["the command line"]
+        assert [act.who for act in latest_actions(connection, 10)] == ["the command line"]
     database.close()

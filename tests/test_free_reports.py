@@ -15,10 +15,10 @@ from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
 from scoring.benchmarks.detect import opened
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.jobs.service import ChoiceWish, Desk
+from scoring.jobs.service import ChoiceRequest, JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
 from scoring.jobs.submissions import Submissions
-from scoring.jobs.uploads import Inbox, InboxError
+from scoring.jobs.uploads import UploadStore, UploadStoreError
 from tests.conftest import AppServer
 from tests.judging_process import OWNER, Bench, set_job
 from tests.live_visitor import picture
@@ -33,9 +33,18 @@ class Visit:
     def __init__(self, database: Database, folder: Path, votes_room: int = 0) -> None:
         self.bench = Bench(database, NOWHERE, lends=False)
         self.jobs = self.bench.jobs
-        self.inbox = Inbox(folder / "uploads", votes_room=votes_room)
-        rooms = (self.inbox, self.jobs, self.bench.runner, self.bench.cache, None, {}, 10**9, Submissions(database))
-        self.desk = Desk({"sample": own_sample()}, *rooms)
+        self.upload_store = UploadStore(folder / "uploads", votes_room=votes_room)
+        rooms = (
+            self.upload_store,
+            self.jobs,
+            self.bench.runner,
+            self.bench.cache,
+            None,
+            {},
+            10**9,
+            Submissions(database),
+        )
+        self.service = JobService({"sample": own_sample()}, *rooms)
 
     def brings(self, file: Path, owner: str = OWNER, network: str | None = None) -> str:
         """Upload a file and return its token."""
@@ -43,12 +52,12 @@ class Visit:
         async def chunks() -> AsyncIterator[bytes]:
             yield file.read_bytes()
 
-        return asyncio.run(self.inbox.receive(owner, file.name, chunks(), network)).token
+        return asyncio.run(self.upload_store.receive(owner, file.name, chunks(), network)).token
 
     def scores(self, file: Path, owner: str = OWNER, network: str | None = None, protocol="strict", title="") -> str:
         """Upload a file, have rules read it and return the report's link."""
         token = self.brings(file, owner, network)
-        return self.desk.extract(owner, ChoiceWish(token, "mmbench", protocol, title)).link
+        return self.service.extract(owner, ChoiceRequest(token, "mmbench", protocol, title)).link
 
 
 @pytest.fixture
@@ -97,7 +106,7 @@ def test_an_owner_who_has_the_most_reports_is_told_and_loses_none(visit, tmp_pat
     assert {job.link for job in visit.jobs.of_owner(OWNER)} == set(links)
     assert visit.scores(answers(tmp_path, 3)) == links[3], "what is there already is shown"
     assert visit.scores(answers(tmp_path, 99), owner="bob")
-    visit.desk.delete(OWNER, links[0])
+    visit.service.delete(OWNER, links[0])
     assert visit.scores(answers(tmp_path, 99))
 
 
@@ -147,28 +156,28 @@ def test_a_report_that_is_deleted_takes_its_file_along(visit, database, tmp_path
     link = visit.scores(answers(tmp_path))
     theirs = visit.brings(answers(tmp_path), owner="bob")
     with pytest.raises(JobError, match="no such job of yours"):
-        visit.desk.delete("bob", link)
+        visit.service.delete("bob", link)
     assert len(list((tmp_path / "uploads").iterdir())) == 4, "two files, each with its slip"
-    visit.desk.delete(OWNER, link)
+    visit.service.delete(OWNER, link)
     assert rows(database, JOB) == rows(database, FREE_REPORT) == 0
-    assert visit.inbox.find("bob", theirs).path.is_file()
+    assert visit.upload_store.find("bob", theirs).path.is_file()
     assert len(list((tmp_path / "uploads").iterdir())) == 2
 
 
 def test_another_file_that_waits_outlives_a_report(visit, tmp_path):
     link = visit.scores(answers(tmp_path))
     waiting = visit.brings(table_file(tmp_path / "other.tsv", [row(1, "B")]))
-    visit.desk.delete(OWNER, link)
-    assert visit.inbox.find(OWNER, waiting).path.is_file()
+    visit.service.delete(OWNER, link)
+    assert visit.upload_store.find(OWNER, waiting).path.is_file()
 
 
 def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_image(database, tmp_path):
     visit, full = Visit(database, tmp_path), Visit(database, tmp_path, votes_room=10**18)
     token = visit.brings(answers(tmp_path))
-    with pytest.raises(InboxError, match="are kept for votes"):
+    with pytest.raises(UploadStoreError, match="are kept for votes"):
         full.brings(answers(tmp_path), owner="bob")
-    with pytest.raises(InboxError, match="are kept for votes"):
-        full.desk.extract(OWNER, ChoiceWish(token, "mmbench", "strict", ""))
+    with pytest.raises(UploadStoreError, match="are kept for votes"):
+        full.service.extract(OWNER, ChoiceRequest(token, "mmbench", "strict", ""))
     voter = Store(database).voter("owner")
     images = OwnImages(database, tmp_path / "own", votes_room=10**18)
 
@@ -178,4 +187,4 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(OwnImageError, match="are kept for votes"):
         asyncio.run(images.receive(voter, chunks()))
     assert rows(database, JOB) == 0 and list((tmp_path / "own").iterdir()) == []
-    assert visit.desk.extract(OWNER, ChoiceWish(token, "mmbench", "strict", "")).link
+    assert visit.service.extract(OWNER, ChoiceRequest(token, "mmbench", "strict", "")).link

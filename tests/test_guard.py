@@ -20,8 +20,8 @@ from starlette.responses import PlainTextResponse
 
 from arena.web.cookies import new_cookie
 from arena.web.events import Argument
-from arena.web.middleware import SMALL_BODY, Guard
-from arena.web.rate_limit import TURNS, Allowance, Limits, Rate
+from arena.web.middleware import SMALL_BODY, RequestMiddleware
+from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
 from tests.conftest import ROOT, AppServer
 from tests.voter import Voter
 
@@ -439,7 +439,7 @@ async def waiting_body(visitor: httpx.AsyncClient) -> "asyncio.Task[httpx.Respon
     return sending
 
 
-async def call(guard: Guard, path: str, stays: bool) -> None:
+async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
     """Post an empty object, as a caller who then stays, or has left by now."""
     messages = iter([{"type": "http.request", "body": b"{}"}, None if stays else {"type": "http.disconnect"}])
 
@@ -450,7 +450,7 @@ async def call(guard: Guard, path: str, stays: bool) -> None:
         """Nobody reads the answer."""
 
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "scheme": "http"}
-    await guard({**scope, "client": ("8.8.8.8", 1)}, receive, send)
+    await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, send)
 
 
 def test_a_call_whose_caller_has_left_is_not_worked_on():
@@ -466,11 +466,11 @@ def test_a_call_whose_caller_has_left_is_not_worked_on():
                 working.set()
             await done.wait()
 
-        guard = Guard(app, limits=Limits(voter=WIDE, network=WIDE))
-        calls = [asyncio.create_task(call(guard, "/working", stays=True)) for _ in range(TURNS)]
+        middleware = RequestMiddleware(app, limits=RateLimiter(voter=WIDE, network=WIDE))
+        calls = [asyncio.create_task(call(middleware, "/working", stays=True)) for _ in range(TURNS)]
         await working.wait()
         waiting = [("/left", False)] * 5 + [("/waits", True)]
-        calls += [asyncio.create_task(call(guard, path, stays)) for path, stays in waiting]
+        calls += [asyncio.create_task(call(middleware, path, stays)) for path, stays in waiting]
         await asyncio.sleep(0)
         done.set()
         await asyncio.gather(*calls)
@@ -491,8 +491,10 @@ MISFITS = (
 @pytest.mark.parametrize("body", MISFITS, ids=range(len(MISFITS)))
 def test_what_calls_no_event_is_refused_in_one_line(body):
     async def scenario() -> httpx.Response:
-        guard = Guard(PlainTextResponse("here"), events={1: [Argument.of("textbox", "Text", 10)], 2: []})
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(guard), base_url="http://here") as visitor:
+        middleware = RequestMiddleware(
+            PlainTextResponse("here"), events={1: [Argument.of("textbox", "Text", 10)], 2: []}
+        )
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(middleware), base_url="http://here") as visitor:
             for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):
                 assert (await visitor.post("/gradio_api/run/predict", content=fit)).text == "here"
             return await visitor.post("/gradio_api/run/predict", content=body)
@@ -524,8 +526,8 @@ WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6,
 
 def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
     """Return a client of a guarded app, as from an address."""
-    guard = Guard(app, limits=Limits(**{"voter": WIDE, "network": WIDE, **limits}))
-    return httpx.AsyncClient(transport=httpx.ASGITransport(guard, client=(peer, 1)), base_url="http://here")
+    middleware = RequestMiddleware(app, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits}))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(middleware, client=(peer, 1)), base_url="http://here")
 
 
 @pytest.mark.parametrize("counted", ["voter", "network"])
@@ -583,7 +585,7 @@ def test_no_websocket_is_opened():
         async def send(message) -> None:
             sent.append(message)
 
-        await Guard(hang)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
+        await RequestMiddleware(hang)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
 
     asyncio.run(scenario())
     assert [message["type"] for message in sent] == ["websocket.close"]

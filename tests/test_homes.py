@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from arena.database import Database
-from arena.web.session_affinity import FORGOTTEN_SECONDS, GONE_SECONDS, SERVER, Homes, own_address
+from arena.web.session_affinity import FORGOTTEN_SECONDS, GONE_SECONDS, SERVER, ServerDirectory, own_address
 from tests.conftest import new_postgresql_database
 
 TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
@@ -36,20 +36,20 @@ def visitors(number: int = 400) -> list[str]:
 
 
 def test_all_servers_agree_on_homes_and_share_them_evenly(shared):
-    servers = [Homes(shared, f"http://10.0.0.{number}:1") for number in range(3)]
+    servers = [ServerDirectory(shared, f"http://10.0.0.{number}:1") for number in range(3)]
     for server in servers * 2:
         server.beat()
     shares = Counter()
     for visitor in visitors():
-        homes = {server.of(visitor) or server.address for server in servers}
-        assert len(homes) == 1, "each names the same server, and one of them itself"
-        shares[homes.pop()] += 1
+        directory = {server.of(visitor) or server.address for server in servers}
+        assert len(directory) == 1, "each names the same server, and one of them itself"
+        shares[directory.pop()] += 1
     assert len(shares) == 3 and min(shares.values()) > 90
 
 
 def test_who_comes_or_goes_moves_no_other_visitor(shared):
     clock = Clock()
-    one, two, three = (Homes(shared, f"http://10.0.0.{number}:1", clock) for number in range(3))
+    one, two, three = (ServerDirectory(shared, f"http://10.0.0.{number}:1", clock) for number in range(3))
     one.beat(), two.beat(), one.beat()
     known = visitors()
     before = {visitor: one.of(visitor) for visitor in known}
@@ -63,7 +63,7 @@ def test_who_comes_or_goes_moves_no_other_visitor(shared):
 
 def test_one_that_cannot_be_reached_is_tried_again_later(shared):
     clock = Clock()
-    one, two = (Homes(shared, f"http://10.0.0.{number}:1", clock) for number in range(2))
+    one, two = (ServerDirectory(shared, f"http://10.0.0.{number}:1", clock) for number in range(2))
     one.beat(), two.beat(), one.beat()
     away = next(visitor for visitor in visitors() if one.of(visitor))
     one.miss(two.address)
@@ -75,7 +75,7 @@ def test_one_that_cannot_be_reached_is_tried_again_later(shared):
 
 def test_the_long_dead_are_forgotten_and_who_leaves_is_gone_at_once(shared):
     clock = Clock()
-    one, two = (Homes(shared, f"http://10.0.0.{number}:1", clock) for number in range(2))
+    one, two = (ServerDirectory(shared, f"http://10.0.0.{number}:1", clock) for number in range(2))
     one.beat(), two.beat(), one.beat()
     clock.now += FORGOTTEN_SECONDS + 1
     one.beat()

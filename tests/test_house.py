@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
-ROOMS = [path for path in FILES if "demo" not in path.parts]
+COMMANDS = [path for path in FILES if "demo" not in path.parts]
 
 # Floors from the ground up: a room imports rooms of lower floors only, or of its own floor where no circle comes of it.
 FLOORS = (
@@ -214,7 +214,7 @@ def wing_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
 
 
-@pytest.mark.parametrize("path", [path for path in ROOMS if path.name != "__init__.py"], ids=name_of)
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path.name != "__init__.py"], ids=name_of)
 def test_arrows_run_down(path):
     here = FLOOR[room_of(path)]
     upward = {room for room in rooms_of(path) if FLOOR[room] > here}
@@ -223,7 +223,7 @@ def test_arrows_run_down(path):
 
 def test_no_import_circle():
     arrows: dict[str, set[str]] = {}
-    for path in ROOMS:
+    for path in COMMANDS:
         if path.name not in ("__init__.py", "__main__.py", "app.py"):
             arrows.setdefault(room_of(path), set()).update(rooms_of(path))
 

@@ -12,10 +12,10 @@ from sqlalchemy import select, update
 from arena.battles.tables import VOTE
 from arena.database import Database
 from arena.items.store import SOURCE
-from arena.server.change_log import OutboxError
-from arena.server.hub_backup import EVERY, HubDataset, HubError, Mirror
+from arena.server.change_log import ChangeLogError
+from arena.server.hub_backup import EVERY, HubBackup, HubDataset, HubError
 from arena.types import Secret
-from arena.web.backup_status import LATE, copy_line
+from arena.web.backup_status import LATE, backup_line
 from tests.hub_server import HubServer
 from tests.test_mirror import Clock, bank, copy_all, rows, use
 from tests.voter import Voter
@@ -43,9 +43,9 @@ class Ticking(Clock):
             raise KilledError
 
 
-def mirror_of(database: Database, server: HubServer, clock: Ticking, folder: Path) -> Mirror:
+def backup_of(database: Database, server: HubServer, clock: Ticking, folder: Path) -> HubBackup:
     hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, clock.sleep)
-    return Mirror(database, folder / "pictures", hub, EVERY, clock)
+    return HubBackup(database, folder / "pictures", hub, EVERY, clock)
 
 
 def with_pictures(folder: Path) -> Path:
@@ -57,25 +57,25 @@ def with_pictures(folder: Path) -> Path:
     return folder
 
 
-def turn(mirror: Mirror, clock: Ticking) -> bool:
+def turn(backup: HubBackup, clock: Ticking) -> bool:
     """Change something, let the next turn come, and tell whether it committed."""
-    with mirror._database.write() as connection:
+    with backup._database.write() as connection:
         connection.execute(update(SOURCE).values(name=SOURCE.c.name))
     clock.time += EVERY
-    mirror.step()
-    return mirror.outbox.waiting() == 0
+    backup.step()
+    return backup.change_log.waiting() == 0
 
 
 def check_turns(another, folder: Path, turns: int, seed: int) -> None:
     clock = Ticking()
     with HubServer() as server:
         server.faults.share, server.faults.rng = 0.3, random.Random(seed)
-        mirror = mirror_of(bank(another()), server, clock, with_pictures(folder))
-        mirror.outbox.open()
-        mirror.step()  # a new disk waits for its first turn
-        committed = sum(turn(mirror, clock) for _ in range(turns))
+        backup = backup_of(bank(another()), server, clock, with_pictures(folder))
+        backup.change_log.open()
+        backup.step()  # a new disk waits for its first turn
+        committed = sum(turn(backup, clock) for _ in range(turns))
         print(f"{committed} of {turns} turns; {dict(server.faults.made)}")
-        assert committed >= 0.99 * turns and mirror.seen.problem == ""
+        assert committed >= 0.99 * turns and backup.seen.problem == ""
         paths = [path for commit in server.commits for path in commit]
         assert len(paths) == len(set(paths)) and all(server.commits), "no file twice, and no commit without a file"
         assert len([path for path in paths if path.startswith("pictures/")]) == 24
@@ -96,18 +96,18 @@ class Life:
     def __init__(self, another, server: HubServer, folder: Path, seed: int) -> None:
         self.clock, self.rng, self.born = Ticking(seed), random.Random(seed), {}
         self._another, self._server, self._folder = another, server, with_pictures(folder)
-        self.mirror = mirror_of(bank(another()), server, self.clock, folder)
-        copy_all(self.mirror)
+        self.backup = backup_of(bank(another()), server, self.clock, folder)
+        copy_all(self.backup)
 
     def tick(self) -> bool:
         """Let the time until the next look go by, with or without a vote; tell whether the machine lives on."""
         if self.rng.random() < 0.1:
-            use(self.mirror._database, 1, 1, self.rng)
+            use(self.backup._database, 1, 1, self.rng)
             self.born |= {vote: self.clock() for vote in self._votes() - self.born.keys()}
-        self.clock.time += self.mirror._pause()
+        self.clock.time += self.backup._pause()
         try:
             self.clock.deadly = 0.05
-            self.mirror.step()
+            self.backup.step()
         except KilledError:
             return False
         finally:
@@ -116,16 +116,16 @@ class Life:
 
     def wipe(self) -> tuple[str, timedelta]:
         """Wipe the disk and come back; return what the page said last, and the age of the oldest vote that is lost."""
-        said, died, before = copy_line(self.mirror.seen, self.clock()), self.clock(), self.born
-        self.mirror = mirror_of(self._another(), self._server, self.clock, self._folder)
-        assert self.mirror.restore()
-        self.mirror.outbox.open()
+        said, died, before = backup_line(self.backup.seen, self.clock()), self.clock(), self.born
+        self.backup = backup_of(self._another(), self._server, self.clock, self._folder)
+        assert self.backup.restore()
+        self.backup.change_log.open()
         self.born = {vote: before[vote] for vote in self._votes()}
         lost = [died - given for vote, given in before.items() if vote not in self.born]
         return said, max(lost, default=timedelta(0))
 
     def _votes(self) -> set[int]:
-        with self.mirror._database.read() as connection:
+        with self.backup._database.read() as connection:
             return set(connection.scalars(select(VOTE.c.id)))
 
 
@@ -157,15 +157,15 @@ def test_a_hundred_wipes_lose_nothing_older_than_the_page_said(another, tmp_path
 def check_restore(another, folder: Path, files: int, seed: int) -> None:
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, with_pictures(folder / "before"))
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, with_pictures(folder / "before"))
+        copy_all(backup)
         while len(server.files) < files:
-            assert turn(mirror, clock)
+            assert turn(backup, clock)
         server.faults.share, server.faults.rng = 0.3, random.Random(seed)
-        fresh = mirror_of(another(), server, clock, folder / "after")
+        fresh = backup_of(another(), server, clock, folder / "after")
         assert fresh.restore()
         print(f"{len(server.files)} files; {dict(server.faults.made)}")
-        assert rows(fresh._database) == rows(mirror._database)
+        assert rows(fresh._database) == rows(backup._database)
         kept = [
             {path.name: path.read_bytes() for path in (folder / name / "pictures").iterdir()}
             for name in ("before", "after")
@@ -187,79 +187,81 @@ def test_five_faults_of_a_commit_are_one_commit(another, tmp_path, kind):
     """Also if the answer alone was lost, or half of it: what is there is not added again."""
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         server.faults.planned[COMMIT] = [kind] * 5
-        assert turn(mirror, clock)
-        assert len(server.commits) == 2 and mirror.state().problem == ""
+        assert turn(backup, clock)
+        assert len(server.commits) == 2 and backup.state().problem == ""
         assert clock.waits == sorted(clock.waits) and all(wait >= 2 for wait in clock.waits if kind == "429")
 
 
 def test_a_hub_that_asks_for_a_long_wait_is_left_alone_for_it(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         server.faults.planned[COMMIT], server.faults.asked_wait = ["429"], "150"
-        assert not turn(mirror, clock) and clock.waits == []
-        assert mirror.seen.problem == "the Hub answered 429"
-        assert not turn(mirror, clock) and not turn(mirror, clock)
+        assert not turn(backup, clock) and clock.waits == []
+        assert backup.seen.problem == "the Hub answered 429"
+        assert not turn(backup, clock) and not turn(backup, clock)
         asked = sum(server.faults.made.values())
         clock.time += timedelta(seconds=20)
-        mirror.step()
+        backup.step()
         assert sum(server.faults.made.values()) == asked, "two and a half minutes are not over"
-        assert turn(mirror, clock) and turn(mirror, clock), "then a turn a minute again"
+        assert turn(backup, clock) and turn(backup, clock), "then a turn a minute again"
 
 
 def test_after_a_turn_that_failed_the_next_is_a_minute_later(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         for _ in range(3):
             server.faults.planned[COMMIT] = ["503"] * 7
-            assert not turn(mirror, clock) and mirror.seen.problem == "the Hub answered 503"
-            assert "the Hub answered 503; only votes until" in copy_line(mirror.seen, clock())
-        assert turn(mirror, clock) and mirror.seen.problem == ""
+            assert not turn(backup, clock) and backup.seen.problem == "the Hub answered 503"
+            assert "the Hub answered 503; only votes until" in backup_line(backup.seen, clock())
+        assert turn(backup, clock) and backup.seen.problem == ""
 
 
 @pytest.mark.parametrize("request_part", ["/tree/", "/resolve/", "/create"])
 def test_what_the_hub_refuses_is_not_asked_again(another, tmp_path, request_part):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         server.faults.planned[request_part] = ["418"]
         with pytest.raises(HubError, match="^the Hub answered 418"):
-            mirror_of(another(), server, clock, tmp_path).restore()
+            backup_of(another(), server, clock, tmp_path).restore()
         assert clock.waits == []
 
 
 def test_a_file_that_is_missing_is_named(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, with_pictures(tmp_path / "before"))
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, with_pictures(tmp_path / "before"))
+        copy_all(backup)
         (lost,) = (path for path in server.files if path.startswith("votes/"))
         server.missing.add(lost)
-        fresh = mirror_of(another(), server, clock, tmp_path / "after")
+        fresh = backup_of(another(), server, clock, tmp_path / "after")
         with pytest.raises(HubError, match=f"^{lost} is listed in the dataset but not there; restore it"):
             fresh.restore()
-        assert fresh.outbox.empty()
+        assert fresh.change_log.empty()
 
 
 def test_a_file_that_is_damaged_is_named(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
-        assert turn(mirror, clock)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
+        assert turn(backup, clock)
         lost = max(server.files)
         server.files[lost] = server.files[lost][:-9]
-        fresh = mirror_of(another(), server, clock, tmp_path)
-        with pytest.raises(OutboxError, match=f"^{lost} is not whole; delete it from the dataset or restore it there"):
+        fresh = backup_of(another(), server, clock, tmp_path)
+        with pytest.raises(
+            ChangeLogError, match=f"^{lost} is not whole; delete it from the dataset or restore it there"
+        ):
             fresh.restore()
-        assert fresh.outbox.empty()
+        assert fresh.change_log.empty()
 
 
 def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch):
@@ -268,8 +270,8 @@ def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch)
     clock = Ticking()
     with HubServer() as server:
         server.large, server.faults.share = "pictures/", 0.3
-        mirror = mirror_of(bank(another()), server, clock, with_pictures(tmp_path))
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, with_pictures(tmp_path))
+        copy_all(backup)
         there = {path: content for path, content in server.files.items() if path.startswith("pictures/")}
         assert there == {f"pictures/{path.name}": path.read_bytes() for path in (tmp_path / "pictures").iterdir()}
 
@@ -278,11 +280,11 @@ def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch)
 def test_a_start_waits_for_a_hub_that_is_down(another, tmp_path):
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         server.faults.planned["/tree/"] = ["503"] * 8
-        fresh = mirror_of(another(), server, clock, tmp_path)
-        assert fresh.restore() and rows(fresh._database) == rows(mirror._database)
+        fresh = backup_of(another(), server, clock, tmp_path)
+        assert fresh.restore() and rows(fresh._database) == rows(backup._database)
 
 
 @pytest.mark.soak
@@ -307,7 +309,7 @@ def test_a_hub_that_says_nothing_does_not_stop_the_copy(another, tmp_path):
     """It takes as long as a request may take."""
     clock = Ticking()
     with HubServer() as server:
-        mirror = mirror_of(bank(another()), server, clock, tmp_path)
-        copy_all(mirror)
+        backup = backup_of(bank(another()), server, clock, tmp_path)
+        copy_all(backup)
         server.faults.planned[COMMIT] = ["silent"]
-        assert turn(mirror, clock) and len(server.commits) == 2
+        assert turn(backup, clock) and len(server.commits) == 2

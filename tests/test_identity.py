@@ -14,8 +14,8 @@ from starlette.responses import PlainTextResponse
 
 from arena.settings import Settings
 from arena.web.cookies import COOKIE, new_cookie
-from arena.web.middleware import Guard
-from arena.web.rate_limit import NETWORK, Limits
+from arena.web.middleware import RequestMiddleware
+from arena.web.rate_limit import NETWORK, RateLimiter
 from tests.conftest import AppServer
 from tests.voter import EventError, Voter
 
@@ -233,8 +233,10 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
 
 def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
     """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
-    limits = Limits(Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops)
-    transport = httpx.ASGITransport(Guard(PlainTextResponse("here"), limits=limits), client=("10.16.3.80", 51000))
+    limits = RateLimiter(Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops)
+    transport = httpx.ASGITransport(
+        RequestMiddleware(PlainTextResponse("here"), limits=limits), client=("10.16.3.80", 51000)
+    )
 
     async def scenario() -> tuple[int, list[int]]:
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:

@@ -12,7 +12,7 @@ from arena.database import Database
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
 from arena.items.importers import Importer
-from arena.items.ingest import Changes, Intake, IntakeError
+from arena.items.ingest import Changes, Ingest, IngestError
 from arena.items.store import ItemBank
 from arena.types import DATASET_ANSWER, REFERENCE, item_key
 from tests.test_items import contents
@@ -29,8 +29,8 @@ class Bench:
     def __init__(self, database: Database, place: Path) -> None:
         self.database, self.files, self.kept = database, place / "in", place / "pictures"
         self.files.mkdir()
-        self.intake = Intake(database)
-        self.importer = Importer(self.intake, ItemBank(database), PictureStore(self.kept))
+        self.ingest = Ingest(database)
+        self.importer = Importer(self.ingest, ItemBank(database), PictureStore(self.kept))
 
     def picture(self, name: str, color: str = "red", size: tuple[int, int] = (20, 10)) -> Path:
         path = self.files / name
@@ -161,7 +161,7 @@ def test_progress_is_shown_over_every_row(bench):
             seen.append(title)
             yield member
 
-    Importer(bench.intake, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
+    Importer(bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
         bench.items({}, {"instruction": "2"}, {"instruction": "3"}), "mine"
     )
     assert seen == ["items"] * 3
@@ -226,7 +226,7 @@ def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
 def test_another_answer_in_the_last_row_lets_nothing_in(bench):
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
     before = contents(bench.database)
-    with pytest.raises(IntakeError, match="'m1' already has another answer"):
+    with pytest.raises(IngestError, match="'m1' already has another answer"):
         bench.importer.folder(bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine")
     assert contents(bench.database) == before
 

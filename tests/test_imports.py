@@ -21,7 +21,7 @@ from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import FORMAT_NAMES, read, write
-from arena.imports.importer import PORTION, Imported, ImportedVotesError, ImportOrder, Imports
+from arena.imports.importer import PORTION, Imported, ImportedVotesError, ImportRequest, VoteImporter
 from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
@@ -29,7 +29,7 @@ from arena.imports.tables import (
     imported_battles,
     imported_sources,
 )
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv
@@ -37,7 +37,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.votes import Outcome, Votes
 from arena.types import REFERENCE
-from arena.web.leaderboard_notes import elsewhere_notes
+from arena.web.leaderboard_notes import import_notes
 from tests.conftest import drafts
 from tests.exchange_samples import CLEAN, sample
 from tests.planting import Planted, plant
@@ -68,8 +68,8 @@ def of_one_judge(judged: Battles) -> Battles:
 
 
 @pytest.fixture
-def imports(bank) -> Imports:
-    return Imports(bank)
+def imports(bank) -> VoteImporter:
+    return VoteImporter(bank)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def board_of(leaderboard: Leaderboard, source: str, **choice) -> Board:
 
 
 def told(board: Board) -> str:
-    return " ".join(elsewhere_notes(board))
+    return " ".join(import_notes(board))
 
 
 # Coming in
@@ -99,18 +99,18 @@ def told(board: Board) -> str:
 
 def test_the_same_file_twice_adds_nothing(bank, imports):
     first = battles(PORTION + 500)
-    assert imports.add(first, ImportOrder("elsewhere")) == Imported(votes=PORTION + 500)
-    assert imports.add(first, ImportOrder("elsewhere")) == Imported(known=PORTION + 500)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 500)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 500)
     longer = votes_of(*first.votes(), Vote("m1", "y", "tie", conversation="new"))
-    assert imports.add(longer, ImportOrder("elsewhere")) == Imported(votes=1, known=PORTION + 500)
-    assert imports.add(first, ImportOrder("another")).votes == PORTION + 500
+    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 500)
+    assert imports.add(first, ImportRequest("another")).votes == PORTION + 500
     assert counted(bank) == [2 * PORTION + 1001] * 2
 
 
 def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_apart(bank, imports):
     """Three columns do not say which battle a row was: the same row twice in a file is two votes."""
     same = Vote("m1", "m2", "a")
-    order = ImportOrder("frame")
+    order = ImportRequest("frame")
     assert imports.add(votes_of(same, same, same), order).votes == 3
     assert imports.add(votes_of(same, same, same), order) == Imported(known=3)
     assert imports.add(votes_of(same, same), order).votes == 2, "another file, so other votes"
@@ -121,31 +121,33 @@ def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_a
 
 def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):
     path = sample("fastchat-log", tmp_path)
-    assert imports.add(read(path), ImportOrder("log")) == Imported(votes=6, others=4)
+    assert imports.add(read(path), ImportRequest("log")) == Imported(votes=6, others=4)
     write(read(path), tmp_path / "ours.parquet")
-    assert imports.add(read(tmp_path / "ours.parquet"), ImportOrder("log")) == Imported(known=10)
+    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == Imported(known=10)
 
 
 def test_nothing_is_made_of_a_file_without_votes(bank, imports):
-    assert imports.add(votes_of(), ImportOrder("empty")) == Imported()
+    assert imports.add(votes_of(), ImportRequest("empty")) == Imported()
     with bank.read() as connection:
         assert imported_sources(connection) == ()
 
 
 def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
     """The second portion cannot be stored: nothing counts until the import is made again."""
-    Imports(bank).add(battles(50, seed=9), ImportOrder("there"))
+    VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
     wrong = battles(PORTION + 1, images=1)
     wrong = votes_of(*list(wrong.votes())[:-1], Vote("m1", "m2", "neither", conversation="last"))
     with pytest.raises(DatabaseError, match="Not stored"):
-        Imports(bank).add(wrong, ImportOrder("cut"))
+        VoteImporter(bank).add(wrong, ImportRequest("cut"))
     assert counted(bank) == [PORTION + 50, PORTION + 50]
     assert leaderboard.choose("cut (imported)", "single").source == "test", "there is no such source yet"
     with pytest.raises(DatabaseError, match="Not stored"):
-        Imports(bank).add(wrong, ImportOrder("there"))
+        VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
-    assert Imports(bank).add(battles(PORTION + 1, images=1), ImportOrder("cut")) == Imported(votes=1, known=PORTION)
-    assert board_of(leaderboard, "cut (imported)").elsewhere.votes > 0
+    assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
+        votes=1, known=PORTION
+    )
+    assert board_of(leaderboard, "cut (imported)").import_summary.votes > 0
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -153,7 +155,7 @@ def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffi
     for name in FORMAT_NAMES:
         path = sample(name, tmp_path)
         came = of_one_judge(read(path)) if name == "visit-battles" else read(path)
-        imports.add(came, ImportOrder(name))
+        imports.add(came, ImportRequest(name))
         with bank.read() as connection:
             kept = imported_battles(connection, imported_sources(connection)[-1])
         write(kept, tmp_path / f"ours{suffix}")
@@ -172,7 +174,7 @@ def test_an_import_that_cannot_begin_leaves_nothing(bank, imports):
     odd = Battles("stereoscope", *columns_of([vote] * 2), rows=(STEREOSCOPE.row(vote), {"cell": object()}))
     for wrong, error in ((odd, TypeError), (votes_of(vote, vote._replace(winner="neither")), DatabaseError)):
         with pytest.raises(error):
-            imports.add(wrong, ImportOrder("cut", judge=True))
+            imports.add(wrong, ImportRequest("cut", judge=True))
         with bank.read() as connection:
             assert connection.scalar(select(func.count()).select_from(IMPORTED_SOURCE)) == 0
         assert counted(bank) == [0, 0]
@@ -182,8 +184,8 @@ def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
     rows = [{**CLEAN[0], "day": date(2024, 10, 20), "price": Decimal("0.10")}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
     came = read(tmp_path / "votes.parquet")
-    assert imports.add(came, ImportOrder("days")) == Imported(votes=1)
-    assert imports.add(came, ImportOrder("days")) == Imported(known=1)
+    assert imports.add(came, ImportRequest("days")) == Imported(votes=1)
+    assert imports.add(came, ImportRequest("days")) == Imported(known=1)
 
 
 # What may not come in
@@ -191,24 +193,24 @@ def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
 
 def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(bank, imports):
     people, judged = battles(3, judge=False), battles(3, seed=2, judge=True, voter="gpt")
-    Intake(bank).add_items("demo", "demo", drafts(8)[7:])
+    Ingest(bank).add_items("demo", "demo", drafts(8)[7:])
     demo = next(item.key for item in ItemBank(bank).bank().items.values() if item.source == 2)
     on_demo = battles(3, seed=3, item=demo)
     for wrong, order, part in (
-        (votes_of(*people.votes(), *judged.votes()), ImportOrder("both"), "a judge's with people's"),
-        (votes_of(*people.votes(), *on_demo.votes()), ImportOrder("both"), "those on demo items with others"),
-        (battles(9, judge=True), ImportOrder("both"), "several judges"),
-        (judged, ImportOrder("both", into_live=True), "never count beside live ones"),
-        (on_demo, ImportOrder("both", into_live=True), "never count beside live ones"),
-        (people, ImportOrder("test"), "that of a source of items"),
-        (people, ImportOrder(" "), "empty"),
-        (battles(3, time=1.7e15), ImportOrder("both"), "not in seconds since 1970"),
+        (votes_of(*people.votes(), *judged.votes()), ImportRequest("both"), "a judge's with people's"),
+        (votes_of(*people.votes(), *on_demo.votes()), ImportRequest("both"), "those on demo items with others"),
+        (battles(9, judge=True), ImportRequest("both"), "several judges"),
+        (judged, ImportRequest("both", into_live=True), "never count beside live ones"),
+        (on_demo, ImportRequest("both", into_live=True), "never count beside live ones"),
+        (people, ImportRequest("test"), "that of a source of items"),
+        (people, ImportRequest(" "), "empty"),
+        (battles(3, time=1.7e15), ImportRequest("both"), "not in seconds since 1970"),
     ):
         with pytest.raises(ImportedVotesError, match=part):
             imports.add(wrong, order)
     assert counted(bank) == [0, 0]
-    imports.add(people, ImportOrder("people"))
-    imports.add(judged, ImportOrder("judge"))
+    imports.add(people, ImportRequest("people"))
+    imports.add(judged, ImportRequest("judge"))
     for wrong, source in (
         (judged, "people"),
         (people, "judge"),
@@ -216,9 +218,9 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
         (battles(3, seed=4, judge=True, voter="claude"), "judge"),
     ):
         with pytest.raises(ImportedVotesError, match="no board may mix them"):
-            imports.add(wrong, ImportOrder(source))
+            imports.add(wrong, ImportRequest(source))
     assert counted(bank) == [6, 6]
-    imports.add(battles(3, seed=5, voter="gpt"), ImportOrder("judge", judge=True))
+    imports.add(battles(3, seed=5, voter="gpt"), ImportRequest("judge", judge=True))
     with bank.read() as connection:
         assert [one.label for one in imported_sources(connection)] == ["people (imported)", "judge (imported, judge)"]
 
@@ -232,11 +234,11 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
     live = leaderboard.choose("test", "single").key
     assert leaderboard.board(live).votes == 3
     came = battles(400, category="Counting")
-    imports.add(came, ImportOrder("elsewhere"))
+    imports.add(came, ImportRequest("elsewhere"))
     assert leaderboard.choose(None, "single").source == "test", "the arena's own come first"
     assert leaderboard.board(live).votes == 3, "nothing mixes"
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.findings.crowd.voters, board.findings.crowd.items) == (400, 7, 11)
+    assert (board.votes, board.statistics.crowd.voters, board.statistics.crowd.items) == (400, 7, 11)
     places = {line.model: line for line in board.standings}
     names = sorted(places)
     code = {name: place for place, name in enumerate(names)}
@@ -260,18 +262,18 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
 def test_both_bad_counts_as_the_import_was_told(imports, leaderboard):
     came = battles(200)
     bad = came.winner.count("both_bad")
-    imports.add(came, ImportOrder("elsewhere", both_bad="out"))
+    imports.add(came, ImportRequest("elsewhere", both_bad="out"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert board.votes == board.findings.votes == 200 - bad
+    assert board.votes == board.statistics.votes == 200 - bad
     assert f"{bad} “both bad” are left out." in told(board)
-    imports.add(came, ImportOrder("elsewhere", both_bad="half"))
+    imports.add(came, ImportRequest("elsewhere", both_bad="half"))
     board = board_of(leaderboard, "elsewhere (imported)")
     assert board.votes == 200 and "left out" not in told(board)
 
 
 def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(bank, imports, leaderboard):
     items = list(ItemBank(bank).bank().items.values())
-    Intake(bank).add_items("test", "folder", drafts(9, images=2)[8:])
+    Ingest(bank).add_items("test", "folder", drafts(9, images=2)[8:])
     multi = next(item for item in ItemBank(bank).bank().items.values() if item.multi)
     plant(bank, [Planted(items[0].id, "m1", "m2")] * 20)
     known = [
@@ -284,11 +286,11 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
         Vote("m2", "m1", "a", item=multi.key, conversation="m"),
     ]
     came = votes_of(*known, *others)
-    imports.add(came, ImportOrder("elsewhere", into_live=True))
-    imports.add(came, ImportOrder("not told"))
+    imports.add(came, ImportRequest("elsewhere", into_live=True))
+    imports.add(came, ImportRequest("not told"))
     board = board_of(leaderboard, "test")
-    assert (board.votes, board.findings.votes, board.elsewhere.votes) == (24, 24, 4)
-    assert board.findings.crowd[:2] == (21, 4) and board.findings.crowd.items == 1
+    assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
+    assert board.statistics.crowd[:2] == (21, 4) and board.statistics.crowd.items == 1
     assert "4 of these votes were imported, from <b>elsewhere</b>, and told to count" in told(board)
     lines = {line.model: line for line in board.standings}
     assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
@@ -296,9 +298,9 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     family = board_of(leaderboard, "test", family=items[0].family)
     assert family.votes == 24
     assert board_of(leaderboard, "elsewhere (imported)").votes == 6, "the one with two images stands apart"
-    imports.add(came, ImportOrder("elsewhere"))
+    imports.add(came, ImportRequest("elsewhere"))
     board = board_of(leaderboard, "test")
-    assert (board.votes, board.elsewhere) == (20, None), "told otherwise, they no longer do"
+    assert (board.votes, board.import_summary) == (20, None), "told otherwise, they no longer do"
 
 
 def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, leaderboard):
@@ -309,9 +311,9 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
         Vote("m1", "m1", "a", conversation="3"),
         Vote("m1", "m2", "b", conversation="4", images=3),
     ]
-    imports.add(votes_of(*said), ImportOrder("elsewhere"))
+    imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.findings.clusters) == (2, 2)
+    assert (board.votes, board.statistics.clusters) == (2, 2)
     assert leaderboard.choose("elsewhere (imported)", "single").families == (item.family,)
     for sentence in (
         "1 vote was on a model against itself and left out.",
@@ -323,19 +325,19 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
         assert sentence in told(board)
     assert "how many images" not in told(board), "of the one that does not say, the bank does"
     dated = board_of(leaderboard, "elsewhere (imported)", since="1970-06-01", until="1971-06-01")
-    assert (dated.votes, dated.elsewhere.votes) == (1, 1)
+    assert (dated.votes, dated.import_summary.votes) == (1, 1)
     assert len(leaderboard.history(board.key).days) == 1
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
 
 
 def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, imports, bank, leaderboard):
-    Intake(bank).add_items("VisIT-Bench", "visit", drafts(8, ("LLaVA", REFERENCE))[7:])
+    Ingest(bank).add_items("VisIT-Bench", "visit", drafts(8, ("LLaVA", REFERENCE))[7:])
     rows = [
         Vote("LLaVA prediction", "human_verified_reference", winner, item="i", images=1) for winner in ("a", "b", "b")
     ]
     write(Battles(None, *columns_of(rows), rows=({},) * 3), tmp_path / "votes.csv", "visit-bench")
-    imports.add(read(tmp_path / "votes.csv"), ImportOrder("people of the paper"))
+    imports.add(read(tmp_path / "votes.csv"), ImportRequest("people of the paper"))
     lines = {line.model: line for line in board_of(leaderboard, "people of the paper (imported)").standings}
     assert lines.keys() == {"LLaVA", REFERENCE}
     assert lines["LLaVA"].win_rate[:2] == (1, 3)
@@ -343,7 +345,7 @@ def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, 
 
 def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):
     names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
-    imports.add(votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)), ImportOrder("odd names"))
+    imports.add(votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)), ImportRequest("odd names"))
     text = board_csv(board_of(leaderboard, "odd names (imported)"))
     assert {row["model"] for row in csv.DictReader(io.StringIO(text, newline=""))} == set(names)
     assert set(pandas.read_csv(io.StringIO(text, newline=""))["model"]) == set(names)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scoring.jobs.uploads import Arrived, Inbox, InboxError
+from scoring.jobs.uploads import StoredUpload, UploadStore, UploadStoreError
 
 
 async def parts(*chunks: bytes, then: Exception | None = None) -> AsyncIterator[bytes]:
@@ -17,99 +17,101 @@ async def parts(*chunks: bytes, then: Exception | None = None) -> AsyncIterator[
         raise then
 
 
-def receive(inbox: Inbox, owner: str = "me", name: str = "out.json", *chunks: bytes, **more) -> Arrived:
-    return asyncio.run(inbox.receive(owner, name, parts(*(chunks or (b"{}",)), **more)))
+def receive(
+    upload_store: UploadStore, owner: str = "me", name: str = "out.json", *chunks: bytes, **more
+) -> StoredUpload:
+    return asyncio.run(upload_store.receive(owner, name, parts(*(chunks or (b"{}",)), **more)))
 
 
 @pytest.fixture
-def inbox(tmp_path) -> Inbox:
+def upload_store(tmp_path) -> UploadStore:
     (tmp_path / "uploads").mkdir()
     left_over = tmp_path / "uploads" / "left-over.json"
     left_over.write_bytes(b"of an earlier run")
     os.utime(left_over, (0, 0))
-    return Inbox(tmp_path / "uploads")
+    return UploadStore(tmp_path / "uploads")
 
 
-def held(inbox: Inbox, tmp_path) -> int:
+def held(upload_store: UploadStore, tmp_path) -> int:
     return len([path for path in (tmp_path / "uploads").iterdir() if path.suffix != ".slip"])
 
 
-def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(inbox, tmp_path):
-    assert held(inbox, tmp_path) == 0, "what an earlier run left is gone"
-    arrived = receive(inbox, "me", "../../My outputs.JSON", b'{"a"', b': "b"}')
+def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(upload_store, tmp_path):
+    assert held(upload_store, tmp_path) == 0, "what an earlier run left is gone"
+    arrived = receive(upload_store, "me", "../../My outputs.JSON", b'{"a"', b': "b"}')
     assert arrived.path.read_bytes() == b'{"a": "b"}'
     assert arrived.path.parent == tmp_path / "uploads" and "outputs" not in arrived.path.name
-    assert inbox.find("me", arrived.token) == arrived
+    assert upload_store.find("me", arrived.token) == arrived
     for owner, token in (("you", arrived.token), ("me", "forged"), ("me", ""), ("me", "../x"), ("me", "a\0b")):
-        with pytest.raises(InboxError, match="no longer here"):
-            inbox.find(owner, token)
+        with pytest.raises(UploadStoreError, match="no longer here"):
+            upload_store.find(owner, token)
 
 
-def test_a_second_file_takes_the_place_of_the_first(inbox, tmp_path):
-    first, second = receive(inbox), receive(inbox)
+def test_a_second_file_takes_the_place_of_the_first(upload_store, tmp_path):
+    first, second = receive(upload_store), receive(upload_store)
     assert not first.path.exists() and second.path.exists()
-    receive(inbox, "you")
-    assert held(inbox, tmp_path) == 2
+    receive(upload_store, "you")
+    assert held(upload_store, tmp_path) == 2
 
 
 @pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])
-def test_only_files_that_can_be_read_are_taken(inbox, tmp_path, name):
-    with pytest.raises(InboxError, match=r"ends in \.json"):
-        receive(inbox, "me", name)
-    assert held(inbox, tmp_path) == 0
+def test_only_files_that_can_be_read_are_taken(upload_store, tmp_path, name):
+    with pytest.raises(UploadStoreError, match=r"ends in \.json"):
+        receive(upload_store, "me", name)
+    assert held(upload_store, tmp_path) == 0
 
 
-def test_a_broken_upload_leaves_nothing(inbox, tmp_path):
+def test_a_broken_upload_leaves_nothing(upload_store, tmp_path):
     with pytest.raises(ConnectionError):
-        receive(inbox, "me", "out.json", b"{", then=ConnectionError())
-    assert held(inbox, tmp_path) == 0
+        receive(upload_store, "me", "out.json", b"{", then=ConnectionError())
+    assert held(upload_store, tmp_path) == 0
 
 
 def test_too_large_a_file_and_too_many_files_are_refused(tmp_path):
-    inbox = Inbox(tmp_path / "uploads", most=10, most_together=12)
-    with pytest.raises(InboxError, match="at most 10 bytes"):
-        receive(inbox, "me", "out.json", b"12345", b"678901")
-    receive(inbox, "you", "out.json", b"1234567890")
-    with pytest.raises(InboxError, match="waiting"):
-        receive(inbox, "me", "out.json", b"1", b"23")
-    assert held(inbox, tmp_path) == 1
+    upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=12)
+    with pytest.raises(UploadStoreError, match="at most 10 bytes"):
+        receive(upload_store, "me", "out.json", b"12345", b"678901")
+    receive(upload_store, "you", "out.json", b"1234567890")
+    with pytest.raises(UploadStoreError, match="waiting"):
+        receive(upload_store, "me", "out.json", b"1", b"23")
+    assert held(upload_store, tmp_path) == 1
 
 
 def test_a_file_does_not_wait_for_ever(tmp_path):
-    inbox = Inbox(tmp_path / "uploads", seconds=0)
-    old = receive(inbox)
-    receive(inbox, "you")
+    upload_store = UploadStore(tmp_path / "uploads", seconds=0)
+    old = receive(upload_store)
+    receive(upload_store, "you")
     assert not old.path.exists()
 
 
-def test_any_server_on_the_folder_finds_a_file(inbox, tmp_path):
-    arrived = receive(inbox)
-    other = Inbox(tmp_path / "uploads")
+def test_any_server_on_the_folder_finds_a_file(upload_store, tmp_path):
+    arrived = receive(upload_store)
+    other = UploadStore(tmp_path / "uploads")
     assert other.find("me", arrived.token) == arrived
     receive(other)
-    with pytest.raises(InboxError, match="no longer here"):
-        inbox.find("me", arrived.token)
-    assert held(inbox, tmp_path) == 1
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        upload_store.find("me", arrived.token)
+    assert held(upload_store, tmp_path) == 1
 
 
-def test_a_slip_that_a_kill_tore_is_no_file(inbox, tmp_path):
-    arrived = receive(inbox)
-    slip = tmp_path / "uploads" / f"{arrived.token}.slip"
-    slip.write_bytes(slip.read_bytes()[:20])
-    with pytest.raises(InboxError, match="no longer here"):
-        inbox.find("me", arrived.token)
+def test_a_slip_that_a_kill_tore_is_no_file(upload_store, tmp_path):
+    arrived = receive(upload_store)
+    metadata_file = tmp_path / "uploads" / f"{arrived.token}.slip"
+    metadata_file.write_bytes(metadata_file.read_bytes()[:20])
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        upload_store.find("me", arrived.token)
 
 
 def test_a_network_cannot_fill_the_inbox(tmp_path):
     """Fresh cookies do not help it, nor do empty files; whoever comes from elsewhere has room."""
-    inbox = Inbox(tmp_path / "uploads", most=10, most_together=80)
+    upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=80)
 
-    def bring(owner: str, network: str | None) -> Arrived:
-        return asyncio.run(inbox.receive(owner, "out.json", parts(b"1"), network))
+    def bring(owner: str, network: str | None) -> StoredUpload:
+        return asyncio.run(upload_store.receive(owner, "out.json", parts(b"1"), network))
 
     for number in range(2):
         bring(f"invented {number}", "attacker")
-    with pytest.raises(InboxError, match="waiting"):
+    with pytest.raises(UploadStoreError, match="waiting"):
         for number in range(2, 4):
             bring(f"invented {number}", "attacker")
     assert bring("me", "elsewhere").path.exists() and bring("you", None).path.exists()
@@ -117,9 +119,9 @@ def test_a_network_cannot_fill_the_inbox(tmp_path):
 
 def test_many_waiting_files_keep_nobody_waiting(tmp_path):
     """They are looked at seldom, and by their names."""
-    inbox = Inbox(tmp_path / "uploads", most_together=10**12)
+    upload_store = UploadStore(tmp_path / "uploads", most_together=10**12)
     for number in range(500):
         (tmp_path / "uploads" / f"{number}.x.y.json").write_bytes(b"{}")
     begun = time.monotonic()
-    receive(inbox, "me", "out.json", *[b"x" * 65536] * 300)
+    receive(upload_store, "me", "out.json", *[b"x" * 65536] * 300)
     assert time.monotonic() - begun < 1.0

@@ -16,7 +16,7 @@ from arena.battles.store import Draw, Store
 from arena.battles.tables import VOTE
 from arena.clock import FINAL_SECONDS
 from arena.database import METADATA, Database, DatabaseError
-from arena.items.ingest import Changes, ImageDraft, Intake, IntakeError, ItemDraft
+from arena.items.ingest import Changes, ImageDraft, Ingest, IngestError, ItemDraft
 from arena.items.store import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
 from arena.types import Image, folded, item_key
 from tests.conftest import drafts
@@ -60,7 +60,7 @@ def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
     def bring_in(_) -> Changes:
         mine = Database(database_url)
         start.wait()
-        changes = Intake(mine).add_items("demo", "demo", drafts(60))
+        changes = Ingest(mine).add_items("demo", "demo", drafts(60))
         mine.close()
         return changes
 
@@ -129,7 +129,7 @@ def test_what_came_in_is_what_is_shown(database):
         "https://h.org/a.png", "a.png", "https://h.org/a.png", "cd" * 32, "png", "two cats", "Ann", "CC0"
     )
     draft = ItemDraft("Count them.", "Counting", (image, *drafts()[1].images), {"m1": "two", "m2": "three"})
-    changes = Intake(database).add_items("mine", "folder", [draft])
+    changes = Ingest(database).add_items("mine", "folder", [draft])
     assert changes == Changes(items_new=1, answers_new=2, pictures_new=2)
     bank = ItemBank(database).bank()
     (item,) = bank.items.values()
@@ -144,34 +144,34 @@ def test_what_came_in_is_what_is_shown(database):
 
 
 def test_the_same_import_again_changes_nothing(database):
-    intake = Intake(database)
-    intake.add_items("test", "folder", drafts())
+    ingest = Ingest(database)
+    ingest.add_items("test", "folder", drafts())
     before = contents(database)
-    again = intake.add_items("test", "folder", drafts())
+    again = ingest.add_items("test", "folder", drafts())
     assert again == Changes(items_known=6, answers_known=18)
     assert contents(database) == before
 
 
 def test_a_longer_import_adds_what_is_new(database):
-    intake = Intake(database)
-    intake.add_items("test", "folder", drafts(items=2, models=("m1",)))
-    changes = intake.add_items("test", "folder", drafts(items=3, models=("m1", "m2")))
+    ingest = Ingest(database)
+    ingest.add_items("test", "folder", drafts(items=2, models=("m1",)))
+    changes = ingest.add_items("test", "folder", drafts(items=3, models=("m1", "m2")))
     assert changes == Changes(items_new=1, items_known=2, answers_new=4, answers_known=2, pictures_new=1)
 
 
 def test_an_item_twice_in_one_import_is_one_item(database):
-    changes = Intake(database).add_items("test", "folder", [*drafts(items=1), *drafts(items=1)])
+    changes = Ingest(database).add_items("test", "folder", [*drafts(items=1), *drafts(items=1)])
     assert (changes.items_new, changes.items_known, changes.answers_known) == (1, 1, 3)
 
 
 def test_a_known_item_gets_the_pictures_it_lacked(database):
-    intake = Intake(database)
-    intake.add_items("test", "visit", [remote()])
+    ingest = Ingest(database)
+    ingest.add_items("test", "visit", [remote()])
     assert shown(database) == []
-    assert intake.add_items("test", "visit", [remote(kept=True)]).pictures_new == 1
+    assert ingest.add_items("test", "visit", [remote(kept=True)]).pictures_new == 1
     assert shown(database) == ["What is 0?"]
     assert ItemBank(database).kept_pictures() == {f"https://{HOST}/0.png": KeptPicture("ab" * 32, "png")}
-    assert intake.add_items("test", "visit", [remote()]) == Changes(items_known=1, answers_known=2)
+    assert ingest.add_items("test", "visit", [remote()]) == Changes(items_known=1, answers_known=2)
     assert shown(database) == ["What is 0?"], "a later import without pictures takes none away"
 
 
@@ -184,33 +184,33 @@ def test_a_known_item_gets_the_pictures_it_lacked(database):
     ids=["another answer", "no text"],
 )
 def test_nothing_comes_in_where_the_last_item_is_wrong(database, last, named):
-    intake = Intake(database)
-    intake.add_items("test", "folder", drafts(items=1))
+    ingest = Ingest(database)
+    ingest.add_items("test", "folder", drafts(items=1))
     before = contents(database)
-    with pytest.raises((IntakeError, DatabaseError), match=named):
-        intake.add_items("test", "folder", [*drafts(items=5, models=("m9",))[1:], last])
+    with pytest.raises((IngestError, DatabaseError), match=named):
+        ingest.add_items("test", "folder", [*drafts(items=5, models=("m9",))[1:], last])
     assert contents(database) == before
 
 
 def test_an_item_of_another_source_is_refused_by_name(database):
-    intake = Intake(database)
-    intake.add_items("spring", "folder", drafts(items=1))
+    ingest = Ingest(database)
+    ingest.add_items("spring", "folder", drafts(items=1))
     before = contents(database)
-    with pytest.raises(IntakeError, match="belongs to the source 'spring'"):
-        intake.add_items("autumn", "folder", drafts(items=2))
+    with pytest.raises(IngestError, match="belongs to the source 'spring'"):
+        ingest.add_items("autumn", "folder", drafts(items=2))
     assert contents(database) == before
 
 
 def test_a_source_keeps_its_kind(database):
-    intake = Intake(database)
-    intake.add_items("bank", "demo", drafts(items=1))
-    with pytest.raises(IntakeError, match="of kind 'demo'.*another --name"):
-        intake.add_items("bank", "folder", drafts(items=2)[1:])
+    ingest = Ingest(database)
+    ingest.add_items("bank", "demo", drafts(items=1))
+    with pytest.raises(IngestError, match="of kind 'demo'.*another --name"):
+        ingest.add_items("bank", "folder", drafts(items=2)[1:])
 
 
 def test_an_answer_of_a_hundred_thousand_characters_comes_back_whole(database):
     text = "<b>ä🙂</b>\n" * 10_000
-    Intake(database).add_items("test", "folder", [replace(drafts()[0], answers={"m1": text, "m2": ""})])
+    Ingest(database).add_items("test", "folder", [replace(drafts()[0], answers={"m1": text, "m2": ""})])
     assert texts(database, "What is in picture 0?") == [text, ""]
 
 
@@ -235,7 +235,7 @@ def test_families_models_and_voters_are_integer_codes(bank):
     ],
 )
 def test_an_item_waits_until_its_host_is_allowed(database, host, allowed):
-    Intake(database).add_items("test", "visit", [remote(host=host)])
+    Ingest(database).add_items("test", "visit", [remote(host=host)])
     bank = ItemBank(database, [HOST]).bank()
     assert (len(bank.items), bank.missing) == ((1, 0) if allowed else (0, 1))
     assert ItemBank(database).bank().missing == 1
@@ -243,13 +243,13 @@ def test_an_item_waits_until_its_host_is_allowed(database, host, allowed):
 
 def test_one_missing_image_makes_the_item_wait(database):
     draft = replace(remote(), images=(drafts()[0].images[0], *remote().images))
-    Intake(database).add_items("test", "visit", [draft])
+    Ingest(database).add_items("test", "visit", [draft])
     assert ItemBank(database).bank().missing == 1
     assert shown(database, HOST) == ["What is 0?"]
 
 
 def test_known_items_include_those_that_wait(database):
-    Intake(database).add_items("test", "visit", [remote(3)])
+    Ingest(database).add_items("test", "visit", [remote(3)])
     (known,) = ItemBank(database).known_items()
     assert (known.key, known.instruction, known.image_names) == (remote(3).key, "What is 3?", ("3.png",))
 
@@ -267,61 +267,61 @@ def answers(text: str, items: int = 6) -> dict[int, str]:
 
 
 def test_a_predictions_file_adds_a_contestant(bank):
-    assert Intake(bank).add_answers("new", "new.csv", answers("new")) == Changes(answers_new=6)
+    assert Ingest(bank).add_answers("new", "new.csv", answers("new")) == Changes(answers_new=6)
     assert texts(bank, "What is in picture 2?")[-1] == "new 3"
     assert ItemBank(bank).contributions() == [Contribution("new.csv", "new", 6, False)]
 
 
 def test_the_same_predictions_again_change_nothing(bank):
-    intake = Intake(bank)
-    intake.add_answers("new", "new.csv", answers("new"))
+    ingest = Ingest(bank)
+    ingest.add_answers("new", "new.csv", answers("new"))
     before = contents(bank)
-    assert intake.add_answers("new", "new.csv", answers("new")) == Changes(answers_known=6)
+    assert ingest.add_answers("new", "new.csv", answers("new")) == Changes(answers_known=6)
     assert contents(bank) == before
 
 
 def test_another_answer_of_the_same_model_is_refused_and_nothing_stays(bank):
     before = contents(bank)
-    with pytest.raises(IntakeError, match="'m1' already has another answer.*Nothing was imported.*withdraw"):
-        Intake(bank).add_answers("m1", "other.csv", {1: "m1 says 0", 2: "something else"})
+    with pytest.raises(IngestError, match="'m1' already has another answer.*Nothing was imported.*withdraw"):
+        Ingest(bank).add_answers("m1", "other.csv", {1: "m1 says 0", 2: "something else"})
     assert contents(bank) == before
 
 
 def test_a_withdrawn_file_leaves_the_draw_and_may_come_again(bank):
-    intake = Intake(bank)
-    intake.add_answers("new", "new.csv", answers("old"))
-    assert intake.withdraw("new.csv") == 6
+    ingest = Ingest(bank)
+    ingest.add_answers("new", "new.csv", answers("old"))
+    assert ingest.withdraw("new.csv") == 6
     assert "old 1" not in texts(bank, "What is in picture 0?")
     assert ItemBank(bank).contributions() == [Contribution("new.csv", "new", 6, True)]
-    with pytest.raises(IntakeError, match="No predictions file named 'new.csv' is in use"):
-        intake.withdraw("new.csv")
-    assert intake.add_answers("new", "new.csv", answers("better")) == Changes(answers_new=6)
+    with pytest.raises(IngestError, match="No predictions file named 'new.csv' is in use"):
+        ingest.withdraw("new.csv")
+    assert ingest.add_answers("new", "new.csv", answers("better")) == Changes(answers_new=6)
     assert texts(bank, "What is in picture 0?")[-1] == "better 1"
-    assert intake.withdraw("new.csv") == 6
+    assert ingest.withdraw("new.csv") == 6
 
 
 def test_withdrawing_takes_only_what_the_file_brought(bank):
-    intake = Intake(bank)
-    intake.add_answers("new", "half.csv", answers("new", 3))
-    intake.add_answers("new", "all.csv", answers("new"))
-    assert intake.withdraw("all.csv") == 3
+    ingest = Ingest(bank)
+    ingest.add_answers("new", "half.csv", answers("new", 3))
+    ingest.add_answers("new", "all.csv", answers("new"))
+    assert ingest.withdraw("all.csv") == 3
     assert "new 1" in texts(bank, "What is in picture 0?")
 
 
 def test_two_models_files_of_one_name_are_not_withdrawn_together(bank):
     """VisIT-Bench's submissions are all named predictions.csv."""
-    intake = Intake(bank)
-    intake.add_answers("one", "predictions.csv", answers("one"))
-    intake.add_answers("other", "predictions.csv", answers("other"))
-    with pytest.raises(IntakeError, match="one.*other"):
-        intake.withdraw("predictions.csv")
+    ingest = Ingest(bank)
+    ingest.add_answers("one", "predictions.csv", answers("one"))
+    ingest.add_answers("other", "predictions.csv", answers("other"))
+    with pytest.raises(IngestError, match="one.*other"):
+        ingest.withdraw("predictions.csv")
     assert {"one 1", "other 1"} < set(texts(bank, "What is in picture 0?"))
 
 
 @pytest.mark.parametrize("file", ["", "nothing.csv", "%", "\\", "test"])
 def test_an_unknown_file_is_not_withdrawn(bank, file):
-    with pytest.raises(IntakeError, match="items list"):
-        Intake(bank).withdraw(file)
+    with pytest.raises(IngestError, match="items list"):
+        Ingest(bank).withdraw(file)
 
 
 def vote_on_all_pairs(database: Database) -> None:
@@ -341,24 +341,24 @@ def votes(database: Database) -> int:
 
 
 def test_votes_stay_through_withdrawal_rename_and_retirement(bank):
-    intake = Intake(bank)
-    intake.add_answers("new", "new.csv", answers("new"))
+    ingest = Ingest(bank)
+    ingest.add_answers("new", "new.csv", answers("new"))
     vote_on_all_pairs(bank)
     let_pass(bank, FINAL_SECONDS)
-    intake.withdraw("new.csv")
-    intake.rename("new", "New model")
-    intake.retire("m1")
+    ingest.withdraw("new.csv")
+    ingest.rename("new", "New model")
+    ingest.retire("m1")
     assert votes(bank) == 6
     assert sum(Store(bank).pair_votes().values()) == 6
 
 
 def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
-    intake = Intake(bank)
-    intake.rename("m1", "LLaVA (13B)")
-    intake.rename("m1", "LLaVA-1 (13B)")
-    intake.rename("m1", "LLaVA-1 (13B)")
+    ingest = Ingest(bank)
+    ingest.rename("m1", "LLaVA (13B)")
+    ingest.rename("m1", "LLaVA-1 (13B)")
+    ingest.rename("m1", "LLaVA-1 (13B)")
     assert {model.name: model.display for model in ItemBank(bank).models()}["m1"] == "LLaVA-1 (13B)"
-    assert intake.add_answers("m1", "m1.csv", {1: "m1 says 0"}) == Changes(answers_known=1)
+    assert ingest.add_answers("m1", "m1.csv", {1: "m1 says 0"}) == Changes(answers_known=1)
 
 
 @pytest.mark.parametrize(
@@ -371,22 +371,22 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
 )
 def test_a_name_is_shown_for_one_model_only(bank, model, display, named):
     before = contents(bank)
-    with pytest.raises(IntakeError, match=named):
-        Intake(bank).rename(model, display)
+    with pytest.raises(IngestError, match=named):
+        Ingest(bank).rename(model, display)
     assert contents(bank) == before
 
 
 def test_a_new_model_named_as_another_is_shown_is_refused_by_name(bank):
-    Intake(bank).rename("m1", "LLaVA")
+    Ingest(bank).rename("m1", "LLaVA")
     before = contents(bank)
-    with pytest.raises(IntakeError, match="LLaVA.*m1"):
-        Intake(bank).add_answers("LLaVA", "llava.csv", answers("llava"))
+    with pytest.raises(IngestError, match="LLaVA.*m1"):
+        Ingest(bank).add_answers("LLaVA", "llava.csv", answers("llava"))
     assert contents(bank) == before
 
 
 def test_a_retired_model_leaves_the_draw_alone(bank):
-    Intake(bank).retire("m2")
+    Ingest(bank).retire("m2")
     items = ItemBank(bank).bank().items.values()
     assert all([contestant.model for contestant in item.contestants] == [1, 3] for item in items)
-    with pytest.raises(IntakeError, match="no model named 'nobody'"):
-        Intake(bank).retire("nobody")
+    with pytest.raises(IngestError, match="no model named 'nobody'"):
+        Ingest(bank).retire("nobody")

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from arena.io.fetch import Fetcher, is_public
 from arena.types import Secret
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, probe
-from scoring.judges.endpoint import Address, AddressError
-from scoring.judges.rate_limit import Meter, Pace
-from scoring.judges.replies import Answer, Trouble, read_answer, refusal, retry_after
+from scoring.judges.endpoint import Endpoint, EndpointError
+from scoring.judges.rate_limit import RateLimiter, RateLimits
+from scoring.judges.replies import JudgeAnswer, Trouble, read_answer, refusal, retry_after
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, cost, most_cost
 from tests import test_fetching
 from tests.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
@@ -32,7 +32,7 @@ certificate = test_fetching.certificate
 HOST = test_fetching.HOST
 KEY = "sk-planted-Zq7_0123456789"
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
-HASTY = Pace(concurrency=8, timeout=30.0, attempts=4, backoff=0.01)
+HASTY = RateLimits(concurrency=8, timeout=30.0, attempts=4, backoff=0.01)
 BREAKDOWNS: tuple[Fault, ...] = (*(kind for kind in PASSING if kind not in TEXTS), "drip")
 """Faults that the client itself gets over."""
 T = TypeVar("T")
@@ -42,12 +42,16 @@ def question(text: str = "What is it? | a cat | a dog | ", **fields: Any) -> Ask
     return Ask((Message("user", text),), **fields)
 
 
-def address(server: OpenAIServer) -> Address:
-    return Address(server.address, Secret(KEY))
+def address(server: OpenAIServer) -> Endpoint:
+    return Endpoint(server.address, Secret(KEY))
 
 
 def with_judge(
-    server: OpenAIServer, work: Callable[[Judge], Awaitable[T]], spec: JudgeSpec = SPEC, pace: Pace = HASTY, **more: Any
+    server: OpenAIServer,
+    work: Callable[[Judge], Awaitable[T]],
+    spec: JudgeSpec = SPEC,
+    pace: RateLimits = HASTY,
+    **more: Any,
 ) -> T:
     """Return what `work` makes of a judge on this server."""
 
@@ -69,12 +73,12 @@ class Recorder:
     held: list[int] = field(default_factory=list)
     settled: dict[int, int] = field(default_factory=dict)
 
-    def hold(self, amount: int) -> int:
+    def reserve(self, amount: int) -> int:
         """Hold an amount."""
         self.held.append(amount)
         return len(self.held) - 1
 
-    def settle(self, number: int, amount: int) -> None:
+    def commit(self, number: int, amount: int) -> None:
         """Settle an amount, once."""
         assert number not in self.settled
         self.settled[number] = amount
@@ -293,7 +297,7 @@ def test_the_server_is_not_asked_before_it_said():
 
 
 def test_back_off_doubles_with_jitter_up_to_its_end():
-    pace = Pace(backoff=0.5)
+    pace = RateLimits(backoff=0.5)
     for attempt, most in ((1, 0.5), (2, 1.0), (3, 2.0), (12, 30.0)):
         waits = [pace.wait(attempt, None) for _ in range(100)]
         assert most / 2 <= min(waits) < max(waits) <= most
@@ -343,7 +347,7 @@ def length(server: OpenAIServer) -> float:
 
 
 @pytest.mark.parametrize(
-    "pace", [Pace(requests_per_minute=1200), Pace(tokens_per_minute=1200 * 50)], ids=["requests", "tokens"]
+    "pace", [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)], ids=["requests", "tokens"]
 )
 def test_calls_are_spaced_out(pace):
     asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(20)]
@@ -354,8 +358,8 @@ def test_calls_are_spaced_out(pace):
 
 def test_judges_that_share_a_key_share_its_pace():
     async def work(server: OpenAIServer) -> None:
-        pace = Pace(requests_per_minute=1200)
-        meter = Meter(pace)
+        pace = RateLimits(requests_per_minute=1200)
+        meter = RateLimiter(pace)
         async with (
             Judge(SPEC, address(server), pace, meter=meter) as one,
             Judge(SPEC, address(server), pace, meter=meter) as two,
@@ -371,52 +375,52 @@ def test_judges_that_share_a_key_share_its_pace():
 
 
 def test_a_reply_costs_what_its_usage_says():
-    purse = Recorder()
+    job_budget = Recorder()
     with OpenAIServer() as server:
         ask = question(reply_tokens=3)
-        reply = with_judge(server, lambda judge: judge.ask(ask), purse=purse)
-    assert purse.held == [most_cost(SPEC, ask)]
-    assert purse.settled == {0: cost(SPEC.price, reply.prompt_tokens, reply.completion_tokens)}
-    assert purse.settled[0] < purse.held[0]
+        reply = with_judge(server, lambda judge: judge.ask(ask), job_budget=job_budget)
+    assert job_budget.held == [most_cost(SPEC, ask)]
+    assert job_budget.settled == {0: cost(SPEC.price, reply.prompt_tokens, reply.completion_tokens)}
+    assert job_budget.settled[0] < job_budget.held[0]
 
 
 def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
-    purse, usage = Recorder(), {"prompt_tokens": 0, "completion_tokens": 0}
+    job_budget, usage = Recorder(), {"prompt_tokens": 0, "completion_tokens": 0}
     said = json.dumps({"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "usage": usage}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n".encode()
     with OpenAIServer() as server:
         server.answers = [head + said]
-        reply = with_judge(server, lambda judge: judge.ask(question()), purse=purse)
-    assert reply.prompt_tokens > 0 and purse.settled == {0: purse.held[0]}
+        reply = with_judge(server, lambda judge: judge.ask(question()), job_budget=job_budget)
+    assert reply.prompt_tokens > 0 and job_budget.settled == {0: job_budget.held[0]}
 
 
 @pytest.mark.parametrize("kind", BREAKDOWNS)
 def test_a_failed_attempt_costs_its_bound_unless_it_cannot_have_been_billed(kind):
-    purse = Recorder()
+    job_budget = Recorder()
     with failing(kind, in_a_row=1) as server:
-        with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3), purse=purse)
+        with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3), job_budget=job_budget)
     told = kind in ("no choices", "no finish_reason")
-    expected = purse.settled[1] if told else purse.held[0] if kind in PAID else 0
-    assert purse.settled[0] == expected and len(purse.settled) == len(purse.held) == 2
+    expected = job_budget.settled[1] if told else job_budget.held[0] if kind in PAID else 0
+    assert job_budget.settled[0] == expected and len(job_budget.settled) == len(job_budget.held) == 2
 
 
 def test_a_refused_connection_costs_nothing():
-    purse = Recorder()
+    job_budget = Recorder()
     with socket.socket() as probing:
         probing.bind(("127.0.0.1", 0))
         port = probing.getsockname()[1]
 
     async def run() -> None:
-        async with Judge(SPEC, Address(f"http://127.0.0.1:{port}/v1", Secret(KEY)), HASTY, purse) as judge:
+        async with Judge(SPEC, Endpoint(f"http://127.0.0.1:{port}/v1", Secret(KEY)), HASTY, job_budget) as judge:
             await judge.ask(question())
 
     with pytest.raises(JudgeFailed, match="could not be reached"):
         asyncio.run(run())
-    assert list(purse.settled.values()) == [0, 0, 0, 0]
+    assert list(job_budget.settled.values()) == [0, 0, 0, 0]
 
 
 def test_a_call_that_is_cancelled_costs_its_bound():
-    purse = Recorder()
+    job_budget = Recorder()
     with OpenAIServer(latency=5.0) as server:
 
         async def work(judge: Judge) -> None:
@@ -426,17 +430,17 @@ def test_a_call_that_is_cancelled_costs_its_bound():
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-        with_judge(server, work, pace=replace(HASTY, timeout=10.0), purse=purse)
-    assert purse.settled == {0: purse.held[0]}
+        with_judge(server, work, pace=replace(HASTY, timeout=10.0), job_budget=job_budget)
+    assert job_budget.settled == {0: job_budget.held[0]}
 
 
 def test_a_hold_that_is_cancelled_is_given_back():
     class Slow(Recorder):
-        def hold(self, amount: int) -> int:
+        def reserve(self, amount: int) -> int:
             time.sleep(0.4)
-            return super().hold(amount)
+            return super().reserve(amount)
 
-    purse = Slow()
+    job_budget = Slow()
     with OpenAIServer() as server:
 
         async def work(judge: Judge) -> None:
@@ -446,8 +450,8 @@ def test_a_hold_that_is_cancelled_is_given_back():
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-        with_judge(server, work, purse=purse)
-    assert purse.settled == {0: 0} and server.counts.calls == 0
+        with_judge(server, work, job_budget=job_budget)
+    assert job_budget.settled == {0: 0} and server.counts.calls == 0
 
 
 def test_without_money_nothing_is_sent():
@@ -455,11 +459,11 @@ def test_without_money_nothing_is_sent():
         pass
 
     class Empty(Recorder):
-        def hold(self, amount: int) -> int:
+        def reserve(self, amount: int) -> int:
             raise EmptyError("the job's ceiling is in the way")
 
     with OpenAIServer() as server, pytest.raises(EmptyError):
-        with_judge(server, lambda judge: judge.ask(question()), purse=Empty())
+        with_judge(server, lambda judge: judge.ask(question()), job_budget=Empty())
     assert server.counts.calls == 0
 
 
@@ -492,7 +496,7 @@ def test_the_key_is_in_no_error_and_no_log(kind, caplog):
 
 @given(st.binary(max_size=9), st.binary(max_size=9), st.text("abcXYZ019-_+/.~", min_size=8, max_size=40))
 def test_a_key_in_base64_is_taken_out_wherever_it_stands(before, after, key):
-    judged = Address("https://judge.example/v1", Secret(key))
+    judged = Endpoint("https://judge.example/v1", Secret(key))
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         written = encode(before + key.encode() + after).decode()
         assert judged.redacted(f"see {written}") != f"see {written}"
@@ -532,23 +536,23 @@ def test_nothing_of_the_environment_is_sent(monkeypatch):
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_unshown(url):
-    with pytest.raises(AddressError) as caught:
-        Address(url, Secret(KEY))
+    with pytest.raises(EndpointError) as caught:
+        Endpoint(url, Secret(KEY))
     assert "user:pass" not in str(caught.value) and "key=1" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "ключ", "tab\t"])
 def test_what_is_no_key_is_refused_unshown(key):
-    with pytest.raises(AddressError, match="copy it anew") as caught:
-        Address("https://judge.example/v1", Secret(key))
+    with pytest.raises(EndpointError, match="copy it anew") as caught:
+        Endpoint("https://judge.example/v1", Secret(key))
     assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["http://judge.example/v1", "https://judge.example:8443/v1"])
 def test_a_users_address_is_https_on_its_port(url):
-    assert Address(url, Secret(KEY)).shown == url
-    with pytest.raises(AddressError):
-        Address(url, Secret(KEY), owner="user")
+    assert Endpoint(url, Secret(KEY)).shown == url
+    with pytest.raises(EndpointError):
+        Endpoint(url, Secret(KEY), owner="user")
 
 
 @pytest.mark.parametrize(
@@ -560,7 +564,7 @@ def test_a_users_address_is_https_on_its_port(url):
 )  # fmt: skip
 def test_a_users_address_inside_is_never_asked(host):
     async def run() -> None:
-        async with Judge(SPEC, Address(f"https://{host}/v1", Secret(KEY), owner="user"), HASTY) as judge:
+        async with Judge(SPEC, Endpoint(f"https://{host}/v1", Secret(KEY), owner="user"), HASTY) as judge:
             await judge.ask(question())
 
     with pytest.raises(JudgeStopped, match="not on the public internet|was not found"):
@@ -591,7 +595,7 @@ def user_ask(server: OpenAIServer, names: Names, certificate: Path, allowed: Cal
     fetcher = Fetcher(names.resolve, allowed, trust, server.port)
 
     async def run() -> list[Any]:
-        user = Address(f"https://{HOST}/v1", Secret(KEY), owner="user")
+        user = Endpoint(f"https://{HOST}/v1", Secret(KEY), owner="user")
         async with Judge(SPEC, user, HASTY, fetcher=fetcher) as judge:
             return [await judge.ask(question(f"question {number}")) for number in range(3)]
 
@@ -664,8 +668,8 @@ JSON = st.recursive(
 def test_no_json_breaks_the_reading(found):
     for whole in (found, {"choices": found}, {"choices": [found]}, {"choices": [{"message": found}], "usage": found}):
         answer = read_answer(json.dumps(whole).encode())
-        assert isinstance(answer, Answer | Trouble)
-        if isinstance(answer, Answer):
+        assert isinstance(answer, JudgeAnswer | Trouble)
+        if isinstance(answer, JudgeAnswer):
             assert answer.texts and all(answer.finish) and len(answer.texts) == len(answer.finish)
 
 
@@ -696,13 +700,13 @@ def test_deep_nesting_is_no_answer():
 
 def test_texts_can_be_stored():
     answer = read_answer(json.dumps(completion("a\0b\ud800c")).encode())
-    assert isinstance(answer, Answer) and answer.texts == ("a\ufffdb?c",)
+    assert isinstance(answer, JudgeAnswer) and answer.texts == ("a\ufffdb?c",)
 
 
 def test_samples_stand_in_the_order_of_their_index():
     choices = [{"index": n, "message": {"content": str(n)}, "finish_reason": "stop"} for n in (2, 0, 1)]
     answer = read_answer(json.dumps({"choices": choices, "usage": {"prompt_tokens": -1}}).encode())
-    assert isinstance(answer, Answer) and answer.texts == ("0", "1", "2") and answer.usage is None
+    assert isinstance(answer, JudgeAnswer) and answer.texts == ("0", "1", "2") and answer.usage is None
 
 
 # Probing

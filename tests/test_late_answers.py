@@ -44,7 +44,7 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory) -> Iterator[Desk]:
+def service(tmp_path_factory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("late")
     (folder / "data").mkdir()
     database = Database(f"sqlite:///{folder / 'data' / 'arena.db'}")
@@ -61,8 +61,8 @@ def desk(tmp_path_factory) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def page(browser, desk) -> Iterator[Page]:
-    with opened(browser, desk.address, 1280, "Battle") as fresh:
+def page(browser, service) -> Iterator[Page]:
+    with opened(browser, service.address, 1280, "Battle") as fresh:
         expect(fresh.locator("#choose-a")).to_be_visible()
         yield fresh
 
@@ -73,9 +73,9 @@ def pick(page: Page, label: str, value: str) -> None:
 
 
 # Scoring.
-def test_of_two_files_the_later_is_scored(desk, page, tmp_path):
+def test_of_two_files_the_later_is_scored(service, page, tmp_path):
     turn(page, "Score outputs")
-    late = desk.late(page, "on_arrived", "found")
+    late = service.late(page, "on_arrived", "found")
     page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
     page.set_input_files("#drop-file", write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
@@ -98,8 +98,8 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_pat
     expect(title).to_have_value("second")
 
 
-def test_a_late_look_leaves_the_quote(desk, page):
-    late = desk.late(page, "on_look", "mine")
+def test_a_late_look_leaves_the_quote(service, page):
+    late = service.late(page, "on_look", "mine")
     turn(page, "Score outputs")
     late.wait()
     chosen(page, SAMPLE_PREDICTIONS)
@@ -126,12 +126,12 @@ def test_what_is_typed_quickly_is_searched_whole(page):
     assert not [url for url in asked if "run/predict" in url], "an answer asks for no other"
 
 
-def test_a_late_search_leaves_what_a_vote_was_told(desk, page):
-    late = desk.late(page, "on_search", "results")
+def test_a_late_search_leaves_what_a_vote_was_told(service, page):
+    late = service.late(page, "on_search", "results")
     page.get_by_role("button", name="Pick an item").click()
     late.wait()
     twin = page.context.new_page()
-    twin.goto(desk.address)
+    twin.goto(service.address)
     twin.click("#choose-a")
     expect(twin.locator("#status")).to_contain_text("You chose A")
     page.click("#choose-b")
@@ -140,11 +140,11 @@ def test_a_late_search_leaves_what_a_vote_was_told(desk, page):
     expect(page.locator("#problem")).to_contain_text("already chose")
 
 
-def test_next_is_not_there_before_the_first_battle(browser, desk):
+def test_next_is_not_there_before_the_first_battle(browser, service):
     context = browser.new_context()
     fresh = context.new_page()
-    late = desk.late(fresh, "on_load", "bank")
-    fresh.goto(desk.address)
+    late = service.late(fresh, "on_load", "bank")
+    fresh.goto(service.address)
     late.wait()
     expect(fresh.get_by_role("tab", name="Battle")).to_be_visible()
     expect(fresh.locator("#next")).to_be_hidden()
@@ -153,11 +153,11 @@ def test_next_is_not_there_before_the_first_battle(browser, desk):
     context.close()
 
 
-def test_a_board_chosen_while_another_is_opened_is_shown(desk, page):
+def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
     turn(page, "Leaderboard")
     expect(page.locator("#board caption")).to_be_visible()
     turn(page, "Battle")
-    late = desk.late(page, "on_open", "board")
+    late = service.late(page, "on_open", "board")
     turn(page, "Leaderboard")
     late.wait()
     pick(page, "Items", "test")
@@ -166,17 +166,17 @@ def test_a_board_chosen_while_another_is_opened_is_shown(desk, page):
     expect(page.locator("#board caption")).to_contain_text("test")
 
 
-def test_a_late_look_at_a_board_leaves_the_family(desk, page):
+def test_a_late_look_at_a_board_leaves_the_family(service, page):
     turn(page, "Leaderboard")
     caption = page.locator("#board caption")
     expect(caption).to_be_visible()
     pick(page, "Items", "test")
     expect(caption).to_contain_text("test")
-    database = desk.database()
+    database = service.database()
     item = next(item.id for item in ItemBank(database).bank().items.values() if item.family == "Color")
     plant(database, [Planted(item, "otter", "puffin")])
     database.close()
-    late = desk.late(page, "on_refresh", "board")
+    late = service.late(page, "on_refresh", "board")
     late.wait()
     pick(page, "Family", "Color")
     expect(caption).to_contain_text("Color")
@@ -185,18 +185,18 @@ def test_a_late_look_at_a_board_leaves_the_family(desk, page):
     expect(caption).to_contain_text("Color")
 
 
-def test_scores_that_come_while_the_tab_is_opened_are_read(desk, page, tmp_path):
+def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_path):
     turn(page, "Judges and people")
     expect(page.locator("#agreement-tells")).not_to_contain_text("Reading")
     pick(page, "Items", "test")
     expect(page.locator("#agreement-body")).to_be_visible()
-    database = desk.database()
+    database = service.database()
     items = list(ItemBank(database).bank().items.values())[:20]
     database.close()
     rows = ((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
     scores = scores_file(tmp_path, *rows)
     turn(page, "Battle")
-    late = desk.late(page, "on_open", "agreement-own")
+    late = service.late(page, "on_open", "agreement-own")
     turn(page, "Judges and people")
     late.wait()
     page.set_input_files("#agreement-body input[type=file]", scores)

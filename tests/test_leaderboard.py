@@ -16,10 +16,10 @@ from arena.battles.tables import VOTE, WINS
 from arena.clock import FINAL_SECONDS
 from arena.database import META, Database, now
 from arena.formats.registry import read
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import SETTLED, Board, BoardKey, Standing
-from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, SEED
 from arena.ratings.bootstrap import bootstrap
@@ -107,8 +107,8 @@ def wins_and_losses(one: str, other: str, wins: int, losses: int, item: int = 1)
 def poll(database) -> Poll:
     """One item with a picture and one with two, three models and the reference."""
     models = ("m1", "m2", "m3", REFERENCE)
-    Intake(database).add_items("test", "folder", drafts(1, models))
-    Intake(database).add_items("test", "folder", drafts(2, models, images=2)[1:])
+    Ingest(database).add_items("test", "folder", drafts(1, models))
+    Ingest(database).add_items("test", "folder", drafts(2, models, images=2)[1:])
     return Poll(database)
 
 
@@ -142,8 +142,8 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     single, multi = table_votes(TABLE_3_SINGLE), table_votes(TABLE_3_MULTI)
     assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
-    Intake(database).add_items("VisIT-Bench", "visit", drafts(1, (*TABLE_3_SINGLE, REFERENCE)))
-    Intake(database).add_items("VisIT-Bench", "visit", drafts(2, (*TABLE_3_MULTI, REFERENCE), images=2)[1:])
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(1, (*TABLE_3_SINGLE, REFERENCE)))
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(2, (*TABLE_3_MULTI, REFERENCE), images=2)[1:])
     plant(database, [Planted(1, *vote) for vote in single] + [Planted(2, *vote) for vote in multi])
     poll = Poll(database)
     for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):
@@ -189,13 +189,13 @@ def check_ratings(board: Board, votes: list[tuple[str, str]]) -> None:
 def test_without_votes_a_board_is_empty(poll):
     for key in (SINGLE, MULTI, BoardKey(99, False), BoardKey(1, False, 77), BoardKey(1, False, None, date(2026, 1, 1))):
         board = poll.board(key, PATIENCE)
-        assert (board.votes, board.groups, board.left, board.findings) == (0, (), None, None)
+        assert (board.votes, board.groups, board.left, board.statistics) == (0, (), None, None)
 
 
 def test_one_vote_makes_a_board_of_two_without_numbers(poll):
     poll.vote("m2", "m1")
     board = poll.board(patience=PATIENCE)
-    assert (board.votes, board.findings.clusters) == (1, 1)
+    assert (board.votes, board.statistics.clusters) == (1, 1)
     for line in board.standings:
         assert (line.votes, line.trust) == (1, "too few votes")
         assert (line.rank, line.rating, line.elo, line.win_rate, line.mean_win_rate, line.left) == (None,) * 6
@@ -278,7 +278,7 @@ def test_a_loser_of_all_has_a_win_rate_of_zero_not_of_none(poll):
 
 
 def test_the_reference_is_known_by_what_it_is_not_by_its_shown_name(poll):
-    Intake(poll.database).rename(REFERENCE, "Gold")
+    Ingest(poll.database).rename(REFERENCE, "Gold")
     poll.vote(REFERENCE, "m1")
     assert poll.lines()["m1"].win_rate.votes == 1
     assert "Gold" in poll.lines()
@@ -293,7 +293,7 @@ def test_single_and_multiple_images_are_apart(poll):
 
 
 def test_sources_are_apart(poll):
-    Intake(poll.database).add_items("demo bank", "demo", drafts(3, ("m1", "m2"))[2:])
+    Ingest(poll.database).add_items("demo bank", "demo", drafts(3, ("m1", "m2"))[2:])
     poll.items = ItemBank(poll.database)
     poll.vote("m1", "m2", item=1)
     poll.vote("m2", "m1", item=3)
@@ -357,11 +357,11 @@ def test_a_kept_board_shows_each_change_at_the_next_call(poll, kept):
     assert look() is before, "nothing on the page may tell that somebody chose"
     poll.store.vote(voter, again.token, "a", "1")
     assert look().votes == 2
-    Intake(poll.database).rename("m1", "New name")
+    Ingest(poll.database).rename("m1", "New name")
     assert {line.model for line in look().standings} == {"New name", "m2"}
-    Intake(poll.database).retire("m2")
+    Ingest(poll.database).retire("m2")
     assert {line.model: line.retired for line in look().standings} == {"New name": False, "m2": True}
-    Intake(poll.database).add_items("test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8])
+    Ingest(poll.database).add_items("test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8])
     later = Poll(poll.database)
     later._voters = 100
     later.vote("new", "m1", item=max(later.items.bank().items))
@@ -380,7 +380,7 @@ def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
     kept.board(SINGLE, PATIENCE)
     board = kept.board(SINGLE)
-    assert board.findings is not None
+    assert board.statistics is not None
     with ThreadPoolExecutor(8) as visitors:
         assert {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))} == {id(board)}
         poll.vote("m1", "m3")
@@ -408,14 +408,14 @@ def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
     plant(poll.database, wins_and_losses("m1", "m2", 20, 0))
     second = board.board(SINGLE)
     assert second.votes == 60 and second.standings[0].rating.value > first.standings[0].rating.value
-    assert second.findings is first.findings, "the last look is too fresh for another"
+    assert second.statistics is first.statistics, "the last look is too fresh for another"
     errors = [(line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)]
     assert errors == pytest.approx([errors[0]] * 4), "the interval goes with the rating"
-    while board.board(SINGLE).findings is first.findings:
+    while board.board(SINGLE).statistics is first.statistics:
         assert time.monotonic() - began < 20
         time.sleep(0.02)
     assert time.monotonic() - began > 0.3
-    assert board.board(SINGLE).findings.votes == 60
+    assert board.board(SINGLE).statistics.votes == 60
     board.close()
 
 
@@ -430,14 +430,14 @@ def test_a_model_that_came_after_the_last_look_waits_for_its_interval(poll, kept
 
 def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
     """Twenty tuples of five votes that agree: the interval is as wide as that of the tuples."""
-    Intake(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
     items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
     votes = [Planted(item, *(("m1", "m2") if place % 2 else ("m2", "m1"))) for place, item in enumerate(items)]
     plant(poll.database, [vote for vote in votes for _ in range(5)])
     board = poll.board(patience=PATIENCE)
     wide = board.standings[0].rating.high - board.standings[0].rating.low
-    assert (board.votes, board.findings.clusters) == (100, 20)
-    assert board.findings.crowd.items == 20
+    assert (board.votes, board.statistics.clusters) == (100, 20)
+    assert board.statistics.crowd.items == 20
     alone = bradley_terry(np.array([[0, 10], [10, 0.0]]))
     columns = decided([0] * 10 + [1] * 10, [1] * 10 + [0] * 10, 2)
     per_vote = intervals(alone, columns, "vote")
@@ -445,14 +445,14 @@ def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
 
 
 def test_who_voted_and_what_carries_the_first_place(poll):
-    Intake(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
     items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
     votes = zip(wins_and_losses("m1", "m2", 12, 8), items, strict=True)
     busy = [vote._replace(item=item, voter=min(5, place // 3)) for place, (vote, item) in enumerate(votes)]
     plant(poll.database, busy)
-    findings = poll.board(patience=PATIENCE).findings
-    assert findings.crowd == (6, 5, 20)
-    assert findings.overturn == (poll.models["m1"], poll.models["m2"], 5), "12 - 5 < 8, and 12 - 4 is a draw"
+    statistics = poll.board(patience=PATIENCE).statistics
+    assert statistics.crowd == (6, 5, 20)
+    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 5), "12 - 5 < 8, and 12 - 4 is a draw"
 
 
 def test_win_counts_that_changed_unseen_are_found(poll):
@@ -473,7 +473,7 @@ def test_win_counts_that_changed_unseen_are_found(poll):
 
 
 def test_a_board_of_one_family_counts_its_items_only(poll):
-    Intake(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
     items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
     plant(poll.database, wins_and_losses("m1", "m2", 3, 1, items["Counting"]))
     plant(poll.database, wins_and_losses("m3", "m2", 2, 0, items["Color"]))
@@ -484,7 +484,7 @@ def test_a_board_of_one_family_counts_its_items_only(poll):
     assert {line.model for line in board.board(choice.key).standings} == {"m2", "m3"}
     assert board.board(SINGLE).votes == 6
     assert board.choose("test", "single", "Directions").family is None
-    assert board.board(choice.key, PATIENCE).findings.votes == 2
+    assert board.board(choice.key, PATIENCE).statistics.votes == 2
     board.close()
 
 
@@ -501,7 +501,7 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
     assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [4, 2, 3]
     assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [3, 1, 0]
     day = board.board(board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE)
-    assert (day.counts.wins.tolist(), day.left[:2], day.findings.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
+    assert (day.counts.wins.tolist(), day.left[:2], day.statistics.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
     board.close()
 
 
@@ -522,7 +522,7 @@ def test_what_is_chosen_is_known_or_refused(poll, kept):
     assert kept.choose("nothing", "multiple", 7, "", None).key == MULTI
     assert kept.choose("test", "single", ["x"], " 2026-03-02 ", "2026-03-02").key.since == date(2026, 3, 2)
     for since, until in (("yesterday", ""), ("", "2026-02-30"), ("2026-03-02", "2026-03-01"), ("0001-01-01", "")):
-        with pytest.raises(BoardChoiceError):
+        with pytest.raises(BoardSelectionError):
             kept.choose("test", "single", None, since, until)
 
 
@@ -555,7 +555,7 @@ def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
 
 
 def test_ratings_by_family_are_those_of_its_board(poll, kept):
-    Intake(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
     items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
     plant(poll.database, wins_and_losses("m1", "m2", 12, 8, items["Counting"]))
     plant(poll.database, wins_and_losses("m3", "m2", 5, 15, items["Color"]) + wins_and_losses("m1", "m3", 2, 1))
@@ -565,7 +565,7 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
     for family in found:
         of_family = kept.board(kept.choose("test", "single", family).key, PATIENCE)
         lines = {line.code: line for line in of_family.standings}
-        for at, code in enumerate(board.findings.codes):
+        for at, code in enumerate(board.statistics.codes):
             line, shown = lines.get(code), not np.isnan(found[family].ratings[at])
             assert shown == (line is not None and line.rating is not None)
             assert found[family].votes[at] == (line.votes if line else 0)
@@ -582,7 +582,7 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
 def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
     """On PostgreSQL a vote may get its number first and commit last."""
     database = Database(new_postgresql_database(postgresql))
-    Intake(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
+    Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
     poll, kept = Poll(database), Leaderboard(database)
     voter, battle = poll.serve("m1", "m2")
     vote = {"battle_id": battle.id, "attempt": 1, "voter_id": voter, "choice": "a", "winner": 1, "loser": 2}
@@ -600,11 +600,11 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
 
 
 def test_withdrawn_answers_keep_their_votes_on_the_board(poll):
-    intake = Intake(poll.database)
-    intake.add_answers("m4", "m4.csv", {1: "m4 says"})
+    ingest = Ingest(poll.database)
+    ingest.add_answers("m4", "m4.csv", {1: "m4 says"})
     poll = Poll(poll.database)
     poll.vote("m4", "m1")
-    intake.withdraw("m4.csv")
+    ingest.withdraw("m4.csv")
     assert poll.lines()["m4"].votes == 1
 
 
@@ -668,7 +668,7 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
         assert len(set(battles.voter)) == len(set(battles.conversation)) == 2
         assert battles.time[0] <= battles.time[1] <= time.time()
     assert main(["votes", "export", "--format", "fastchat-log", "--out", str(tmp_path / "log.json")]) == 0
-    Intake(poll.database).add_items("other", "folder", drafts(9, ("m1", "m2"))[8:])
+    Ingest(poll.database).add_items("other", "folder", drafts(9, ("m1", "m2"))[8:])
     assert main(["votes", "export", "--out", str(files[0])]) == 2
     assert "'test', 'other'" in capsys.readouterr().err
     assert main(["votes", "export", "--source", "other", "--out", str(files[0])]) == 0

@@ -21,13 +21,13 @@ from arena.figures import plotly_figure
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import write
-from arena.imports.importer import ImportOrder, Imports
-from arena.items.ingest import Intake
+from arena.imports.importer import ImportRequest, VoteImporter
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS, board_figures
-from arena.leaderboard.selection import BoardChoice
+from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE
 from arena.web.leaderboard_view import board_html, summary
@@ -76,12 +76,12 @@ def imported(number: int, seed: int = 5) -> Battles:
 
 def plant_boards(database: Database) -> None:
     """Fill a bank "test" with votes, leave a bank "later" without any, and import others."""
-    intake = Intake(database)
-    intake.add_items("later", "folder", drafts(25, ("alpha", "beta"))[24:])
-    intake.add_items("test", "folder", drafts(12, MODELS))
-    intake.add_items("test", "folder", drafts(18, APART, images=2)[12:])
+    ingest = Ingest(database)
+    ingest.add_items("later", "folder", drafts(25, ("alpha", "beta"))[24:])
+    ingest.add_items("test", "folder", drafts(12, MODELS))
+    ingest.add_items("test", "folder", drafts(18, APART, images=2)[12:])
     plant(database, votes_of(database))
-    Imports(database).add(imported(300), ImportOrder("elsewhere"))
+    VoteImporter(database).add(imported(300), ImportRequest("elsewhere"))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def leaderboard(tmp_path) -> Iterator[Leaderboard]:
     database.close()
 
 
-def opened(leaderboard: Leaderboard, images: str = "single") -> tuple[Board, BoardChoice]:
+def opened(leaderboard: Leaderboard, images: str = "single") -> tuple[Board, BoardSelection]:
     choice = leaderboard.choose("test", images)
     return leaderboard.board(choice.key, 60), choice
 
@@ -393,13 +393,13 @@ def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     assert "<b>unbeaten</b> never lost: only the prior says" in " ".join(summary(whole))
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)
-    assert early.findings is None
+    assert early.statistics is None
     assert "being computed" in " ".join(summary(early))
     board = leaderboard.board(choice.key, 60)
     told = " ".join(summary(board))
-    crowd, findings = board.findings.crowd, board.findings
+    crowd, statistics = board.statistics.crowd, board.statistics
     assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in told
-    assert f"{findings.clusters} (item, pair) tuples" in told
-    assert f"Without {findings.overturn.votes} vote" in told
+    assert f"{statistics.clusters} (item, pair) tuples" in told
+    assert f"Without {statistics.overturn.votes} vote" in told
     assert board.left.low < 0.5 < board.left.high and "chance" not in told, "sides were drawn fairly here"
     assert "single image, Color" in board_html(board, choice)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.network import client_address, network_of
-from arena.web.rate_limit import MOST_LARGE, NETWORK, TURNS, VOTER, Allowance, Buckets, Caller, Limits, Rate
+from arena.web.rate_limit import MOST_LARGE, NETWORK, TURNS, VOTER, Allowance, Buckets, Caller, Rate, RateLimiter
 
 SMALL = Allowance(files=Rate(5, 1), calls=Rate(3, 0.5), open=2, large=2)
 WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)
@@ -86,7 +86,7 @@ def test_the_address_is_the_one_that_our_outermost_proxy_saw(hops, forwarded, se
 @given(st.lists(st.text(max_size=40), max_size=5), st.integers(0, 3))
 def test_what_a_caller_writes_never_changes_the_bucket(written, hops):
     """A caller's own lines stand left of what the proxies add."""
-    limits = Limits(hops)
+    limits = RateLimiter(hops)
     added = [f"8.8.{hop}.1" for hop in range(hops)]
     honest = limits.caller(None, "8.8.9.9", added)
     assert limits.caller(None, "8.8.9.9", [*written, *added]) == honest
@@ -107,13 +107,13 @@ def test_what_a_caller_writes_never_changes_the_bucket(written, hops):
 )
 def test_a_network_is_a_24_or_a_64(one, other, same):
     assert (network_of(one) == network_of(other)) is same
-    limits = Limits()
+    limits = RateLimiter()
     assert (limits.caller(None, one, []).network == limits.caller(None, other, []).network) is same
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "1.2.3", "1.2.3.4.5", "[", "[]:1", "1.2.3.4:x", "\0", "é" * 99])
 def test_what_is_no_address_is_no_network(text):
-    caller = Limits().caller("cookie", text, [])
+    caller = RateLimiter().caller("cookie", text, [])
     assert caller.network is None and caller.voter
 
 
@@ -121,11 +121,11 @@ def test_what_is_no_address_is_no_network(text):
     "address", ["127.0.0.1", "10.16.3.4", "192.168.1.9", "::1", "fd00::1", "100.64.0.1", "::1%eth0"]
 )
 def test_a_private_address_is_a_proxy_and_no_network(address):
-    assert Limits().caller("cookie", address, []).network is None
+    assert RateLimiter().caller("cookie", address, []).network is None
 
 
 def test_files_and_calls_are_counted_apart_and_by_voter():
-    limits = Limits(voter=SMALL, network=WIDE)
+    limits = RateLimiter(voter=SMALL, network=WIDE)
     ada, bob = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.8.8", [])
     assert [limits.wait(ada, call=True) > 0 for _ in range(4)] == [False, False, False, True]
     assert [limits.wait(ada, call=False) > 0 for _ in range(6)] == [False] * 5 + [True]
@@ -133,21 +133,21 @@ def test_files_and_calls_are_counted_apart_and_by_voter():
 
 
 def test_fresh_cookies_do_not_help_a_network():
-    limits = Limits(voter=WIDE, network=SMALL)
+    limits = RateLimiter(voter=WIDE, network=SMALL)
     callers = [limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(5)]
     assert [limits.wait(caller, call=True) > 0 for caller in callers] == [False, False, False, True, True]
     assert limits.wait(limits.caller("invented 0", "8.8.9.1", []), call=True) == 0
 
 
 def test_without_a_cookie_an_address_is_the_voter():
-    limits = Limits(voter=SMALL, network=WIDE)
+    limits = RateLimiter(voter=SMALL, network=WIDE)
     callers = [limits.caller(None, "127.0.0.1", []) for _ in range(4)]
     assert [limits.wait(caller, call=True) > 0 for caller in callers] == [False, False, False, True]
 
 
 @pytest.mark.parametrize("mine", ["voter", "network"])
 def test_open_requests_are_bounded_until_they_end(mine):
-    limits = Limits(**{mine: SMALL, "network" if mine == "voter" else "voter": WIDE})
+    limits = RateLimiter(**{mine: SMALL, "network" if mine == "voter" else "voter": WIDE})
     caller = limits.caller("ada", "8.8.8.8", [])
     for _ in range(2):
         assert limits.wait(caller, call=False) == 0
@@ -158,7 +158,7 @@ def test_open_requests_are_bounded_until_they_end(mine):
 
 
 def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
-    limits = Limits(voter=SMALL, network=WIDE)
+    limits = RateLimiter(voter=SMALL, network=WIDE)
     ada, others = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.9.9", [])
     limits.enter(ada, large=True)
     limits.enter(ada, large=True)
@@ -174,7 +174,7 @@ def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
 
 
 def test_a_network_works_in_turns_and_another_does_not_wait_for_it():
-    limits = Limits()
+    limits = RateLimiter()
     flood = [limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(3 * TURNS)]
     honest, proxied = limits.caller("ada", "8.8.9.9", []), limits.caller("bob", "127.0.0.1", [])
     working: list[Caller] = []
@@ -208,7 +208,7 @@ def test_a_network_works_in_turns_and_another_does_not_wait_for_it():
 
 
 def test_neither_an_address_nor_a_cookie_is_kept():
-    limits = Limits()
+    limits = RateLimiter()
     caller = limits.caller("planted-cookie-value", "8.8.77.66", ["9.9.77.66"])
     limits.wait(caller, call=True)
     limits.enter(caller)
@@ -221,9 +221,9 @@ def test_neither_an_address_nor_a_cookie_is_kept():
         seen.add(id(part))
         if isinstance(part, str):
             assert "planted" not in part and ".77." not in part
-        held += [other for other in gc.get_referents(part) if not callable(other) or isinstance(other, Limits)]
+        held += [other for other in gc.get_referents(part) if not callable(other) or isinstance(other, RateLimiter)]
     assert len(seen) > 20
-    assert Limits().caller("planted-cookie-value", "8.8.77.66", []) != caller, (
+    assert RateLimiter().caller("planted-cookie-value", "8.8.77.66", []) != caller, (
         "the key of the hash is this process's own"
     )
 
@@ -232,4 +232,4 @@ def test_people_have_room():
     """A page is about a hundred files; thirty people of one school open it at once and vote every three seconds."""
     assert VOTER.files.burst >= 5 * 100 and VOTER.calls.per_second >= 3
     assert NETWORK.files.burst >= 30 * 100 and NETWORK.calls.per_second >= 30 * 3 / 3
-    assert isinstance(Limits().caller("ada", "8.8.8.8", []), Caller)
+    assert isinstance(RateLimiter().caller("ada", "8.8.8.8", []), Caller)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from arena.live.streaming import Round, Words, sides
+from arena.live.streaming import SideBySide, WordBuffer, sides
 from arena.types import SIDES, ModelError
 from tests.scripted_vlm import ScriptedVLM
 
@@ -19,7 +19,7 @@ WORDS = " ".join(f"word{number}" for number in range(30))
 class Watcher:
     """Notes how many words each side shows whenever more is shown."""
 
-    def __init__(self, round_: Round) -> None:
+    def __init__(self, round_: SideBySide) -> None:
         self.round = round_
         self.frames: list[tuple[float, int, int]] = []
 
@@ -35,7 +35,7 @@ def play(
 
     async def run() -> Watcher:
         waiting = iter(others)
-        round_ = Round(
+        round_ = SideBySide(
             sides(a, b), lambda _, vlm: vlm.stream([], vlm.card.generation), lambda _: next(waiting, None), patience
         )
         watcher = Watcher(round_)
@@ -51,7 +51,7 @@ def play(
 
 @given(st.lists(st.text(max_size=8)), st.data())
 def test_words_are_the_text_whatever_pieces_it_came_in(parts, data):
-    whole, pieced = Words(), Words()
+    whole, pieced = WordBuffer(), WordBuffer()
     whole.add("".join(parts))
     for part in parts:
         pieced.add(part)
@@ -66,13 +66,13 @@ def test_words_are_the_text_whatever_pieces_it_came_in(parts, data):
 
 
 def test_languages_without_spaces_grow_by_characters():
-    words = Words()
+    words = WordBuffer()
     words.add("图中有一只猫 and a dog")
     assert [words.text(0, count) for count in (1, 6, 7)] == ["图", "图中有一只猫", "图中有一只猫 and"]
 
 
 def test_a_word_is_shown_when_it_is_whole():
-    words = Words()
+    words = WordBuffer()
     words.add("a ca")
     assert words.text(0, len(words)) == "a"
     words.add("t")
@@ -100,7 +100,7 @@ def test_both_panes_grow_in_step_and_never_beyond_the_slower():
     assert watched.round.ending == "complete"
     assert len(watched.frames) > 3, "it grew bit by bit"
     assert all(a == b for _, a, b in watched.frames)
-    assert [pane.text for pane in watched.round.panes.values()] == [WORDS, WORDS]
+    assert [side_text.text for side_text in watched.round.panes.values()] == [WORDS, WORDS]
 
 
 @pytest.mark.parametrize("slow_side", SIDES)
@@ -161,14 +161,14 @@ def test_both_sides_may_be_replaced():
     bad = [ScriptedVLM(f"bad{number}", fails=(0, "down")) for number in range(2)]
     watched = play(*bad, ScriptedVLM("one"), ScriptedVLM("two"))
     assert watched.round.ending == "complete"
-    assert {pane.vlm.card.name for pane in watched.round.panes.values()} == {"one", "two"}
+    assert {side_text.vlm.card.name for side_text in watched.round.panes.values()} == {"one", "two"}
 
 
 def test_stop_ends_both_and_keeps_what_is_shown():
     one, two = (ScriptedVLM(name, WORDS, seconds=0.05) for name in ("one", "two"))
     watched = play(one, two, stop_after=0.5)
     assert watched.round.ending == "stopped"
-    texts = {pane.text for pane in watched.round.panes.values()}
+    texts = {side_text.text for side_text in watched.round.panes.values()}
     assert len(texts) == 1
     assert 0 < len(texts.pop().split()) < 15
     assert one.closed == two.closed == 1
@@ -235,7 +235,7 @@ async def crowd(battles: int) -> tuple[list[float], list[float]]:
         )
         pair = sides(fast, slow) if coin.random() < 0.5 else sides(slow, fast)
         async with line:
-            round_ = Round(pair, lambda _, vlm: vlm.stream([], vlm.card.generation))
+            round_ = SideBySide(pair, lambda _, vlm: vlm.stream([], vlm.card.generation))
             watcher = Watcher(round_)
             await round_.run(watcher.tell)
         times = timings(watcher)

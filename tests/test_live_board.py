@@ -14,8 +14,8 @@ from arena.database import Database, now
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import read
-from arena.imports.importer import ImportOrder, Imports
-from arena.items.ingest import Intake
+from arena.imports.importer import ImportRequest, VoteImporter
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.service import Leaderboard
@@ -159,14 +159,14 @@ def test_random_votes_agree_with_a_recount(crowd, leaderboard):
             }
         )
         assert got == Counter({key: n for key, n in cast.items() if key[:2] == (own, multi)})
-        assert board.findings is None or board.findings.votes == board.votes
+        assert board.statistics is None or board.statistics.votes == board.votes
 
 
 def test_findings_take_each_upload_for_an_item_of_its_own(crowd, leaderboard):
     for _ in range(12):
         crowd.vote("m1", "m2")
         crowd.vote("m1", "m2", item=1)
-    own, bank = (opened(leaderboard, source).findings for source in (OWN, BANK))
+    own, bank = (opened(leaderboard, source).statistics for source in (OWN, BANK))
     assert (own.clusters, own.crowd.items, own.crowd.voters) == (12, 12, 12)
     assert (bank.clusters, bank.crowd.items, bank.crowd.voters) == (1, 1, 12)
     assert leaderboard.history(BoardKey(1, False, kind="live")).days[-1] == now().date()
@@ -177,7 +177,7 @@ def test_imports_that_count_beside_the_banks_votes_are_on_no_live_board(crowd, l
     key = ItemBank(crowd.database).bank().items[1].key
     votes = [Vote("m1", "m2", "a", item=key)]
     battles = Battles(STEREOSCOPE.name, *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
-    Imports(crowd.database).add(battles, ImportOrder("elsewhere", into_live=True))
+    VoteImporter(crowd.database).add(battles, ImportRequest("elsewhere", into_live=True))
     assert opened(leaderboard, BANK).votes == 1
     assert opened(leaderboard, "test").votes == 1
 
@@ -185,7 +185,7 @@ def test_imports_that_count_beside_the_banks_votes_are_on_no_live_board(crowd, l
 def test_live_votes_go_out_without_texts_and_come_back_the_same(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts())
+    Ingest(database).add_items("test", "folder", drafts())
     crowd = Crowd(database)
     crowd.vote("m1", "m2")
     crowd.choose(Names("m1", "m3"), "b", images=2)

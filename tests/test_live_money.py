@@ -8,9 +8,9 @@ from contextlib import aclosing, closing
 import pytest
 from sqlalchemy import select
 
-from arena.budget import BUDGET, HOLD, LIVE, Ceilings, Ledger
+from arena.budget import BUDGET, HOLD, LIVE, Budget, Ceilings
 from arena.inference.limits import most_usage
-from arena.live.queue import Purse
+from arena.live.queue import LiveBudget
 from arena.types import Generation, ModelCard, Price, Turn
 from tests.conftest import AppServer
 from tests.live_visitor import Visitor, card, catalogue, picture, says
@@ -80,11 +80,11 @@ def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_the
 
 def test_a_hold_that_is_cancelled_is_given_back(database):
     """A visitor stops while the ledger waits for its turn to write: nothing was sent, and nothing stays held."""
-    ledger = Ledger(database, Ceilings(10**9, 10**9, 10**9), LIVE)
+    budget = Budget(database, Ceilings(10**9, 10**9, 10**9), LIVE)
     vlm = ScriptedVLM("one", price=PRICE)
 
     async def ask() -> None:
-        async with aclosing(Purse(ledger, "talk", 1).speak(vlm, [TURN])) as pieces:
+        async with aclosing(LiveBudget(budget, "talk", 1).speak(vlm, [TURN])) as pieces:
             async for _ in pieces:
                 pass
 

@@ -9,11 +9,11 @@ from sqlalchemy import func, select
 from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
 from arena.battles.store import ChoiceError, Store, UnknownBattleError
 from arena.clock import FINAL_SECONDS
-from arena.items.ingest import Intake
-from arena.leaderboard.win_counts import Tally
+from arena.items.ingest import Ingest
+from arena.leaderboard.win_counts import WinCounts
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
-from arena.live.streaming import Failure
-from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_ballots, live_sources
+from arena.live.streaming import SideFailure
+from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_sources, live_vote_rows
 from arena.types import Names, Phase
 from tests.conftest import drafts
 from tests.planting import let_pass
@@ -203,26 +203,26 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
 
 
 def test_failures_are_counted_for_their_models(store):
-    store.fail([Failure("one", "cut"), Failure("two", "empty"), Failure("one", "down")])
+    store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
     store.fail([])
     assert store.failures() == {"one": 2, "two": 1}
 
 
 def test_models_are_added_once_and_a_name_in_use_is_told(store, database):
-    Intake(database).rename("two", "Model Two")
+    Ingest(database).rename("two", "Model Two")
     store.welcome([*MODELS, "four"])
     with pytest.raises(LiveModelError, match="'Model Two'"):
         store.welcome(["Model Two"])
 
 
 def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter, database):
-    Intake(database).add_items("test", "folder", drafts(2))
+    Ingest(database).add_items("test", "folder", drafts(2))
     for side, item, images in (("a", None, 1), ("b", None, 1), ("a", None, 3), ("a", 1, 1)):
         store.vote(voter, opened(store, voter, images, item), side, "terms")
     store.vote(voter, opened(store, voter, stopped=True), "a", "terms")
     with database.read() as connection:
         assert live_sources(connection) == []
-        assert connection.execute(live_ballots(1, False)).all() == []
+        assert connection.execute(live_vote_rows(1, False)).all() == []
         assert len(connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all()) == 2
     let_pass(database, FINAL_SECONDS)
     with database.read() as connection:
@@ -230,13 +230,13 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
         assert connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all() == []
         for own in (True, False):
             for multi in (True, False):
-                tally = Tally()
+                win_counts = WinCounts()
                 wanted = {"source": own, "multi": multi, "since": 0}
-                tally.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
-                ballots = connection.execute(live_ballots(int(own), multi)).all()
-                assert len(ballots) == tally.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
-                assert sum(ballot.left for ballot in ballots) == tally.counts(None).left.sum()
-                found[own, multi] = tally.votes
+                win_counts.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
+                vote_rows = connection.execute(live_vote_rows(int(own), multi)).all()
+                assert len(vote_rows) == win_counts.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
+                assert sum(ballot.left for ballot in vote_rows) == win_counts.counts(None).left.sum()
+                found[own, multi] = win_counts.votes
         assert found == {(True, False): 2, (True, True): 1, (False, False): 1, (False, True): 0}
         assert [source.code for source in live_sources(connection)] == [1, 0]
 

@@ -23,7 +23,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from arena.inference.local_model import LoadError, LocalModel, TooLong
-from arena.inference.local_process import Crew, LocalVLM
+from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.types import Generation, ModelCard, ModelError, Price, Turn, Usage
 from tests.tiny_vlm import build
 
@@ -48,8 +48,8 @@ def card(tiny) -> ModelCard:
 
 
 @pytest.fixture(scope="module")
-def crew() -> Iterator[Crew]:
-    opened = Crew(2)
+def process_pool() -> Iterator[ProcessPool]:
+    opened = ProcessPool(2)
     yield opened
     opened.close()
 
@@ -90,9 +90,9 @@ async def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
 # The process
 
 
-def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, crew):
+def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, process_pool):
     async def all_ways() -> tuple[list[str], tuple[str, ...], list[Usage]]:
-        vlm, usage = LocalVLM(card, crew), []
+        vlm, usage = LocalVLM(card, process_pool), []
         singles = [await said(vlm, turns, GREEDY) for turns in (ONE, TWO, NONE, LONG)]
         batch = await vlm.answers([ONE, TWO, NONE, LONG], GREEDY, usage.append)
         pieces = []
@@ -107,17 +107,17 @@ def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, crew):
     assert first.cost == first.prompt * 1 + first.completion * 2 and whole.completion == 4 * GREEDY.max_tokens
 
 
-def test_a_seed_makes_sampling_repeat_itself(card, crew):
+def test_a_seed_makes_sampling_repeat_itself(card, process_pool):
     async def sampled(seed: int) -> str:
-        return await said(LocalVLM(card, crew), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed))
+        return await said(LocalVLM(card, process_pool), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed))
 
     first, again, other = (asyncio.run(sampled(seed)) for seed in (1, 1, 2))
     assert first == again != other
 
 
-def test_it_stops_within_three_tokens(card, crew):
+def test_it_stops_within_three_tokens(card, process_pool):
     async def after_stop() -> int:
-        worker = await crew.worker(card)
+        worker = await process_pool.worker(card)
         task = await worker.start([NONE], ENDLESS)
         while task.tokens < 20:
             await task.get()
@@ -130,12 +130,12 @@ def test_it_stops_within_three_tokens(card, crew):
     assert min(asyncio.run(after_stop()) for _ in range(5)) <= 3
 
 
-def test_a_stream_that_is_closed_runs_no_more(card, crew):
+def test_a_stream_that_is_closed_runs_no_more(card, process_pool):
     async def closed() -> list[Usage]:
         usage: list[Usage] = []
-        async with aclosing(LocalVLM(card, crew).stream(NONE, ENDLESS, usage.append)) as pieces:
+        async with aclosing(LocalVLM(card, process_pool).stream(NONE, ENDLESS, usage.append)) as pieces:
             await anext(pieces)
-        worker = await crew.worker(card)
+        worker = await process_pool.worker(card)
         await until(lambda: not worker.running)
         return usage
 
@@ -143,10 +143,10 @@ def test_a_stream_that_is_closed_runs_no_more(card, crew):
     assert 0 < usage.completion < 1000
 
 
-def test_a_batch_that_is_stopped_tells_what_it_took(card, crew):
+def test_a_batch_that_is_stopped_tells_what_it_took(card, process_pool):
     async def stopped() -> list[Usage]:
         usage: list[Usage] = []
-        vlm, worker = LocalVLM(card, crew), await crew.worker(card)
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
         assert await said(vlm, NONE, GREEDY), "it is loaded"
         process = psutil.Process(worker.pid)
         before = process.cpu_times().user
@@ -160,9 +160,9 @@ def test_a_batch_that_is_stopped_tells_what_it_took(card, crew):
     assert usage.prompt > 0 and usage.completion > 0
 
 
-def test_one_that_is_cancelled_before_its_turn_never_runs(card, crew):
+def test_one_that_is_cancelled_before_its_turn_never_runs(card, process_pool):
     async def cancelled() -> None:
-        vlm, worker = LocalVLM(card, crew), await crew.worker(card)
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
         first = vlm.stream(NONE, ENDLESS)
         await anext(first)
         waiting = asyncio.create_task(said(vlm, NONE, ENDLESS))
@@ -174,38 +174,38 @@ def test_one_that_is_cancelled_before_its_turn_never_runs(card, crew):
     asyncio.run(cancelled())
 
 
-def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, crew):
+def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, process_pool):
     async def refused(turns: list[Turn], settings: Generation) -> ModelError:
         with pytest.raises(ModelError) as caught:
-            await said(LocalVLM(card, crew), turns, settings)
+            await said(LocalVLM(card, process_pool), turns, settings)
         return caught.value
 
     five = asyncio.run(refused([Turn("user", "All?", (picture("red"),) * 5)], GREEDY))
     room = asyncio.run(refused(NONE, Generation(max_tokens=40_000)))
     assert (five.kind, room.kind) == ("too big", "too big") and "32768 tokens" in str(room)
-    assert asyncio.run(said(LocalVLM(card, crew), NONE, GREEDY)), "the process goes on"
+    assert asyncio.run(said(LocalVLM(card, process_pool), NONE, GREEDY)), "the process goes on"
 
 
-def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, crew):
+def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, process_pool):
     async def killed() -> tuple[ModelError, int, int]:
-        vlm, worker = LocalVLM(card, crew), await crew.worker(card)
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
         with pytest.raises(ModelError) as caught:
             async for _ in vlm.stream(NONE, ENDLESS):
                 os.kill(worker.pid, signal.SIGKILL)
         assert await said(vlm, NONE, GREEDY)
-        return caught.value, worker.pid, (await crew.worker(card)).pid
+        return caught.value, worker.pid, (await process_pool.worker(card)).pid
 
     error, old, new = asyncio.run(killed())
     assert error.kind == "down" and old != new and not psutil.pid_exists(old)
 
 
-def test_a_process_that_hangs_is_ended(card, crew, tiny):
+def test_a_process_that_hangs_is_ended(card, process_pool, tiny):
     impatient = ModelCard("Hanging", "local", str(tiny), timeout=3.0)
 
     async def hung() -> tuple[ModelError, int]:
-        vlm = LocalVLM(impatient, crew)
+        vlm = LocalVLM(impatient, process_pool)
         assert await said(vlm, NONE, GREEDY)
-        worker = await crew.worker(impatient)
+        worker = await process_pool.worker(impatient)
         with pytest.raises(ModelError) as caught:
             async for _ in vlm.stream(NONE, ENDLESS):
                 os.kill(worker.pid, signal.SIGSTOP)
@@ -217,36 +217,36 @@ def test_a_process_that_hangs_is_ended(card, crew, tiny):
 
 
 def test_a_process_that_takes_too_much_memory_is_ended(tiny):
-    greedy, crew = ModelCard("Greedy", "local", str(tiny), memory_gb=0.1), Crew(1)
+    greedy, process_pool = ModelCard("Greedy", "local", str(tiny), memory_gb=0.1), ProcessPool(1)
     try:
         with pytest.raises(ModelError, match=r"0\.1 GB") as caught:
-            asyncio.run(said(LocalVLM(greedy, crew), NONE, GREEDY))
+            asyncio.run(said(LocalVLM(greedy, process_pool), NONE, GREEDY))
         assert caught.value.kind == "down"
     finally:
-        crew.close()
+        process_pool.close()
 
 
 def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
     cards = [ModelCard(name, "local", str(tiny), timeout=0.05) for name in "abc"]
-    crew = Crew(2)
+    process_pool = ProcessPool(2)
 
     async def hired() -> None:
-        first, second = [await crew.worker(card) for card in cards[:2]]
-        assert await crew.worker(cards[0]) is first, "used last"
-        third = await crew.worker(cards[2])
-        assert crew.workers == (first, third) and not second.alive
+        first, second = [await process_pool.worker(card) for card in cards[:2]]
+        assert await process_pool.worker(cards[0]) is first, "used last"
+        third = await process_pool.worker(cards[2])
+        assert process_pool.workers == (first, third) and not second.alive
         await first.start([NONE], GREEDY)  # busy while it loads
-        second = await crew.worker(cards[1])
-        assert crew.workers == (first, second) and not third.alive, "the other is older, and busy"
+        second = await process_pool.worker(cards[1])
+        assert process_pool.workers == (first, second) and not third.alive, "the other is older, and busy"
         await second.start([NONE], GREEDY)
         with pytest.raises(ModelError, match="busy"):
-            await crew.worker(cards[2])
+            await process_pool.worker(cards[2])
 
     try:
         asyncio.run(hired())
     finally:
-        crew.close()
-    assert not crew.workers
+        process_pool.close()
+    assert not process_pool.workers
 
 
 def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
@@ -361,16 +361,16 @@ def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loade
 
 def test_what_cannot_be_loaded_is_told_and_not_tried_again_at_once(tiny, tmp_path, caplog):
     broken = ModelCard("Broken", "local", changed(tiny, tmp_path / "broken", chat_template__jinja=None))
-    crew = Crew(1)
+    process_pool = ProcessPool(1)
 
     async def asked() -> ModelError:
         with pytest.raises(ModelError) as caught:
-            await said(LocalVLM(broken, crew), NONE, GREEDY)
+            await said(LocalVLM(broken, process_pool), NONE, GREEDY)
         return caught.value
 
     try:
         first, second = asyncio.run(asked()), asyncio.run(asked())
     finally:
-        crew.close()
+        process_pool.close()
     assert first.kind == second.kind == "down" and "no chat template" in str(second)
     assert caplog.text.count("the process of Broken ended") == 1

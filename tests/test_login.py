@@ -21,13 +21,13 @@ from sqlalchemy import select
 from arena.battles.campaigns import Campaigns
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
-from arena.fraud.eligibility import Census
+from arena.fraud.eligibility import VoteEligibility
 from arena.settings import Settings
 from arena.web import admin_auth as access
 from arena.web import login_api as login
 from arena.web.admin_auth import Operators
 from arena.web.cookies import COOKIE, cookie_hash
-from arena.web.middleware import Guard
+from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
 from tests.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
 
@@ -76,10 +76,10 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
-    app.include_router(login.routes(voters, Census(database, settings.counts), settings.oauth))
+    app.include_router(login.routes(voters, VoteEligibility(database, settings.counts), settings.oauth))
     app.include_router(access.routes(known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
-    app.add_middleware(Guard)
+    app.add_middleware(RequestMiddleware)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -142,16 +142,16 @@ def test_a_planted_cookie_is_worth_nothing_after_the_login(site):
 
 
 def test_several_devices_of_one_person_are_one_voter(site, provider):
-    phone, desk, other = site.visitor(), site.visitor(), site.visitor()
+    phone, service, other = site.visitor(), site.visitor(), site.visitor()
     log_in(phone)
-    log_in(desk)
+    log_in(service)
     provider.person = Person("other", "ben")
     log_in(other)
     phone_voter, desk_voter, others = (
-        site.voters.voter(cookie_hash(client.cookies[COOKIE])) for client in (phone, desk, other)
+        site.voters.voter(cookie_hash(client.cookies[COOKIE])) for client in (phone, service, other)
     )
     assert phone_voter == desk_voter != others
-    assert phone.cookies[COOKIE] != desk.cookies[COOKIE]
+    assert phone.cookies[COOKIE] != service.cookies[COOKIE]
 
 
 def test_a_new_name_of_the_account_is_the_same_voter(site, provider):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.server.logs import HIDDEN, Redaction, begin
+from arena.server.logs import HIDDEN, Redaction, start_logging
 from arena.types import Secret
 
 SECRETS = (Secret("correct horse/battery+staple"), Secret('p@ss"wörd\\1'), Secret("short"), Secret(""))
@@ -28,7 +28,7 @@ def logged() -> Iterator[io.StringIO]:
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()
     try:
-        begin(SECRETS, stream)
+        start_logging(SECRETS, stream)
         yield stream
     finally:
         logging.captureWarnings(False)

@@ -11,31 +11,31 @@ from itertools import combinations
 import pytest
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.sampling import Matchmaker, NoBattle, Wish, draw
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw
 from arena.battles.store import Seen, Store
 from arena.database import Database
-from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
 from arena.settings import DemoBank
 from arena.types import Battle, Contestant, Item
 from tests.conftest import ROOT, drafts
 
-ANY = Wish()
+ANY = BattleRequest()
 
 
-def matchmaker(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> Matchmaker:
+def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return Matchmaker(Store(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
+    return PairSampler(Store(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
 
 
-def served(database: Database, cookie: str = "one", wish: Wish = ANY, **options) -> Battle:
-    battle = matchmaker(database, **options).next_battle(Store(database).voter(cookie), wish)
+def served(database: Database, cookie: str = "one", wish: BattleRequest = ANY, **options) -> Battle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
     assert isinstance(battle, Battle), battle
     return battle
 
 
-def none(database: Database, wish: Wish = ANY, cookie: str = "one", **options) -> NoBattle:
-    battle = matchmaker(database, **options).next_battle(Store(database).voter(cookie), wish)
+def none(database: Database, wish: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
     assert isinstance(battle, NoBattle), battle
     return battle
 
@@ -148,45 +148,45 @@ def test_a_voter_meets_each_item_and_pair_once_and_then_has_seen_all(bank):
         decide(bank, battle)
     assert len(met) == 18
     assert none(bank) is NoBattle.ALL_SEEN
-    assert none(bank, Wish(family="Color")) is NoBattle.ALL_SEEN
+    assert none(bank, BattleRequest(family="Color")) is NoBattle.ALL_SEEN
     assert isinstance(served(bank, "someone else"), Battle)
 
 
 def test_a_link_gives_its_item_even_beside_an_open_battle(bank):
     first = served(bank)
     other = next(item for item in ItemBank(bank).bank().items.values() if item.id != first.item)
-    linked = served(bank, wish=Wish(item=other.key))
+    linked = served(bank, wish=BattleRequest(item=other.key))
     assert linked.item == other.id
-    assert served(bank, wish=Wish(item=other.key)) == linked, "the link opened again gives the same battle"
+    assert served(bank, wish=BattleRequest(item=other.key)) == linked, "the link opened again gives the same battle"
     assert served(bank) == first, "without the link the older open battle comes back"
 
 
 def test_a_linked_item_is_used_up_by_itself(bank):
     item = next(iter(ItemBank(bank).bank().items.values()))
     for _ in range(3):
-        decide(bank, served(bank, wish=Wish(item=item.key)))
-    assert none(bank, Wish(item=item.key)) is NoBattle.ALL_SEEN
+        decide(bank, served(bank, wish=BattleRequest(item=item.key)))
+    assert none(bank, BattleRequest(item=item.key)) is NoBattle.ALL_SEEN
     assert served(bank).item != item.id
 
 
 @pytest.mark.parametrize("key", ["0" * 16, "x" * 10_000, "\0", "🙂"])
 def test_an_unknown_item_is_named_as_such(bank, key):
-    assert none(bank, Wish(item=key)) is NoBattle.NO_SUCH_ITEM
+    assert none(bank, BattleRequest(item=key)) is NoBattle.NO_SUCH_ITEM
 
 
 def test_an_unknown_item_is_named_as_such_beside_an_open_battle(bank):
     served(bank)
-    assert none(bank, Wish(item="0" * 16)) is NoBattle.NO_SUCH_ITEM
+    assert none(bank, BattleRequest(item="0" * 16)) is NoBattle.NO_SUCH_ITEM
 
 
 @pytest.mark.parametrize("family", ["Counting", "Color", "Directions"])
 def test_a_family_is_kept_to(bank, family):
     families = {item.id: item.family for item in ItemBank(bank).bank().items.values()}
     for _ in range(6):
-        battle = served(bank, wish=Wish(family=family))
+        battle = served(bank, wish=BattleRequest(family=family))
         assert families[battle.item] == family
         decide(bank, battle)
-    assert none(bank, Wish(family=family)) is NoBattle.ALL_SEEN
+    assert none(bank, BattleRequest(family=family)) is NoBattle.ALL_SEEN
 
 
 def test_sides_differ_from_battle_to_battle(bank):
@@ -203,13 +203,13 @@ def test_sides_differ_from_battle_to_battle(bank):
 
 def test_an_empty_bank_says_so(database):
     assert none(database) is NoBattle.EMPTY
-    assert none(database, Wish(item="0" * 16)) in (NoBattle.EMPTY, NoBattle.NO_SUCH_ITEM)
-    assert matchmaker(database).shown_items() == ()
+    assert none(database, BattleRequest(item="0" * 16)) in (NoBattle.EMPTY, NoBattle.NO_SUCH_ITEM)
+    assert sampler(database).shown_items() == ()
 
 
 @pytest.mark.parametrize("models", [(), ("m1",)])
 def test_one_model_or_none_says_so(database, models):
-    Intake(database).add_items("test", "folder", drafts(models=models))
+    Ingest(database).add_items("test", "folder", drafts(models=models))
     assert none(database) is NoBattle.FEWER_THAN_TWO
 
 
@@ -219,7 +219,7 @@ def remote_draft(host: str = "images.example.org") -> ItemDraft:
 
 
 def test_missing_images_say_so_until_their_host_is_allowed(database):
-    Intake(database).add_items("test", "visit", [remote_draft()])
+    Ingest(database).add_items("test", "visit", [remote_draft()])
     assert none(database) is NoBattle.IMAGES_MISSING
     assert none(database, hosts=("other.example.org",)) is NoBattle.IMAGES_MISSING
     assert isinstance(served(database, hosts=("images.example.org",)), Battle)
@@ -227,11 +227,9 @@ def test_missing_images_say_so_until_their_host_is_allowed(database):
 
 def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
     """The page could not show it: the operator no longer allows the host of its images."""
-    Intake(database).add_items("test", "visit", [remote_draft(), *drafts(items=1)])
-    item = next(
-        item for item in matchmaker(database, hosts=("images.example.org",)).shown_items() if item.images[0].url
-    )
-    battle = served(database, wish=Wish(item=item.key), hosts=("images.example.org",))
+    Ingest(database).add_items("test", "visit", [remote_draft(), *drafts(items=1)])
+    item = next(item for item in sampler(database, hosts=("images.example.org",)).shown_items() if item.images[0].url)
+    battle = served(database, wish=BattleRequest(item=item.key), hosts=("images.example.org",))
     assert served(database).item != battle.item
     assert served(database, hosts=("images.example.org",)) == battle, "it waits for its images"
 
@@ -251,11 +249,11 @@ def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
     ],
 )
 def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(database, demo_bank, others, kinds):
-    Intake(database).add_items("demo bank", "demo", drafts(items=3))
+    Ingest(database).add_items("demo bank", "demo", drafts(items=3))
     if others:
-        Intake(database).add_items("mine", "folder", drafts(items=6)[3:])
+        Ingest(database).add_items("mine", "folder", drafts(items=6)[3:])
     names = {source.id: source.kind for source in ItemBank(database).sources()}
-    maker = matchmaker(database, demo_bank)
+    maker = sampler(database, demo_bank)
     assert {names[item.source] for item in maker.shown_items()} == kinds
     assert maker.is_demo() == ("demo" in kinds)
     if not kinds:
@@ -264,7 +262,7 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(databa
 
 def test_a_retired_model_is_not_drawn_and_its_name_is_still_told(bank):
     battle = served(bank, "before")
-    Intake(bank).retire("m3")
+    Ingest(bank).retire("m3")
     for _ in range(6):
         battle_now = served(bank)
         assert pair_of(bank, battle_now) == (1, 2)
@@ -276,7 +274,7 @@ def test_a_retired_model_is_not_drawn_and_its_name_is_still_told(bank):
 
 
 def test_items_imported_by_another_program_are_drawn_within_five_seconds(database, database_url):
-    maker, voter = matchmaker(database), Store(database).voter("one")
+    maker, voter = sampler(database), Store(database).voter("one")
     assert maker.next_battle(voter, ANY) is NoBattle.EMPTY
     program = (
         "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Intake\n"

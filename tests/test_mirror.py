@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from arena.admin.actions import latest_acts
-from arena.admin.erasure import Forgetting
-from arena.admin.service import OperatorDesk
+from arena.admin.actions import latest_actions
+from arena.admin.erasure import Erasure
+from arena.admin.service import AdminService
 from arena.battles.campaigns import Campaigns
 from arena.battles.live_tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS
 from arena.battles.store import Store
 from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
-from arena.budget import BUDGET, Ledger
+from arena.budget import BUDGET, Budget
 from arena.database import METADATA, Database, now
-from arena.fraud.eligibility import counting
-from arena.items.ingest import Intake
+from arena.fraud.eligibility import counting_voters
+from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
-from arena.server.change_log import COPIED, OF_THE_DISK, OUTBOX, VOTER_KEY, Outbox, OutboxError
-from arena.server.hub_backup import EVERY, MIRROR, CopyState, HubDataset, HubError, Mirror
+from arena.server.change_log import COPIED, OF_THE_DISK, OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError
+from arena.server.hub_backup import EVERY, MIRROR, BackupState, HubBackup, HubDataset, HubError
 from arena.settings import CountSettings
 from arena.types import Secret
-from arena.web.backup_status import copy_line
+from arena.web.backup_status import backup_line
 from tests.conftest import drafts
 from tests.hub_server import HubServer
 from tests.judging_process import WIDE, Bench
@@ -74,19 +74,19 @@ class FolderHub:
 
 
 def bank(database: Database) -> Database:
-    Intake(database).add_items("test", "folder", drafts(12, MODELS))
+    Ingest(database).add_items("test", "folder", drafts(12, MODELS))
     return database
 
 
-def mirror_of(database: Database, hub, folder: Path, every: timedelta = OFTEN) -> Mirror:
-    return Mirror(database, folder / "pictures", hub, every)
+def backup_of(database: Database, hub, folder: Path, every: timedelta = OFTEN) -> HubBackup:
+    return HubBackup(database, folder / "pictures", hub, every)
 
 
-def copy_all(mirror: Mirror) -> None:
+def copy_all(backup: HubBackup) -> None:
     """Copy until nothing waits, as the thread does it when its turn has come."""
-    mirror.outbox.open()
-    while mirror.outbox.waiting():
-        mirror._copy()
+    backup.change_log.open()
+    while backup.change_log.waiting():
+        backup._copy()
 
 
 def use(database: Database, voters: int, votes: int, rng: random.Random) -> None:
@@ -134,11 +134,11 @@ def rows(database: Database) -> dict[str, list]:
 def test_a_wiped_disk_gets_everything_back_and_goes_on(database, another, tmp_path, onto):
     """Also from one kind of database to the other; new rows get numbers behind the restored ones."""
     hub, rng = FolderHub(), random.Random(1)
-    copy_all(mirror_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(bank(database), hub, tmp_path))
     use(database, 3, 6, rng)
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     fresh = another(onto)
-    assert mirror_of(fresh, hub, tmp_path).restore()
+    assert backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh) == rows(database)
     use(fresh, 1, 3, rng)
     with fresh.read() as connection:
@@ -147,59 +147,59 @@ def test_a_wiped_disk_gets_everything_back_and_goes_on(database, another, tmp_pa
 
 def test_a_database_that_is_in_use_is_not_restored(database, another, tmp_path):
     hub = FolderHub()
-    copy_all(mirror_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(bank(database), hub, tmp_path))
     full = bank(another())
     before = rows(full)
-    assert not mirror_of(full, hub, tmp_path).restore()
+    assert not backup_of(full, hub, tmp_path).restore()
     assert rows(full) == before
-    assert not mirror_of(another(), FolderHub(), tmp_path).restore(), "there is no copy yet"
+    assert not backup_of(another(), FolderHub(), tmp_path).restore(), "there is no copy yet"
 
 
 def test_rows_that_were_there_before_the_mirror_are_copied_once(database, tmp_path):
     hub = FolderHub()
     use(bank(database), 1, 2, random.Random(3))
     for _ in range(3):
-        copy_all(mirror_of(database, hub, tmp_path))
+        copy_all(backup_of(database, hub, tmp_path))
     assert len(hub.files) == 1
 
 
-def restored(open_another, hub: FolderHub, folder: Path) -> Mirror:
+def restored(open_another, hub: FolderHub, folder: Path) -> HubBackup:
     """Return the mirror of a new disk that took everything back, however often the Hub failed on the way."""
     while True:
-        mirror = mirror_of(open_another(), hub, folder)
+        backup = backup_of(open_another(), hub, folder)
         try:
-            assert mirror.restore()
-            mirror.outbox.open()
-            return mirror
+            assert backup.restore()
+            backup.change_log.open()
+            return backup
         except HubError:
-            assert mirror.outbox.empty(), "a restore is whole or nothing"
+            assert backup.change_log.empty(), "a restore is whole or nothing"
 
 
 def wiped_again_and_again(another, tmp_path: Path, wipes: int, seed: int) -> None:
     """Vote, copy through faults, wipe at any moment: lost is only what no commit had taken."""
     rng = random.Random(seed)
     hub = FolderHub(rng)
-    mirror = mirror_of(bank(another()), hub, tmp_path)
-    copy_all(mirror)
+    backup = backup_of(bank(another()), hub, tmp_path)
+    copy_all(backup)
     for wipe in range(wipes):
-        safe = keys(mirror)
+        safe = keys(backup)
         hub.down = wipe % 7 == 3  # an outage that outlasts this disk
         for _ in range(rng.randrange(1, 6)):
-            use(mirror._database, 1, rng.randrange(1, 4), rng)
-            stood, commits = keys(mirror), len(hub.commits)
-            mirror._copy()
-            if len(hub.commits) > commits and not mirror.outbox.waiting():
+            use(backup._database, 1, rng.randrange(1, 4), rng)
+            stood, commits = keys(backup), len(hub.commits)
+            backup._copy()
+            if len(hub.commits) > commits and not backup.change_log.waiting():
                 safe = stood
         hub.down = False
-        mirror = restored(another, hub, tmp_path)
-        assert safe <= keys(mirror)
-    copy_all(mirror)
-    assert rows(restored(another, hub, tmp_path)._database) == rows(mirror._database), "the files are the database"
+        backup = restored(another, hub, tmp_path)
+        assert safe <= keys(backup)
+    copy_all(backup)
+    assert rows(restored(another, hub, tmp_path)._database) == rows(backup._database), "the files are the database"
 
 
-def keys(mirror: Mirror) -> set[tuple[str, int]]:
+def keys(backup: HubBackup) -> set[tuple[str, int]]:
     """Return what must come back: every battle and vote by its number."""
-    with mirror._database.read() as connection:
+    with backup._database.read() as connection:
         return {(table.name, one) for table in (BATTLE, VOTE) for one in connection.scalars(select(table.c.id))}
 
 
@@ -233,41 +233,41 @@ class Life:
         """When each vote was given that is there."""
         self.commits: list[datetime] = []
         self._another, self._folder = open_another, folder
-        self.mirror = self._begun()
-        bank(self.mirror._database)
-        while self.mirror.outbox.waiting():
+        self.backup = self._begun()
+        bank(self.backup._database)
+        while self.backup.change_log.waiting():
             self.step()
 
     def step(self, by: timedelta = STEP) -> None:
         self.clock.time += by
         before = len(self.hub.commits)
-        self.mirror.step()
+        self.backup.step()
         self.commits += [self.clock()] * (len(self.hub.commits) - before)
 
     def vote(self) -> None:
-        use(self.mirror._database, 1, 1, self.rng)
+        use(self.backup._database, 1, 1, self.rng)
         self.born |= {vote: self.clock() for vote in self._votes() - self.born.keys()}
 
     def wipe(self) -> dict[int, datetime]:
         """Wipe the disk and come back; return what was lost, with when it was given."""
         before = self.born
-        self.mirror = self._begun()
+        self.backup = self._begun()
         self.born = {vote: before[vote] for vote in self._votes()}
         return {vote: given for vote, given in before.items() if vote not in self.born}
 
-    def _begun(self) -> Mirror:
+    def _begun(self) -> HubBackup:
         while True:
-            mirror = Mirror(self._another(), self._folder / "pictures", self.hub, EVERY, self.clock)
+            backup = HubBackup(self._another(), self._folder / "pictures", self.hub, EVERY, self.clock)
             try:
-                mirror.restore()
+                backup.restore()
             except HubError:
-                assert mirror.outbox.empty(), "a restore is whole or nothing"
+                assert backup.change_log.empty(), "a restore is whole or nothing"
                 continue
-            mirror.outbox.open()
-            return mirror
+            backup.change_log.open()
+            return backup
 
     def _votes(self) -> set[int]:
-        with self.mirror._database.read() as connection:
+        with self.backup._database.read() as connection:
             return set(connection.scalars(select(VOTE.c.id)))
 
 
@@ -285,15 +285,15 @@ def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
             life.vote()
         life.step()
         if tick in wiped_at:
-            late, life.hub.down = life.mirror.seen and life.mirror.seen.problem, False
+            late, life.hub.down = life.backup.seen and life.backup.seen.problem, False
             lost = life.wipe()
             assert late or all(life.clock() - given <= EVERY + Life.STEP for given in lost.values())
     life.hub.down = False
-    while life.mirror.outbox.waiting():
+    while life.backup.change_log.waiting():
         life.step()
-    kept = rows(life.mirror._database)
+    kept = rows(life.backup._database)
     life.wipe()
-    assert rows(life.mirror._database) == kept, "the union of the files is the database"
+    assert rows(life.backup._database) == kept, "the union of the files is the database"
     return life
 
 
@@ -322,7 +322,7 @@ def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
     life.hub._rng = None
     life.commits.clear()
     for _ in range(AN_HOUR * 5):
-        with life.mirror._database.write() as connection:  # something changes in each step
+        with life.backup._database.write() as connection:  # something changes in each step
             connection.execute(update(SOURCE).values(name=SOURCE.c.name))
         life.step(EVERY / 5)
     assert AN_HOUR * 0.9 <= most_in_an_hour(life.commits) <= AN_HOUR
@@ -331,67 +331,67 @@ def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
 def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp_path):
     hub = FolderHub()
     hub.down = True
-    mirror = mirror_of(bank(database), hub, tmp_path)
-    mirror.start()
+    backup = backup_of(bank(database), hub, tmp_path)
+    backup.start()
     try:
         use(database, 2, 3, random.Random(7))
         deadline = time.monotonic() + 60
-        while not mirror.state().problem:
+        while not backup.state().problem:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        assert mirror.state().problem == "the Hub answered 503" or "502" in mirror.state().problem
-        assert mirror.state().waiting and mirror.state().copied_at is None
+        assert backup.state().problem == "the Hub answered 503" or "502" in backup.state().problem
+        assert backup.state().waiting and backup.state().copied_at is None
         hub.down = False
-        while mirror.state().waiting or mirror.state().problem:  # the note is written after the rows are struck out
+        while backup.state().waiting or backup.state().problem:  # the note is written after the rows are struck out
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        assert mirror.state().copied_at is not None
+        assert backup.state().copied_at is not None
     finally:
-        mirror.stop()
+        backup.stop()
 
 
 def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(database, another, tmp_path):
     """Or it would wait for another turn, while the page says that all is well."""
     hub, rng = FolderHub(), random.Random(14)
-    mirror = mirror_of(bank(database), hub, tmp_path)
-    copy_all(mirror)
+    backup = backup_of(bank(database), hub, tmp_path)
+    copy_all(backup)
     hub.down = True
     for _ in range(3):
         use(database, 1, 1, rng)
-        mirror._copy()
+        backup._copy()
     hub.down, before = False, len(hub.commits)
     use(database, 1, 1, rng)
-    mirror._copy()
-    assert len(hub.commits) == before + 1 and mirror.outbox.waiting() == 0 and mirror.state().problem == ""
+    backup._copy()
+    assert len(hub.commits) == before + 1 and backup.change_log.waiting() == 0 and backup.state().problem == ""
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh) == rows(database)
 
 
 def test_two_servers_together_commit_at_most_once_in_the_agreed_time(database, tmp_path):
     hub, every = FolderHub(), timedelta(seconds=0.3)
-    mirrors = [mirror_of(bank(database), hub, tmp_path, every) for _ in range(2)]
-    mirrors[0].outbox.open()
+    mirrors = [backup_of(bank(database), hub, tmp_path, every) for _ in range(2)]
+    mirrors[0].change_log.open()
     begun, rng = time.monotonic(), random.Random(8)
-    for mirror in mirrors:
-        mirror.start()
+    for backup in mirrors:
+        backup.start()
     while len(hub.commits) < 4:
         use(database, 1, 1, rng)
         assert time.monotonic() - begun < 60
     took = time.monotonic() - begun
     commits = len(hub.commits)
-    for mirror in mirrors:
-        mirror.stop()
+    for backup in mirrors:
+        backup.stop()
     assert commits <= took / every.total_seconds() + 1
 
 
 def test_what_is_left_is_copied_when_the_server_stops(database, tmp_path):
     hub = FolderHub()
-    mirror = mirror_of(bank(database), hub, tmp_path, timedelta(hours=1))
-    mirror.start()
+    backup = backup_of(bank(database), hub, tmp_path, timedelta(hours=1))
+    backup.start()
     use(database, 1, 2, random.Random(9))
-    mirror.stop()
-    assert mirror.outbox.waiting() == 0 and len(hub.commits) >= 1
+    backup.stop()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) >= 1
 
 
 def many_changes(database: Database) -> None:
@@ -403,68 +403,68 @@ def many_changes(database: Database) -> None:
 
 def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_path):
     hub = FolderHub()
-    mirror = mirror_of(bank(database), hub, tmp_path)
-    copy_all(mirror)
+    backup = backup_of(bank(database), hub, tmp_path)
+    copy_all(backup)
     many_changes(database)
     use(database, 1, 1, random.Random(15))
-    mirror._copy()
-    assert mirror.outbox.waiting() == 0 and len(hub.commits) == 2, "one commit, several files"
+    backup._copy()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) == 2, "one commit, several files"
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh) == rows(database)
 
 
 def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path):
     """Not while a part of an import is copied, nor by the commit's own time; with nothing waiting all is copied."""
     hub, clock = FolderHub(), Clock()
-    mirror = Mirror(bank(database), tmp_path / "pictures", hub, EVERY, clock, most_bytes=1)
-    mirror.outbox.open()
-    assert mirror.state().copied_at is None
-    copy_all(mirror)
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, EVERY, clock, most_bytes=1)
+    backup.change_log.open()
+    assert backup.state().copied_at is None
+    copy_all(backup)
     idle = clock()
-    assert mirror.state().copied_at == idle
+    assert backup.state().copied_at == idle
     clock.time += timedelta(hours=3)
     many_changes(database)
     use(database, 1, 1, random.Random(16))
     for _ in range(2):
         clock.time += timedelta(minutes=1)
-        mirror.step()
-        assert mirror.state().waiting and mirror.state().copied_at == idle
-    assert "only votes until 3 h ago" in copy_line(mirror.seen, clock())
+        backup.step()
+        assert backup.state().waiting and backup.state().copied_at == idle
+    assert "only votes until 3 h ago" in backup_line(backup.seen, clock())
     clock.time += timedelta(minutes=1)
-    mirror.step()
-    assert mirror.seen == CopyState(clock(), 0, "")
+    backup.step()
+    assert backup.seen == BackupState(clock(), 0, "")
 
 
 def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path):
     """Also what does not go into one commit."""
     hub = FolderHub()
-    mirror = Mirror(bank(database), tmp_path / "pictures", hub, timedelta(hours=1), most_bytes=1)
-    mirror.start()
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1), most_bytes=1)
+    backup.start()
     many_changes(database)
     use(database, 1, 1, random.Random(17))
-    mirror.stop()
-    assert mirror.outbox.waiting() == 0 and len(hub.commits) == 3
+    backup.stop()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) == 3
 
 
 def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
     hub = FolderHub()
     hub.down = True
-    mirror = Mirror(bank(database), tmp_path / "pictures", hub, timedelta(hours=1))
-    mirror.start()
-    mirror.stop()
-    assert mirror.outbox.waiting()
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1))
+    backup.start()
+    backup.stop()
+    assert backup.change_log.waiting()
 
 
 def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database, another, tmp_path):
     """Nor does what a visitor cost on a day, whose budget is named by the cookie."""
     hub, cookie = FolderHub(), hashlib.sha256(b"c").hexdigest()
     job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie)
-    Ledger(database, WIDE).purse(job.link, cookie).hold(5)
-    copy_all(mirror_of(database, hub, tmp_path))
+    Budget(database, WIDE).for_job(job.link, cookie).reserve(5)
+    copy_all(backup_of(database, hub, tmp_path))
     assert cookie not in b"".join(hub.files.values()).decode()
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     back = Bench(fresh, "http://127.0.0.1:9/v1").jobs
     assert back.find(job.link) == replace(job, owner="") and back.of_owner(cookie) == ()
     with fresh.read() as connection:
@@ -477,22 +477,22 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     hub, visitor = FolderHub(), Visitor(bank(database), "cookie")
     seat = Campaigns(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
     visitor.decide()
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     with database.read() as connection:
         key = connection.scalar(select(VOTER_KEY.c.key))
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     (report,) = Campaigns(fresh, 5).report("pilot")
     assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
     with fresh.read() as connection:
         assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(select(VOTE.c.voter_id))
     again = Campaigns(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
     assert again.id != seat.id, "who comes back is not locked out, and begins anew"
-    Forgetting(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
-    copy_all(mirror_of(database, hub, tmp_path))
+    Erasure(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
+    copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
     assert "PROLIFIC-5f3a9" not in everything
-    last = Outbox(database).unpacked(hub.files.values()).rows["seat"]
+    last = ChangeLog(database).unpacked(hub.files.values()).rows["seat"]
     assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
 
 
@@ -500,11 +500,11 @@ def test_a_deleted_job_does_not_come_back(database, another, tmp_path):
     hub = FolderHub()
     bench = Bench(bank(database), "http://127.0.0.1:9/v1")
     job = bench.quoted(owner="ada")
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     bench.jobs.delete("ada", job.link)
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     assert Bench(fresh, "http://127.0.0.1:9/v1").jobs.find(job.link) is None
 
 
@@ -512,7 +512,7 @@ def test_a_voter_stands_in_the_copy_under_a_key_that_is_held_here_only(database,
     hub = FolderHub()
     visitor = Visitor(bank(database), "the-hash-of-a-cookie")
     visitor.vote(visitor.serve())
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
     with database.read() as connection:
         key = connection.scalar(select(VOTER_KEY.c.key).where(VOTER_KEY.c.voter_id == visitor.id))
@@ -520,23 +520,23 @@ def test_a_voter_stands_in_the_copy_under_a_key_that_is_held_here_only(database,
     with database.write() as connection:
         connection.execute(delete(VOTER_KEY))
     visitor.vote(visitor.serve())
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     assert sum(f'"{key}"' in content.decode() for content in hub.files.values()) == 1, "the old key is used no more"
 
 
 def test_a_deleted_row_stays_away(database, another, tmp_path):
     hub = FolderHub()
-    copy_all(mirror_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(bank(database), hub, tmp_path))
     visitor = Visitor(database, "c")
     with database.write() as connection:
         seat = {"campaign": "c", "worker": "w", "voter_id": visitor.id, "wanted": 1, "code": "x"}
         connection.execute(SEAT.insert().values(**seat, since=now()))
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     with database.write() as connection:
         connection.execute(delete(SEAT))
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh)["seat"] == []
 
 
@@ -546,11 +546,11 @@ def test_pictures_of_the_bank_come_back(database, another, tmp_path):
     names = [f"{number:064x}{suffix}" for number in range(12) for suffix in (".png", ".thumb.jpg")]
     for name in names:
         (folder / name).write_bytes(name.encode())
-    copy_all(mirror_of(bank(database), hub, tmp_path))
-    copy_all(mirror_of(database, hub, tmp_path))
-    elsewhere = tmp_path / "new disk"
-    mirror_of(another(), hub, elsewhere).restore()
-    assert {path.name: path.read_bytes() for path in (elsewhere / "pictures").iterdir()} == {
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
+    import_summary = tmp_path / "new disk"
+    backup_of(another(), hub, import_summary).restore()
+    assert {path.name: path.read_bytes() for path in (import_summary / "pictures").iterdir()} == {
         name: name.encode() for name in names
     }
 
@@ -558,13 +558,13 @@ def test_pictures_of_the_bank_come_back(database, another, tmp_path):
 def test_what_came_back_is_not_copied_again(database, another, tmp_path):
     hub = FolderHub()
     use(bank(database), 1, 2, random.Random(12))
-    copy_all(mirror_of(database, hub, tmp_path))
-    fresh = mirror_of(another(), hub, tmp_path)
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = backup_of(another(), hub, tmp_path)
     fresh.restore()
-    fresh.outbox.open()
-    assert fresh.outbox.waiting() == 0
+    fresh.change_log.open()
+    assert fresh.change_log.waiting() == 0
     use(fresh._database, 1, 1, random.Random(13))
-    assert 0 < fresh.outbox.waiting() < 20
+    assert 0 < fresh.change_log.waiting() < 20
 
 
 def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(database, another, tmp_path):
@@ -572,13 +572,13 @@ def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(data
     folder.mkdir()
     for number in range(12):
         (folder / f"{number:064x}.png").write_bytes(b"picture")
-    copy_all(mirror_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(bank(database), hub, tmp_path))
     gone = hub.files.pop(f"pictures/{3:064x}.png")
     hub.paths = lambda: frozenset([*hub.files, f"pictures/{3:064x}.png"])
-    fresh = mirror_of(another(), hub, tmp_path / "new")
+    fresh = backup_of(another(), hub, tmp_path / "new")
     with pytest.raises(KeyError):
         fresh.restore()
-    assert fresh.outbox.empty(), "or the picture would be missing for ever"
+    assert fresh.change_log.empty(), "or the picture would be missing for ever"
     hub.files[f"pictures/{3:064x}.png"] = gone
     assert fresh.restore()
     assert len(list((tmp_path / "new" / "pictures").iterdir())) == 12
@@ -587,10 +587,10 @@ def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(data
 def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another, tmp_path):
     hub = FolderHub()
     battle = live_vote(database, Store(database).voter("cookie"))
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     assert SECRET not in b"".join(hub.files.values()).decode()
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
         assert connection.scalars(select(LIVE_VOTE.c.battle_id)).all() == [battle]
         assert connection.scalars(select(LIVE_TURN.c.answer_a)).all() == [""]
@@ -602,29 +602,29 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     account = "the-account-of-ann"
     Visitor(database, "guest-hash").decide()
     voters.log_in(Account(account, "ann-of-the-hub"), "guest-hash", "login-hash")
-    copy_all(mirror_of(database, hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
     for told in (account, hashlib.sha256(account.encode()).hexdigest(), "ann-of-the-hub", "guest-hash", "login-hash"):
         assert told not in everything
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        counts = select(VOTE.c.id).where(counting(CountSettings("logged-in")))
+        counts = select(VOTE.c.id).where(counting_voters(CountSettings("logged-in")))
         assert connection.scalars(counts).all() == [1], "the vote still counts"
 
 
 def test_what_operators_did_comes_back(database, another, tmp_path):
     hub = FolderHub()
-    desk = OperatorDesk(bank(database), OwnImages(database, tmp_path / "own"))
+    service = AdminService(bank(database), OwnImages(database, tmp_path / "own"))
     key = next(iter(ItemBank(database).bank().items.values())).key
-    desk.do("ada", "hide", key)
-    desk.do("ada", "pause", "")
-    copy_all(mirror_of(database, hub, tmp_path))
+    service.do("ada", "hide", key)
+    service.do("ada", "pause", "")
+    copy_all(backup_of(database, hub, tmp_path))
     fresh = another()
-    mirror_of(fresh, hub, tmp_path).restore()
+    backup_of(fresh, hub, tmp_path).restore()
     assert ItemBank(fresh).bank().by_key(key) is None
     with fresh.read() as connection:
-        assert paused_since(connection) and [act.who for act in latest_acts(connection, 9)] == ["ada", "ada"]
+        assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada", "ada"]
 
 
 @pytest.mark.parametrize(
@@ -632,28 +632,28 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
 )
 def test_a_torn_copy_is_refused_whole(another, tmp_path, content):
     database = another()
-    with pytest.raises(OutboxError, match="not whole|schema version"):
-        Outbox(database).unpacked([content])
-    assert Outbox(database).empty()
+    with pytest.raises(ChangeLogError, match="not whole|schema version"):
+        ChangeLog(database).unpacked([content])
+    assert ChangeLog(database).empty()
 
 
 def test_a_copy_of_a_newer_program_is_refused(another):
-    with pytest.raises(OutboxError, match="schema version 99"):
-        Outbox(another()).unpacked([json.dumps({"copy": 1, "schema": 99, "at": ""}).encode()])
+    with pytest.raises(ChangeLogError, match="schema version 99"):
+        ChangeLog(another()).unpacked([json.dumps({"copy": 1, "schema": 99, "at": ""}).encode()])
     line = {"table": "cookies", "key": [1], "row": {"id": 1}}
     head = {"copy": 1, "schema": 1, "at": ""}
-    with pytest.raises(OutboxError, match="rows of cookies"):
-        Outbox(another()).unpacked([f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()])
+    with pytest.raises(ChangeLogError, match="rows of cookies"):
+        ChangeLog(another()).unpacked([f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()])
 
 
 def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, another, tmp_path):
     with HubServer() as server:
         hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
         use(bank(database), 1, 2, random.Random(10))
-        copy_all(mirror_of(database, hub, tmp_path))
+        copy_all(backup_of(database, hub, tmp_path))
         assert server.private and {path.split("/")[0] for path in server.files} == {"votes"}
         fresh = another()
-        assert mirror_of(fresh, hub, tmp_path).restore()
+        assert backup_of(fresh, hub, tmp_path).restore()
         assert rows(fresh) == rows(database)
         server.status = 403
         with pytest.raises(HubError, match="403") as caught:

@@ -9,7 +9,7 @@ import pytest
 from arena.database import Database
 from scoring.__main__ import main
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from scoring.visit_bench.store import Book
+from scoring.visit_bench.store import SubmissionStore
 from tests.openai_server import OpenAIServer
 from tests.test_choice_command import row, table_file
 from tests.test_visit_command import bank
@@ -130,7 +130,7 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, mon
     assert {"share": "matches without a result", "part": "63" if protocol == "hardened" else "0", "of": "63"} in (
         command.table("steadiness.csv")
     )
-    assert Book(database := Database(f"sqlite:///{command.folder / 'data' / 'arena.db'}")).shelves() == ()
+    assert SubmissionStore(database := Database(f"sqlite:///{command.folder / 'data' / 'arena.db'}")).board_keys() == ()
     database.close()
     with OpenAIServer(judge) as server:
         monkeypatch.setenv("JUDGE_URL", server.address)

@@ -17,24 +17,24 @@ from sqlalchemy import select
 
 import app
 from arena.admin.actions import ACT
-from arena.admin.dashboard import Watch
+from arena.admin.dashboard import DashboardService
 from arena.admin.erasure import code_of
 from arena.admin.public_export import PublicFiles
-from arena.admin.service import OperatorDesk
+from arena.admin.service import AdminService
 from arena.battles.store import Store
 from arena.battles.voters import Voters
-from arena.budget import LIVE, Ceilings, Ledger
+from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database
-from arena.fraud.flags import Flagging
-from arena.items.ingest import Intake
+from arena.fraud.flags import FlagService
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.settings import CountSettings
 from arena.web.admin_api import routes as upload_routes
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_auth import routes as operator_routes
-from arena.web.admin_tab import OperatorTab
-from arena.web.admin_view import OPERATOR_HEAD
+from arena.web.admin_tab import AdminTab
+from arena.web.admin_view import ADMIN_HEAD
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
 from tests.conftest import drafts
@@ -59,25 +59,25 @@ class Arena(NamedTuple):
 @pytest.fixture
 def arena(tmp_path) -> Iterator[Arena]:
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(3))
+    Ingest(database).add_items("test", "folder", drafts(3))
     images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
-    ledger = Ledger(database, Ceilings(1, 1, 20_000_000), LIVE)
-    watch = Watch(
-        database, tmp_path, None, {"Live": ledger}, {"Live": lambda: 0}, Flagging(database, CountSettings()).flagged
+    budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
+    watch = DashboardService(
+        database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, FlagService(database, CountSettings()).flagged
     )
     with app.Page() as page:
         with gr.Tabs():
             with gr.Tab("Battle"):
                 gr.HTML("<p>Vote here.</p>")
             with gr.Tab("Operators", visible=False) as tab:
-                screen = OperatorTab(watch, OperatorDesk(database, images), operators)
+                screen = AdminTab(watch, AdminService(database, images), operators)
         screen.listen(page, tab)
     served = FastAPI()
     served.include_router(operator_routes(operators))
     served.include_router(upload_routes(images, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena" / "page.css"]
-    gr.mount_gradio_app(served, page, path="/", head=OPERATOR_HEAD, css_paths=css, ssr_mode=False)
+    gr.mount_gradio_app(served, page, path="/", head=ADMIN_HEAD, css_paths=css, ssr_mode=False)
     server = uvicorn.Server(uvicorn.Config(served, port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -8,7 +8,7 @@ import pytest
 from openpyxl import Workbook
 
 from arena.io.tables import RowsError
-from arena.items.ingest import Changes, ImageDraft, IntakeError, ItemDraft
+from arena.items.ingest import Changes, ImageDraft, IngestError, ItemDraft
 from arena.items.store import ItemBank
 from tests.test_importers import VISIT_HOST, Bench, on_sqlite
 from tests.test_items import contents
@@ -34,7 +34,7 @@ ITEMS = [
 @pytest.fixture
 def bench(database, tmp_path) -> Bench:
     made = Bench(database, tmp_path)
-    made.intake.add_items("test", "visit", ITEMS)
+    made.ingest.add_items("test", "visit", ITEMS)
     return made
 
 
@@ -205,10 +205,10 @@ def test_other_answers_need_the_earlier_file_withdrawn(bench):
     bench.importer.answers(bench.csv("old.csv", HEADER, ["How many?", "", "1.png", "Three."]))
     new = bench.csv("new.csv", HEADER, ["What color?", "", "2.png", "Red."], ["How many?", "", "1.png", "Four."])
     before = contents(bench.database)
-    with pytest.raises(IntakeError, match="'m1' already has another answer.*items withdraw"):
+    with pytest.raises(IngestError, match="'m1' already has another answer.*items withdraw"):
         bench.importer.answers(new)
     assert contents(bench.database) == before
-    bench.intake.withdraw("old.csv")
+    bench.ingest.withdraw("old.csv")
     assert bench.importer.answers(new).changes == Changes(answers_new=2)
     assert given(bench) == {"How many?": "Four.", "What color?": "Red."}
 
@@ -239,10 +239,10 @@ def test_other_layouts_of_the_same_rows(bench, suffix):
     elif suffix == "json":
         path.write_text(json.dumps([dict(zip(HEADER, row, strict=True))]))
     else:
-        book = Workbook()
+        store = Workbook()
         for cells in (HEADER, row):
-            book.active.append(cells)
-        book.save(path)
+            store.active.append(cells)
+        store.save(path)
     assert bench.importer.answers(path).changes == Changes(answers_new=1)
     assert given(bench) == {"How many?": "Three."}
 

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, insert, update
 
-from arena.admin.erasure import Forgetting
+from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, PublicFiles, write_export
 from arena.battles.live_tables import LIVE_VOTE
 from arena.battles.tables import SEAT, VOTE
@@ -24,7 +24,7 @@ from arena.database import Database, now
 from arena.formats.parquet import read_rows
 from arena.formats.registry import read
 from arena.fraud.flags import VOTER_FLAG
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
 from arena.server.change_log import VOTER_KEY, voter_keys
 from arena.web import export_api as public_routes
@@ -93,7 +93,7 @@ def test_the_card_counts_and_names_the_licence(voted, tmp_path):
 
 
 def test_a_source_with_a_hostile_name_stays_one_cell(database, tmp_path):
-    Intake(database).add_items("a | b\n| c", "folder", drafts())
+    Ingest(database).add_items("a | b\n| c", "folder", drafts())
     Visitor(database, "one").decide()
     with database.write() as connection:
         connection.execute(update(VOTE).values(voted_at=now() - timedelta(hours=1), tick=0))
@@ -107,7 +107,7 @@ def test_an_arena_without_votes_has_empty_files(database, tmp_path):
 
 
 def test_flagged_voters_are_marked_and_check_items_stay_secret(voted, tmp_path):
-    Intake(voted).add_items("checks", "check", drafts(1, ("m1", "m2"), images=3))
+    Ingest(voted).add_items("checks", "check", drafts(1, ("m1", "m2"), images=3))
     visitor = Visitor(voted, "first-cookie")
     checked = visitor.serve_on(7)
     visitor.vote(checked, "a")
@@ -134,7 +134,7 @@ def test_the_servers_files_are_written_anew_when_a_voter_is_forgotten(voted, tmp
     assert asyncio.run(files.path("votes.jsonl")) == path and path.read_bytes() == before, "not at every request"
     gone = Visitor(voted, "first-cookie").id
     assert keys[gone].encode() in before
-    Forgetting(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
+    Erasure(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
     assert asyncio.run(files.path("README.md")) is not None
     assert keys[gone].encode() not in path.read_bytes()
     assert len(lines(tmp_path / "public")) == 5, "the votes stay, and what was decided since is there"

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.ratings.votes import EloSettings, Outcome, Votes, VotesError, coded, decided, elo, tallies, voter_weights
+from arena.ratings.votes import (
+    EloSettings,
+    Outcome,
+    Votes,
+    VotesError,
+    coded,
+    decided,
+    elo,
+    voter_weights,
+    win_loss_counts,
+)
 from tests.arenas import even_votes
 
 
@@ -176,7 +186,7 @@ def test_names_are_coded_in_the_order_of_first_sight():
 
 def test_tallies_count_every_battle_of_a_model():
     votes = Votes(column(0, 0, 1, 2), column(1, 2, 2, 0), column(0, 1, 2, 3), 4)
-    counted = tallies(votes)
+    counted = win_loss_counts(votes)
     assert counted.wins.tolist() == [1, 0, 1, 0]
     assert counted.losses.tolist() == [1, 1, 0, 0]
     assert counted.ties.tolist() == [1, 1, 2, 0]
@@ -215,7 +225,7 @@ def table_3() -> Votes:
 
 def test_the_papers_table_3_counts_votes_as_matches_of_two_models():
     votes = table_3()
-    counted = tallies(votes)
+    counted = win_loss_counts(votes)
     assert len(votes) == 5011
     assert counted.battles.sum() == 10_022
     assert counted.battles[REFERENCE] == 1439

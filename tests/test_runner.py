@@ -22,7 +22,7 @@ from arena.database import Database, now
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs.store import JOB, Job, JobError
 from scoring.judges.cache import REPLY
-from scoring.judges.endpoint import Address
+from scoring.judges.endpoint import Endpoint
 from scoring.report import Report
 from tests import test_fetching
 from tests.conftest import ROOT
@@ -73,7 +73,7 @@ def test_a_job_is_judged_to_its_report(database):
     assert done.finished and done.started and done.started < done.finished
     assert report and report.trusted and None not in {grade.score for row in report.rows for grade in row.grades}
     assert report.judge.versions == ("test-judge-2026-01-01",)
-    assert bench.ledger.spent(job.link, OWNER).job > 0
+    assert bench.budget.spent(job.link, OWNER).job > 0
 
 
 @ON_SQLITE
@@ -245,14 +245,14 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
         seen = weakref.ref(address)
         with running(bench):
             with pytest.raises(JobError, match="was quoted for"):
-                bench.runner.begin(OWNER, job.link, Address("https://elsewhere.example/v1", address.key, OWNER))
+                bench.runner.begin(OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER))
             bench.runner.begin(OWNER, job.link, address)
             del address
             done = ended(bench, job.link)
             assert done.state == "done", done.problem
             wait_for(lambda: gc.collect() >= 0 and seen() is None, 5)
         assert server.counts.keys == {"sk-planted-0123456789"} and operators.counts.calls == 0
-    assert bench.ledger.spent(job.link, OWNER).total == 0
+    assert bench.budget.spent(job.link, OWNER).total == 0
     assert not traces("sk-planted-0123456789", caplog.text.encode())
 
 

@@ -257,8 +257,8 @@ def test_boards_are_computed_once(two):
         boards = [Leaderboard(database) for database in databases]
         made = [board.board(BoardKey(source=source, multi=multi), patience=60) for board in boards]
         assert [one.votes for one in made] == [votes, votes]
-        assert made[0].findings and made[1].findings
-        assert parts(made[0].findings) == parts(made[1].findings)
+        assert made[0].statistics and made[1].statistics
+        assert parts(made[0].statistics) == parts(made[1].statistics)
         assert connection.execute(text("SELECT count(*) FROM found WHERE made_at IS NOT NULL")).scalar() == 1
     engine.dispose()
     for board, database in zip(boards, databases, strict=True):

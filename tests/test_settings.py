@@ -8,10 +8,10 @@ import pytest
 
 from arena.database import Database
 from arena.settings import (
+    BackupSettings,
     CountSettings,
     JudgeSettings,
     LiveSettings,
-    MirrorSettings,
     OAuthSettings,
     SettingError,
     Settings,
@@ -118,7 +118,7 @@ def test_every_variable_is_read(tmp_path):
         models=tmp_path,
         local_models=3,
         live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
-        mirror=MirrorSettings("ada/votes", Secret("hf_1")),
+        backup=BackupSettings("ada/votes", Secret("hf_1")),
         space=True,
         zero_gpu=True,
         trusted_hops=2,

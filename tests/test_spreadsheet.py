@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.io.tables import PAGE, Limits, Record, RowsError, read_records
+from arena.io.tables import PAGE, FileLimits, Record, RowsError, read_records
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -28,13 +28,13 @@ TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 
 def workbook(*rows: list, more: dict[str, list] | None = None) -> bytes:
     """Write a workbook with openpyxl: the rows on the first sheet, and further sheets by name."""
-    book = openpyxl.Workbook()
+    store = openpyxl.Workbook()
     for row in rows:
-        book.active.append(row)
+        store.active.append(row)
     for title, cells in (more or {}).items():
-        book.create_sheet(title).append(cells)
+        store.create_sheet(title).append(cells)
     written = io.BytesIO()
-    book.save(written)
+    store.save(written)
     return written.getvalue()
 
 
@@ -70,13 +70,13 @@ def second_row(cell: str) -> bytes:
     return raw_workbook(f'{HEADER}<row r="2">{text_cell("A2", "1")}{cell}</row>')
 
 
-def read(folder: Path, content: bytes, limits: Limits = PAGE, **options) -> list[Record]:
+def read(folder: Path, content: bytes, limits: FileLimits = PAGE, **options) -> list[Record]:
     path = folder / "answers.xlsx"
     path.write_bytes(content)
     return list(read_records(path, limits, **options))
 
 
-def refusal(folder: Path, content: bytes, limits: Limits = PAGE) -> RowsError:
+def refusal(folder: Path, content: bytes, limits: FileLimits = PAGE) -> RowsError:
     with pytest.raises(RowsError) as caught:
         read(folder, content, limits)
     assert str(caught.value).startswith("answers.xlsx")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database, DatabaseError
-from arena.settings import MirrorSettings, Settings
+from arena.settings import BackupSettings, Settings
 from arena.storage import StorageError, file_of, mount_of, refuse_network, storage_of
 from arena.types import Secret
 
@@ -20,7 +20,7 @@ bucket /data/bucket fuse.hf-mount rw 0 0
 server:/home /mnt/home\\040of\\040all nfs4 rw 0 0
 /dev/sda2 /mnt/home\\040of\\040all/own ext4 rw 0 0
 """
-COPY = MirrorSettings("ada/votes", Secret("hf_canary"))
+COPY = BackupSettings("ada/votes", Secret("hf_canary"))
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def at(folder: str, **changes) -> Settings:
     [
         (at("/data/votes"), "disk", "SQLite on a lasting disk, /data/votes/arena.db"),
         (at("/data/votes", space=True), "disk", "lasting disk"),
-        (at("/data/votes", mirror=COPY), "disk", "lasting disk, /data/votes/arena.db, copied to ada/votes"),
-        (at("/data/fast", mirror=COPY), "mirrored", "wiped at a restart, /data/fast/arena.db, copied to ada/votes"),
-        (at("/home/user", space=True, mirror=COPY), "mirrored", "wiped at a restart"),
+        (at("/data/votes", backup=COPY), "disk", "lasting disk, /data/votes/arena.db, copied to ada/votes"),
+        (at("/data/fast", backup=COPY), "mirrored", "wiped at a restart, /data/fast/arena.db, copied to ada/votes"),
+        (at("/home/user", space=True, backup=COPY), "mirrored", "wiped at a restart"),
         (at("/home/user", space=True), "ephemeral", "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR"),
         (at("/home/user"), "ephemeral", "ALL VOTES ARE LOST when this container .* or put DATA_DIR on a volume"),
     ],
@@ -114,7 +114,7 @@ def test_a_space_reaches_no_postgresql_at_other_ports(port):
 @pytest.mark.parametrize("where", ["db.example.org:443/arena", "db.example.org:8080/arena", "/arena?host=db&port=443"])
 def test_a_space_reaches_postgresql_at_the_ports_that_are_open(where):
     told = storage_of(
-        replace(settings(DATABASE_URL=f"postgresql://ada:hunter2@{where}", SPACE_ID="ada/a"), mirror=COPY)
+        replace(settings(DATABASE_URL=f"postgresql://ada:hunter2@{where}", SPACE_ID="ada/a"), backup=COPY)
     )
     assert told.mode == "postgresql"
     assert "hunter2" not in told.line and "ada:" not in told.line and "copied to ada/votes" in told.line

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from arena.battles.store import ChoiceError, Choose, Draw, Seen, Store, UnknownBattleError
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE, counted_votes
 from arena.database import Database, DatabaseError, now
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import Battle, Phase
 from tests.conftest import drafts
@@ -153,14 +153,14 @@ def test_sides_and_winner_follow_the_draw(visitor):
 
 
 def test_a_withdrawn_answer_ends_open_battles_on_it_and_keeps_votes(database):
-    intake = Intake(database)
-    intake.add_items("test", "folder", drafts(items=1, models=("m1",)))
-    intake.add_answers("m2", "m2.csv", {1: "m2 says"})
+    ingest = Ingest(database)
+    ingest.add_items("test", "folder", drafts(items=1, models=("m1",)))
+    ingest.add_answers("m2", "m2.csv", {1: "m2 says"})
     voted, revealed, waiting = (Visitor(database, name) for name in ("voted", "revealed", "waiting"))
     open_battle = waiting.serve()
     chosen = voted.vote(voted.serve())
     revealed.decide()
-    intake.withdraw("m2.csv")
+    ingest.withdraw("m2.csv")
     assert waiting.store.serve(waiting.id, chooser(database)) is None
     assert voted.serve() == chosen, "a choice waits for its names still"
     assert voted.store.names(voted.id, voted.reveal(chosen).token) == ("m1", "m2")
@@ -347,7 +347,7 @@ def test_a_skip_needs_one_of_three_reasons(visitor, reason):
 
 @pytest.mark.parametrize(("decided", "allowed"), [(0, 5), (19, 5), (24, 6), (54, 13)])
 def test_a_voter_may_skip_five_battles_or_a_fifth_of_the_day(database, decided, allowed):
-    Intake(database).add_items("test", "folder", drafts(items=24))
+    Ingest(database).add_items("test", "folder", drafts(items=24))
     visitor = Visitor(database, "one")
     for _ in range(decided):
         visitor.decide()
@@ -384,7 +384,7 @@ def test_yesterdays_skips_are_forgiven(visitor):
 
 def test_a_full_disk_loses_nothing_and_the_same_vote_passes_later(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Intake(database).add_items("test", "folder", drafts(items=100))
+    Ingest(database).add_items("test", "folder", drafts(items=100))
     visitor, acknowledged = Visitor(database, "one"), {}
     with database.write() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count=1")  # as large as it is, and no larger

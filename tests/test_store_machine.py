@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from arena.battles.store import ChoiceError, Store, UnknownBattleError
 from arena.battles.tables import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
 from arena.database import Database
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ITEM
 from arena.types import Battle, Phase
 from tests.conftest import drafts
@@ -65,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.url = f"sqlite:///{Path(self.folder.name) / 'arena.db'}"
         self.database = Database(self.url)
-        Intake(self.database).add_items("test", "folder", drafts(items=4))
+        Ingest(self.database).add_items("test", "folder", drafts(items=4))
         self.store = Store(self.database)
         self.voters = [self.store.voter(name) for name in ("one", "two")]
         self.battles: list[Expected] = []
@@ -220,8 +220,8 @@ class StoreMachine(RuleBasedStateMachine):
         )
         with self.database.read() as connection:
             votes = {tuple(row[:5]): row[5] for row in connection.execute(recount)}
-            tally = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
-            assert tally == votes
+            count = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
+            assert count == votes
             final = connection.execute(final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)).all()
         chosen = [battle for battle in self.battles if battle.choice is not None]
         assert {row.battle_id for row in final} == {

@@ -4,9 +4,9 @@ import pytest
 
 from arena.inference.special_tokens import neutralised
 from arena.live.identity_leaks import names_itself
-from arena.live.streaming import Words
+from arena.live.streaming import WordBuffer
 from arena.markdown import answer_html, instruction_html, plain_html, visible_text
-from arena.web.visitor_api import Told
+from arena.web.visitor_api import GrowingTexts
 from tests.growth import grows_too_fast, texts
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2")
@@ -14,7 +14,7 @@ MODELS = ("Quxolotl-7B", "Sphexish Vision 2")
 
 def cut(text: str) -> None:
     """Cut a text into words as it comes from a model."""
-    words = Words()
+    words = WordBuffer()
     for start in range(0, len(text), 64):
         words.add(text[start : start + 64])
     words.close()
@@ -22,7 +22,7 @@ def cut(text: str) -> None:
 
 def tell(text: str) -> None:
     """Tell a page a text as it grows, by a word or a few characters."""
-    told = Told()
+    told = GrowingTexts()
     for start in range(0, len(text), 50):
         told.words({"a": text[start : start + 50]})
 
@@ -42,7 +42,7 @@ def test_work_grows_with_the_text(call):
 
 def test_pieces_of_one_character_cost_what_they_bring():
     def slowly(text: str) -> None:
-        words = Words()
+        words = WordBuffer()
         for character in text:
             words.add(character)
 

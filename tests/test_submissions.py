@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from arena.formats.registry import read, write
 from arena.io.tables import RowsError
-from arena.items.ingest import ImageDraft, Intake, ItemDraft
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
-from scoring.jobs.submissions import PeoplesBoards, Submissions, Wish
+from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
 from scoring.visit_bench.benchmark import VisitBench, battle_rows
 from scoring.visit_bench.leaderboard import (
@@ -29,7 +29,7 @@ from scoring.visit_bench.leaderboard import (
 )
 from scoring.visit_bench.matches import MatchReport, Verdict
 from scoring.visit_bench.reader import read_submission
-from scoring.visit_bench.store import BookError, labels
+from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.submissions_view import Beside, board_html, family_figure, mine_html
 from tests.conftest import new_postgresql_database
 from tests.judging_process import SPEC
@@ -76,7 +76,7 @@ def database_url(request, tmp_path) -> str:
 @pytest.fixture
 def submissions(database) -> Submissions:
     """Submissions to a bank of six items with references."""
-    Intake(database).add_items("test", "visit", drafts())
+    Ingest(database).add_items("test", "visit", drafts())
     return Submissions(database)
 
 
@@ -102,11 +102,14 @@ def submit(submissions, tmp_path):
     """A function that drafts answers to items."""
 
     def draft(
-        texts: dict[str, str] | None = None, wish: Wish | None = None, owner: str = "ada", model: str = "Newcomer"
+        texts: dict[str, str] | None = None,
+        wish: SubmissionRequest | None = None,
+        owner: str = "ada",
+        model: str = "Newcomer",
     ):
         texts = texts or {key: f"{model} says {place}" for place, key in enumerate(keys())}
         rows = [{"item": key, f"{model} prediction": text} for key, text in texts.items()]
-        return submissions.draft(owner, put(tmp_path / "new.jsonl", rows), wish or Wish(), JUDGE, ADDRESS)
+        return submissions.draft(owner, put(tmp_path / "new.jsonl", rows), wish or SubmissionRequest(), JUDGE, ADDRESS)
 
     return draft
 
@@ -134,9 +137,9 @@ def test_the_authors_predictions_csv_is_joined_by_instruction_and_images(submiss
     file = read_submission(path)
     assert (file.model, len(file.entries), file.problems) == ("LLaVA 13B", 2, ())
     with pytest.raises(UploadError, match=r"unknown instances: 1 \(row 4: 'What is the same here\?'\)"):
-        submissions.draft("ada", file, Wish(), JUDGE, ADDRESS)
+        submissions.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS)
     path.write_text(path.read_text().replace('"[""2/0.png"", ""elsewhere/0.png""]"', "https://example.org/2/0.png"))
-    report = submissions.draft("ada", read_submission(path), Wish(), JUDGE, ADDRESS).report
+    report = submissions.draft("ada", read_submission(path), SubmissionRequest(), JUDGE, ADDRESS).report
     mine = [response for response in report.responses if response.model == "LLaVA 13B"]
     assert {response.item: response.text for response in mine} == {keys()[1]: 'One, "two"\n three', keys()[2]: "x"}
     assert report.title == "LLaVA 13B" and not report.complete
@@ -153,7 +156,9 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
         {"m1 prediction": "nothing else", "other prediction": ""},
     ]
     with pytest.raises(UploadError) as caught:
-        submissions.draft("ada", put(tmp_path / "new.jsonl", rows), Wish(reference="backed"), JUDGE, ADDRESS)
+        submissions.draft(
+            "ada", put(tmp_path / "new.jsonl", rows), SubmissionRequest(reference="backed"), JUDGE, ADDRESS
+        )
     told = "\n".join(caught.value.problems)
     for wanted in (
         "two prediction columns or more: 'm1 prediction' and 'other prediction'",
@@ -170,20 +175,20 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
 
 def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(submissions, submit, tmp_path):
     lacking = drafts(2, captions=False, reference=False, start=10)
-    Intake(submissions._database).add_items("bare", "visit", lacking)
+    Ingest(submissions._database).add_items("bare", "visit", lacking)
     texts = dict.fromkeys(keys(lacking), "x")
     with pytest.raises(UploadError) as caught:
-        submit(texts, Wish(reference="backed"))
+        submit(texts, SubmissionRequest(reference="backed"))
     first, second = caught.value.problems
     assert "instances without a reference: 2" in first and "instances without a caption: 2" in second
     with pytest.raises(UploadError, match=r"whose images are not kept: 2 .*import them again with their images"):
-        submit(texts, Wish(context="images"))
+        submit(texts, SubmissionRequest(context="images"))
     with pytest.raises(UploadError, match="cannot judge it"):
-        submit(None, Wish(reference="backed", opponents="reference"))
+        submit(None, SubmissionRequest(reference="backed", opponents="reference"))
     with pytest.raises(UploadError, match=r"several sources: 1 of 'test', 1 of 'bare'"):
         submit({keys()[0]: "x", keys(lacking)[0]: "y"})
     with pytest.raises(UploadError, match="no other model has answers"):
-        submit(texts, Wish(opponents="reference"))
+        submit(texts, SubmissionRequest(opponents="reference"))
 
 
 def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_path):
@@ -193,10 +198,13 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
         put(tmp_path / "new.jsonl", [{"item": "x", "answer": "y"}])
     nameless = put(tmp_path / "new.jsonl", [{"item": keys()[0], "prediction": "x"}])
     with pytest.raises(UploadError, match="the model has no name"):
-        submissions.draft("ada", nameless, Wish(), JUDGE, ADDRESS)
-    assert submissions.draft("ada", nameless, Wish(title=" My  model "), JUDGE, ADDRESS).report.title == "My model"
+        submissions.draft("ada", nameless, SubmissionRequest(), JUDGE, ADDRESS)
+    assert (
+        submissions.draft("ada", nameless, SubmissionRequest(title=" My  model "), JUDGE, ADDRESS).report.title
+        == "My model"
+    )
     with pytest.raises(UploadError, match="shorten it"):
-        submissions.draft("ada", nameless, Wish(title="x" * 121), JUDGE, ADDRESS)
+        submissions.draft("ada", nameless, SubmissionRequest(title="x" * 121), JUDGE, ADDRESS)
 
 
 def test_empty_answers_are_kept_and_told(submit):
@@ -217,7 +225,7 @@ def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions
     }
     assert len(report.matches) == 24 and all(match.a < match.b for match in report.matches)
     assert "24 pairs x 2 orders = 48 verdicts" in submit().lines[0]
-    submissions.book.enter("ada", judged(report))
+    submissions.store.enter("ada", judged(report))
     others = submit(owner="bob", model="Rival").report
     assert "Newcomer" in {response.model for response in others.responses} and len(others.matches) == 30
     again = submit({key: "changed" for key in keys()}).report
@@ -225,65 +233,67 @@ def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions
 
 
 def test_the_reference_alone_or_a_sample_may_be_met(submit):
-    assert {match.b for match in submit(wish=Wish("reference")).report.matches} == {REFERENCE}
-    some = submit(wish=Wish(2)).report
+    assert {match.b for match in submit(wish=SubmissionRequest("reference")).report.matches} == {REFERENCE}
+    some = submit(wish=SubmissionRequest(2)).report
     assert len(some.matches) == 12
     drawn = [{match.a, match.b} - {"Newcomer"} for match in some.matches]
     assert len(set(map(frozenset, drawn))) > 2, "drawn anew for each item"
-    assert submit(wish=Wish(2)).report.matches == some.matches
-    backed = submit(wish=Wish("all", reference="backed")).report
+    assert submit(wish=SubmissionRequest(2)).report.matches == some.matches
+    backed = submit(wish=SubmissionRequest("all", reference="backed")).report
     assert REFERENCE not in {response.model for response in backed.responses} and len(backed.matches) == 18
 
 
 def test_stored_answers_can_be_submitted(submissions):
-    drafted = submissions.draft_stored("m2", "test", Wish(), JUDGE, ADDRESS)
+    drafted = submissions.draft_stored("m2", "test", SubmissionRequest(), JUDGE, ADDRESS)
     assert drafted.report.stored and drafted.report.complete and len(drafted.report.matches) == 18
-    assert submissions.book.enter("ada", judged(drafted.report))[:2] == ("m2", None)
+    assert submissions.store.enter("ada", judged(drafted.report))[:2] == ("m2", None)
     with pytest.raises(UploadError, match="no answers of 'nobody'"):
-        submissions.draft_stored("nobody", "test", Wish(), JUDGE, ADDRESS)
+        submissions.draft_stored("nobody", "test", SubmissionRequest(), JUDGE, ADDRESS)
 
 
 def test_stored_models_are_those_with_answers_in_use(submissions, database):
-    intake = Intake(database)
-    intake.add_items("later", "visit", drafts(8)[6:])
+    ingest = Ingest(database)
+    ingest.add_items("later", "visit", drafts(8)[6:])
     assert [str(one) for one in submissions.stored()[1:3]] == ["m1 · later", "m2 · later"]
     assert len(submissions.stored()) == 8, "the references too"
-    intake.retire("m2")
+    ingest.retire("m2")
     assert {one.model for one in submissions.stored()} == {"m1", "m3", REFERENCE}
 
 
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
-    Intake(submissions._database).add_items("test", "visit", pictured())
-    report = submit(wish=Wish(context="images")).report
+    Ingest(submissions._database).add_items("test", "visit", pictured())
+    report = submit(wish=SubmissionRequest(context="images")).report
     shown = [next(task.begin()).messages[-1].pictures for task in VisitBench().tasks(report, None)]  # type: ignore[arg-type]
     assert {len(pictures) for pictures in shown} == {1, 2}
-    submissions.book.enter("ada", judged(report))
-    submissions.book.enter("ada", judged(submit().report))
-    assert len({shelf.judging.id for shelf in submissions.book.shelves()}) == 2
-    assert any("with the images" in str(shelf.judging) for shelf in submissions.book.shelves())
+    submissions.store.enter("ada", judged(report))
+    submissions.store.enter("ada", judged(submit().report))
+    assert len({board_key.judging.id for board_key in submissions.store.board_keys()}) == 2
+    assert any("with the images" in str(board_key.judging) for board_key in submissions.store.board_keys())
 
 
 # What stays.
 @BOTH
 def test_a_submission_has_a_number_and_entering_it_twice_changes_nothing(submissions, submit):
     report = judged(submit().report)
-    assert submissions.book.enter("ada", report) == ("Newcomer", 1, 24)
-    assert submissions.book.enter("ada", replace(report, created="2027-01-01T00:00:00+00:00")) == ("Newcomer", 1, 0)
+    assert submissions.store.enter("ada", report) == ("Newcomer", 1, 24)
+    assert submissions.store.enter("ada", replace(report, created="2027-01-01T00:00:00+00:00")) == ("Newcomer", 1, 0)
     changed = judged(submit({key: "changed" for key in keys()}).report)
-    assert submissions.book.enter("ada", changed)[:2] == ("Newcomer (variant 2)", 2)
+    assert submissions.store.enter("ada", changed)[:2] == ("Newcomer (variant 2)", 2)
     renamed = judged(submit(model="Another").report)
-    assert submissions.book.enter("ada", renamed)[:2] == ("Another", 3), "a new name is no new start"
+    assert submissions.store.enter("ada", renamed)[:2] == ("Another", 3), "a new name is no new start"
     with pytest.raises(UploadError, match="on the board already"):
         submit(owner="bob", model="newcomer")
-    assert submissions.book.enter("bob", report)[:2] == ("Newcomer (variant 1)", 1), "drafted before the name was taken"
-    assert submissions.book.enter("cat", report)[:2] == ("Newcomer (variant 1), 2", 1)
+    assert submissions.store.enter("bob", report)[:2] == ("Newcomer (variant 1)", 1), (
+        "drafted before the name was taken"
+    )
+    assert submissions.store.enter("cat", report)[:2] == ("Newcomer (variant 1), 2", 1)
 
 
 def test_a_partial_submission_stays_private(submissions, submit):
     report = judged(submit({keys()[0]: "x"}).report)
-    with pytest.raises(BookError, match="some items only"):
-        submissions.book.enter("ada", report)
-    assert submissions.book.shelves() == ()
+    with pytest.raises(SubmissionError, match="some items only"):
+        submissions.store.enter("ada", report)
+    assert submissions.store.board_keys() == ()
     single = {key: "x" for place, key in enumerate(keys()) if place % 2 == 0}
     assert submit(single).report.complete, "all single images are one board"
 
@@ -296,63 +306,68 @@ def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(submissio
     submissions.arrived(own, report)
     lent = jobs.create("ada", report, SPEC, free, own_key=False)
     submissions.arrived(lent, judged(submit({keys()[0]: "x"}).report))
-    assert submissions.book.shelves() == ()
+    assert submissions.store.board_keys() == ()
     submissions.arrived(lent, report)
     submissions.arrived(lent, report)
-    assert sum(shelf.matches for shelf in submissions.book.shelves()) == 24
+    assert sum(board_key.matches for board_key in submissions.store.board_keys()) == 24
 
 
 @BOTH
 def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
-    book = submissions.book
-    book.enter("ada", judged(submit().report))
-    before = [table([book.standings(shelf).board]) for shelf in book.shelves()]
-    with pytest.raises(BookError, match="of yours"):
-        book.withdraw("bob", "test", "Newcomer")
+    store = submissions.store
+    store.enter("ada", judged(submit().report))
+    before = [table([store.standings(board_key).board]) for board_key in store.board_keys()]
+    with pytest.raises(SubmissionError, match="of yours"):
+        store.withdraw("bob", "test", "Newcomer")
     met = judged(submit(owner="bob", model="Rival").report)
-    book.withdraw("ada", "test", "Newcomer")
-    (kept,) = book.submissions()
-    assert kept.withdrawn and kept.number == 1 and book.answers("test") == {}
-    assert [table([book.standings(shelf).board]) for shelf in book.shelves()] == before
+    store.withdraw("ada", "test", "Newcomer")
+    (kept,) = store.submissions()
+    assert kept.withdrawn and kept.number == 1 and store.answers("test") == {}
+    assert [table([store.standings(board_key).board]) for board_key in store.board_keys()] == before
     assert all(
-        verdict.replies == () for shelf in book.shelves() for match in book.matches(shelf) for verdict in match.verdicts
+        verdict.replies == ()
+        for board_key in store.board_keys()
+        for match in store.matches(board_key)
+        for verdict in match.verdicts
     )
     assert "Newcomer" not in {response.model for response in submit(owner="bob", model="Rival").report.responses}
-    book.enter("bob", met)
+    store.enter("bob", met)
     assert all(
         not verdict.replies
-        for match in book.matches(book.shelves()[0])
+        for match in store.matches(store.board_keys()[0])
         for verdict in match.verdicts
         if "Newcomer" in (match.a, match.b)
     ), "nor what comes of a judging that began before"
-    exported = list(battle_rows(submissions.shelf_report(book.shelves()[0])))
+    exported = list(battle_rows(submissions.board_report(store.board_keys()[0])))
     assert {row["A"] for row in exported if row["A_model"] == "Newcomer"} == {""}
 
 
 @BOTH
 def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submit):
     wishes = [
-        Wish(protocol=protocol, reference=use) for protocol in ("paper", "hardened") for use in ("free", "backed")
+        SubmissionRequest(protocol=protocol, reference=use)
+        for protocol in ("paper", "hardened")
+        for use in ("free", "backed")
     ]
     for wish in wishes:
-        submissions.book.enter("ada", judged(submit(wish=wish).report))
+        submissions.store.enter("ada", judged(submit(wish=wish).report))
     other = submit().report
-    submissions.book.enter("ada", judged(replace(other, judge=replace(other.judge, model="another"))))
-    shelves = submissions.book.shelves()
-    assert len(shelves) == 10 and len({(shelf.judging, shelf.multi) for shelf in shelves}) == 10
-    assert {submissions.book.standings(shelf).board.multi for shelf in shelves} == {True, False}
-    items = [{match.item for match in submissions.book.matches(shelf)} for shelf in shelves]
+    submissions.store.enter("ada", judged(replace(other, judge=replace(other.judge, model="another"))))
+    board_keys = submissions.store.board_keys()
+    assert len(board_keys) == 10 and len({(board_key.judging, board_key.multi) for board_key in board_keys}) == 10
+    assert {submissions.store.standings(board_key).board.multi for board_key in board_keys} == {True, False}
+    items = [{match.item for match in submissions.store.matches(board_key)} for board_key in board_keys]
     assert all(len(found) == 3 for found in items)
-    assert len(set(labels(shelf.judging for shelf in shelves).values())) == 5
-    assert [one.number for one in submissions.book.submissions()] == [1], "judged by several, submitted once"
+    assert len(set(labels(board_key.judging for board_key in board_keys).values())) == 5
+    assert [one.number for one in submissions.store.submissions()] == [1], "judged by several, submitted once"
 
 
 def test_verdicts_are_votes_of_judges(submissions, submit):
-    submissions.book.enter("ada", judged(submit().report))
-    verdicts = submissions.book.verdicts("test")
+    submissions.store.enter("ada", judged(submit().report))
+    verdicts = submissions.store.verdicts("test")
     assert {verdict.judge for verdict in verdicts} == {"test-judge, reference-free, hardened"}
-    shelves = submissions.book.shelves()
-    assert len(verdicts) == sum(submissions.book.standings(shelf).board.matches for shelf in shelves)
+    board_keys = submissions.store.board_keys()
+    assert len(verdicts) == sum(submissions.store.standings(board_key).board.matches for board_key in board_keys)
 
 
 # The board.
@@ -440,9 +455,9 @@ def test_rank_correlation_is_spearmans():
 
 
 def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp_path):
-    submissions.book.enter("ada", judged(submit().report))
-    for shelf in submissions.book.shelves():
-        files = VisitBench().files(submissions.shelf_report(shelf))
+    submissions.store.enter("ada", judged(submit().report))
+    for board_key in submissions.store.board_keys():
+        files = VisitBench().files(submissions.board_report(board_key))
         path = tmp_path / "battles.jsonl"
         path.write_bytes(files["battles.jsonl"])
         battles = read(path)
@@ -452,23 +467,23 @@ def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp
         assert write(battles, again, "visit-battles") == ()
         lines = (path.read_text("utf-8").splitlines(), again.read_text("utf-8").splitlines())
         assert list(map(json.loads, lines[0])) == list(map(json.loads, lines[1]))
-        board = submissions.book.standings(shelf).board
-        assert table([automatic_board(played_of(battles), shelf.multi)]) == table([board])
+        board = submissions.store.standings(board_key).board
+        assert table([automatic_board(played_of(battles), board_key.multi)]) == table([board])
 
 
 # The page.
 def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     report = submit().report
     swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
-    submissions.book.enter("ada", VisitBench().graded(report, swayed))
-    shelf = submissions.book.shelves()[0]
-    html = board_html(shelf, submissions.book.standings(shelf), Beside({}, None), {"Newcomer": 3})
+    submissions.store.enter("ada", VisitBench().graded(report, swayed))
+    board_key = submissions.store.board_keys()[0]
+    html = board_html(board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3})
     assert "12 matches" in html and "read the pictures' captions" in html.replace("&#x27;", "'")
     assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
     assert "Ties</dt><dd>100.0% <small>12 of 12</small>" in html
     assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
     assert "variant 3" in html and "Too few of these models" in html
-    assert "&lt;b&gt;" in mine_html([replace(submissions.book.submissions()[0], name="<b>")])
+    assert "&lt;b&gt;" in mine_html([replace(submissions.store.submissions()[0], name="<b>")])
 
 
 def test_figure_8_has_families_above_the_floor_only():
@@ -487,8 +502,8 @@ def test_people_stand_beside_the_judge_under_the_models_names(submissions, datab
     single = [place for place, item in enumerate(bank.values(), 1) if not item.instance.multi]
     order = ["m1", "m2", "m3", REFERENCE]
     votes = [Planted(item, one, other) for item in single for one, other in itertools.combinations(order, 2)] * 3
-    Intake(database).add_items("test", "visit", pictured())
-    Intake(database).rename("m1", "Model One")
+    Ingest(database).add_items("test", "visit", pictured())
+    Ingest(database).rename("m1", "Model One")
     plant(database, votes)
     leaderboard = Leaderboard(database)
     people = PeoplesBoards(leaderboard, database).ratings("test", multi=False)

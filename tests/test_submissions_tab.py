@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert
 
 from arena.database import Database, now
-from scoring.visit_bench.store import SUBMISSION, Book
+from scoring.visit_bench.store import SUBMISSION, SubmissionStore
 from tests.conftest import AppServer
 from tests.openai_server import OpenAIServer
 from tests.screens import shoot, turn
@@ -136,6 +136,6 @@ def test_nobody_withdraws_what_is_not_theirs(app):
         event = {"data": [which, ""], "fn_index": number, "session_hash": "forged"}
         answer = httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json=event)
         assert answer.status_code == 200 and "Choose a submission of yours" in answer.text
-    (theirs,) = (one for one in Book(database).submissions() if one.owner == "somebody")
+    (theirs,) = (one for one in SubmissionStore(database).submissions() if one.owner == "somebody")
     database.close()
     assert not theirs.withdrawn

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.live.streaming import Words
+from arena.live.streaming import WordBuffer
 from arena.markdown import visible_text
 from arena.web.battle_view import side_html
-from arena.web.visitor_api import Told
+from arena.web.visitor_api import GrowingTexts
 
 PIECES = st.one_of(
     st.text(max_size=6),
@@ -19,7 +19,7 @@ PIECES = st.one_of(
 
 def told(parts: list[str], steps: list[int]) -> tuple[str, list[str]]:
     """Tell a text that comes in parts, some words at a time; return it as the page then shows it, and its blocks."""
-    words, page = Words(), Told()
+    words, page = WordBuffer(), GrowingTexts()
     for part in parts:
         words.add(part)
     words.close()

@@ -14,8 +14,18 @@ from arena.io.images import PictureStore
 from arena.types import Secret
 from scoring.judges.cache import reply_key
 from scoring.judges.client import Judge, JudgeStopped
-from scoring.judges.endpoint import Address
-from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply, Shown, estimated_tokens, most_tokens, request
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.spec import (
+    Ask,
+    JudgeSpec,
+    Message,
+    Price,
+    Reply,
+    ShownImage,
+    estimated_tokens,
+    most_tokens,
+    request,
+)
 from scoring.report import JudgeStamp, Protocol
 from scoring.visit_bench.benchmark import VisitBench, battle_rows
 from scoring.visit_bench.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
@@ -41,7 +51,7 @@ SKIER = Instance(
     family="Color",
     instruction="Are the trousers the same color as the shoes?",
     captions=("A skier is wearing a green jacket, burgundy pants and white shoes.",),
-    pictures=(Shown("a" * 64, "jpg"),),
+    pictures=(ShownImage("a" * 64, "jpg"),),
     sources=("https://example.org/skier.png",),
     reference="No: the trousers are burgundy, the shoes are white.",
 )
@@ -423,11 +433,11 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
     store = PictureStore(tmp_path)
     for digit, suffix in (("a", "jpg"), ("b", "png")):
         (tmp_path / f"{digit * 64}.{suffix}").write_bytes(digit.encode())
-    shown = (Shown("a" * 64, "jpg"), Shown("b" * 64, "png"))
+    shown = (ShownImage("a" * 64, "jpg"), ShownImage("b" * 64, "png"))
     ask = Ask((Message("user", "Look.", shown),))
 
     async def asked(pictures: PictureStore | None) -> None:
-        async with Judge(SPEC, Address(server.address, Secret("sk-test")), HASTY, pictures=pictures) as judge:
+        async with Judge(SPEC, Endpoint(server.address, Secret("sk-test")), HASTY, pictures=pictures) as judge:
             await judge.ask(ask)
 
     with OpenAIServer() as server:
@@ -443,6 +453,6 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
 
 
 def test_the_cache_tells_pictures_apart():
-    asks = [Ask((Message("user", "Look.", (Shown(digit * 64, "jpg"),)),)) for digit in "ab"]
+    asks = [Ask((Message("user", "Look.", (ShownImage(digit * 64, "jpg"),)),)) for digit in "ab"]
     asks.append(Ask((Message("user", "Look."),)))
     assert len({reply_key(SPEC, "https://api.example.org/v1", None, ask, 0, 0) for ask in asks}) == 3

@@ -12,7 +12,7 @@ import pytest
 
 from arena.database import Database
 from arena.types import REFERENCE
-from scoring.visit_bench.store import Book
+from scoring.visit_bench.store import SubmissionStore
 from tests.conftest import ROOT
 from tests.openai_server import PASSING, TEXTS, Faults, OpenAIServer
 from tests.visit import MODELS, NEW, fill_bank, instances, judge, predictions
@@ -145,7 +145,9 @@ def test_faults_and_kills_change_no_verdict(quiet, tmp_path, data):
             running.send_signal(signal.SIGKILL)
             running.communicate()
             assert running.returncode == -signal.SIGKILL
-            assert Book(database := Database(troubled.database)).shelves() == (), "a board has whole submissions only"
+            assert SubmissionStore(database := Database(troubled.database)).board_keys() == (), (
+                "a board has whole submissions only"
+            )
             database.close()
         done = troubled.compare(str(file), "--yes")
         assert done.returncode == 0, done.stderr
@@ -166,10 +168,10 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
     done = command.compare(file, "--opponents", "1", "--protocol", "paper", "--reference", "backed", "--yes")
     assert "Private: a partial submission." in done.stdout and "60; a partial submission gets a report" in done.stdout
     whole = str(predictions(command.folder / "predictions.csv", instances(data)))
-    elsewhere = command.server.address.replace("127.0.0.1", "localhost")
-    done = command.compare(whole, "--opponents", "reference", "--yes", "--base-url", elsewhere)
+    import_summary = command.server.address.replace("127.0.0.1", "localhost")
+    done = command.compare(whole, "--opponents", "reference", "--yes", "--base-url", import_summary)
     assert done.returncode == 0 and "Private: judged elsewhere" in done.stdout, done.stderr
-    assert Book(database := Database(command.database)).shelves() == ()
+    assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
     rows = [json.loads(line) for line in (command.out / "battles.jsonl").read_text("ascii").splitlines()]
     assert len(rows) == 63 and {row["B_model"] for row in rows} == {REFERENCE}
@@ -187,9 +189,9 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     assert done.returncode == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.stderr
     done = command.run("visit-withdraw", NEW)
     assert done.returncode == 0 and f"The texts of '{NEW}' are gone" in done.stdout, done.stderr
-    book = Book(database := Database(command.database))
-    assert book.answers("VisIT-Bench") == {} and [one.withdrawn for one in book.submissions()] == [True]
-    assert sum(shelf.matches for shelf in book.shelves()) == 63
+    store = SubmissionStore(database := Database(command.database))
+    assert store.answers("VisIT-Bench") == {} and [one.withdrawn for one in store.submissions()] == [True]
+    assert sum(board_key.matches for board_key in store.board_keys()) == 63
     database.close()
 
 

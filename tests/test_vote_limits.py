@@ -12,13 +12,13 @@ from sqlalchemy import select, update
 from starlette.datastructures import Headers
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, Dealer, LimitError, Networks
-from arena.battles.sampling import Matchmaker, Wish
+from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
+from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import Store
 from arena.battles.tables import BATTLE
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.store import Answered, LiveStore, Opening
 from arena.settings import VoteLimits
@@ -33,20 +33,20 @@ class Arena:
     """A bank of eight items and three models, and who deals from it."""
 
     def __init__(self, database: Database, limits: VoteLimits) -> None:
-        Intake(database).add_items("test", "folder", drafts(items=8))
+        Ingest(database).add_items("test", "folder", drafts(items=8))
         self.database = database
         self.store = Store(database, limits)
         campaigns = Campaigns(database, 5)
-        self.matchmaker = Matchmaker(self.store, ItemBank(database), campaigns, "auto", limits)
+        self.sampler = PairSampler(self.store, ItemBank(database), campaigns, "auto", limits)
         self.live = LiveStore(database, limits)
         self.live.welcome(["m1", "m2", "m3"])
 
-    def deal(self, cookie: str, network: str | None = None, wish: Wish = Wish()) -> Battle:  # noqa: B008
-        battle = self.matchmaker.next_battle(self.store.voter(cookie), wish, network=network)
+    def deal(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
+        battle = self.sampler.next_battle(self.store.voter(cookie), wish, network=network)
         assert isinstance(battle, Battle)
         return battle
 
-    def vote(self, cookie: str, network: str | None = None, wish: Wish = Wish()) -> Battle:  # noqa: B008
+    def vote(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
         """Deal a battle, choose and reveal."""
         battle, voter = self.deal(cookie, network, wish), self.store.voter(cookie)
         self.store.vote(voter, battle.token, "a", "terms")
@@ -158,7 +158,7 @@ def test_networks_are_kept_as_codes_of_one_day(arena):
     after = arena.networks()
     assert len(after) == 1 and not before.keys() & after.keys()  # another key, and the old codes are gone
     arena.yesterday()
-    Dealer(arena.database, MANY).forget_networks()
+    Quotas(arena.database, MANY).forget_networks()
     assert arena.networks() == {}
     with arena.database.read() as connection:
         assert connection.execute(select(NETWORK_KEY)).all() == []
@@ -167,14 +167,14 @@ def test_networks_are_kept_as_codes_of_one_day(arena):
 @limited(network_day=7)
 def test_many_at_one_time_get_no_more_than_the_limit(arena):
     """Twenty cookies of one network ask two servers at once."""
-    servers = (arena.matchmaker, Matchmaker(*_rooms(arena)))
+    servers = (arena.sampler, PairSampler(*_rooms(arena)))
     barrier, dealt, refused = threading.Barrier(20), [], []
 
     def one(number: int) -> None:
         voter = arena.store.voter(f"bot {number}")
         barrier.wait()
         try:
-            dealt.append(servers[number % 2].next_battle(voter, Wish(), network="198.51.100.0/24"))
+            dealt.append(servers[number % 2].next_battle(voter, BattleRequest(), network="198.51.100.0/24"))
         except LimitError as error:
             refused.append(error)
 
@@ -202,8 +202,8 @@ def test_tabs_of_one_voter_get_no_more_than_the_limit(arena):
 
 @limited(voter_item=2)
 def test_an_item_is_dealt_to_a_voter_so_often(arena):
-    item = arena.matchmaker.shown_items()[0]
-    wish = Wish(item=item.key)
+    item = arena.sampler.shown_items()[0]
+    wish = BattleRequest(item=item.key)
     arena.vote("anna", wish=wish)
     arena.vote("anna", wish=wish)
     with pytest.raises(LimitError, match="as often as one voter may"):
@@ -233,10 +233,10 @@ def test_a_pair_of_models_is_dealt_to_a_voter_so_often(arena):
 def test_a_live_pair_is_closed_after_so_many_battles(arena):
     voter = arena.store.voter("anna")
     arena.live_battle("anna")
-    assert arena.live.dealer.closed_live(voter) == frozenset()
+    assert arena.live.quotas.closed_live(voter) == frozenset()
     arena.live_battle("anna")
-    assert arena.live.dealer.closed_live(voter) == {frozenset({"m1", "m2"})}
-    assert arena.live.dealer.closed_live(arena.store.voter("ben")) == frozenset()
+    assert arena.live.quotas.closed_live(voter) == {frozenset({"m1", "m2"})}
+    assert arena.live.quotas.closed_live(arena.store.voter("ben")) == frozenset()
 
 
 @limited(voter_day=10, network_day=60)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arena.fraud.tests import Choices, Habit, Suspicion, evidence, hasty, inattentive, one_sided
+from arena.fraud.tests import Habit, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.ratings.bradley_terry import bradley_terry
 
 MODELS, GAP, TARGET = 10, 25, 4
@@ -13,28 +13,28 @@ STRENGTHS = np.arange(MODELS) * GAP * np.log(10) / 400
 RIGS = ("always left", "omnipresent", "one target")
 
 
-def drawn(rng: np.random.Generator, votes: int, first: int) -> Choices:
+def drawn(rng: np.random.Generator, votes: int, first: int) -> VoterChoices:
     """Return honest choices of voters numbered from `first`."""
     a = rng.integers(0, MODELS, votes)
     b = (a + rng.integers(1, MODELS, votes)) % MODELS
     chose_a = rng.random(votes) < 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
-    return Choices(a, b, chose_a, first + np.arange(votes) // EACH)
+    return VoterChoices(a, b, chose_a, first + np.arange(votes) // EACH)
 
 
-def rigged(rng: np.random.Generator, rig: str) -> Choices:
+def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
     honest = drawn(rng, RIGGED, first=1000)
     if rig == "always left":
         return honest._replace(chose_a=np.ones(RIGGED, bool))
-    elsewhere = honest.chose_a if rig == "one target" else honest.a < honest.b
-    chose_a = np.where(honest.a == TARGET, True, np.where(honest.b == TARGET, False, elsewhere))
+    import_summary = honest.chose_a if rig == "one target" else honest.a < honest.b
+    chose_a = np.where(honest.a == TARGET, True, np.where(honest.b == TARGET, False, import_summary))
     return honest._replace(chose_a=chose_a)
 
 
-def together(*parts: Choices) -> Choices:
-    return Choices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def together(*parts: VoterChoices) -> VoterChoices:
+    return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def places(choices: Choices) -> np.ndarray:
+def places(choices: VoterChoices) -> np.ndarray:
     """Return the rank of each model by Bradley-Terry, the best 0."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
@@ -53,7 +53,7 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig):
         whole = together(honest, rigged(rng, rig))
         out = {one.voter for one in evidence(whole, MODELS) if one.flagged}
         counted = ~np.isin(whole.voter, sorted(out))
-        board = Choices(*(column[counted] for column in whole))
+        board = VoterChoices(*(column[counted] for column in whole))
         assert np.abs(places(board) - places(honest)).max() <= 1, f"seed {seed}"
         flagged_honest += sum(voter < 1000 for voter in out)
         caught += sum(voter >= 1000 for voter in out)
@@ -76,7 +76,7 @@ def test_what_a_rigger_does_is_named():
         Suspicion.AGAINST: np.where(a == TARGET, False, np.where(b == TARGET, True, beats ^ (rng.random(most) < 0.4))),
     }
     for suspicion, chose_a in chosen.items():
-        worst = evidence(together(honest, Choices(a, b, chose_a, np.full(most, 7000))), MODELS)[0]
+        worst = evidence(together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS)[0]
         assert (worst.voter, worst.suspicion, worst.votes) == (7000, suspicion, most)
         assert worst.model == (TARGET if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
 
@@ -93,7 +93,7 @@ def test_a_voter_is_measured_by_the_votes_of_others():
 def test_the_step_leads_where_a_fit_without_the_voter_does():
     """Of each voter among many, of one who alone saw a model, and of one whose choices are weighed in parts."""
     rng = np.random.default_rng(3)
-    rare = Choices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
+    rare = VoterChoices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
     busy = drawn(rng, 1500, first=0)._replace(voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8)
     whole = together(drawn(rng, 3000, first=0), rare, busy)
     found = {one.voter: one for one in evidence(whole, MODELS + 1)}
@@ -102,7 +102,7 @@ def test_the_step_leads_where_a_fit_without_the_voter_does():
     assert found[999].flagged
 
 
-def plain_strength(whole: Choices, his: np.ndarray) -> float:
+def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
     """Return the strength of the evidence against a voter as its definition says."""
     won, lost = np.where(whole.chose_a, whole.a, whole.b), np.where(whole.chose_a, whole.b, whole.a)
     wins = np.zeros((MODELS + 1, MODELS + 1))
@@ -152,8 +152,8 @@ def test_no_habits_without_choices():
 
 
 def test_no_votes_and_one_vote():
-    nobody = Choices(*(np.zeros(0, kind) for kind in (int, int, bool, int)))
+    nobody = VoterChoices(*(np.zeros(0, kind) for kind in (int, int, bool, int)))
     assert evidence(nobody, MODELS) == ()
-    single = Choices(np.array([0]), np.array([1]), np.array([True]), np.array([3]))
+    single = VoterChoices(np.array([0]), np.array([1]), np.array([True]), np.array([3]))
     (only,) = evidence(single, MODELS)
     assert only.votes == 1 and not only.flagged and 0 <= only.strength < 1

@@ -11,7 +11,7 @@ from typing import Any
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.items.importers import Importer
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 
 SOURCE = "VisIT-Bench"
@@ -27,13 +27,13 @@ def answer(model: str, instruction: str) -> str:
 
 def fill_bank(database: Database, data: Path, folder: Path) -> ItemBank:
     """Import the 63 verified multi-image instances and the answers of four models."""
-    intake, items = Intake(database), ItemBank(database)
+    ingest, items = Ingest(database), ItemBank(database)
     file = data / "visit-bench" / "visit_bench_multi_images.csv"
-    Importer(intake, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
+    Importer(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
     known = items.known_items()
     for model in MODELS:
         texts = {item.id: answer(model, item.instruction + item.key) for item in known}
-        intake.add_answers(model, f"{model}.csv", texts)
+        ingest.add_answers(model, f"{model}.csv", texts)
     return items
 
 

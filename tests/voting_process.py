@@ -26,7 +26,7 @@ from sqlalchemy import Connection
 
 from arena.battles.store import ChoiceError, Draw, Store
 from arena.database import Database, DatabaseError, now
-from arena.items.ingest import Intake
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import SIDES, Item, Phase
 from tests.conftest import drafts
@@ -229,7 +229,7 @@ def patience() -> Iterator[None]:
 def warm_up(folder: Path) -> None:
     """Vote once on a small bank, so that the children find all imported and compiled that can be."""
     database = Database(f"sqlite:///{folder / 'warm.db'}")
-    Intake(database).add_items("test", "folder", drafts(items=60))
+    Ingest(database).add_items("test", "folder", drafts(items=60))
     store = Store(database)
     items = list(ItemBank(database).bank().items.values())
     hand = Hand(store, database, folder / "warm")

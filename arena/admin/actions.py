@@ -8,7 +8,7 @@ from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
 
 from arena.database import METADATA, Moment, now
 
-Deed = Literal[
+ActionKind = Literal[
     "paused live answers",
     "resumed live answers",
     "hid an item",
@@ -30,22 +30,22 @@ ACT = Table(
 
 
 @dataclass(frozen=True)
-class Act:
+class OperatorAction:
     """One thing that an operator did."""
 
     who: str
-    deed: Deed
+    deed: ActionKind
     about: str
     """The item's key or the number of the upload; empty where there is nothing to name, or nobody to be named."""
     done_at: datetime
 
 
-def record(connection: Connection, who: str, deed: Deed, about: str = "") -> None:
+def record_action(connection: Connection, who: str, deed: ActionKind, about: str = "") -> None:
     """Add what an operator does, in the transaction that does it."""
     connection.execute(insert(ACT).values(who=who, deed=deed, about=about, done_at=now()))
 
 
-def latest_acts(connection: Connection, most: int) -> tuple[Act, ...]:
+def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
     """Return the latest acts, the newest first."""
     rows = connection.execute(select(ACT).order_by(ACT.c.id.desc()).limit(most))
-    return tuple(Act(row.who, cast("Deed", row.deed), row.about, row.done_at) for row in rows)
+    return tuple(OperatorAction(row.who, cast("ActionKind", row.deed), row.about, row.done_at) for row in rows)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Table, func, select, type_coerce
 
-from arena.admin.actions import Act, latest_acts
+from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.hiding import HiddenItem, hidden_items
 from arena.admin.moderation import Uploads, uploads
 from arena.battles.live_tables import LIVE_VOTE
 from arena.battles.tables import VOTE
-from arena.budget import Ledger, Total
+from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.flags import FlagRow
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
-from arena.server.hub_backup import CopyState, Mirror
+from arena.server.hub_backup import BackupState, HubBackup
 
 HOURS = 24
 MOST_ACTS = 50
@@ -33,14 +33,14 @@ class Disk(NamedTuple):
     free: int
 
 
-class Count(NamedTuple):
+class NamedCount(NamedTuple):
     """How many there are of something that has a name."""
 
     name: str
     number: int
 
 
-class Budget(NamedTuple):
+class BudgetUse(NamedTuple):
     """How a budget stands, in millionths of a US dollar."""
 
     name: str
@@ -48,50 +48,50 @@ class Budget(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Overview:
+class Dashboard:
     """Everything that the operator's page shows."""
 
     hours: tuple[int, ...]
     """Choices stored in each of the last `HOURS` hours, the present one last."""
-    queues: tuple[Count, ...]
-    failures: tuple[Count, ...]
+    queues: tuple[NamedCount, ...]
+    failures: tuple[NamedCount, ...]
     """By model, the most first."""
     flagged: tuple[FlagRow, ...]
     disk: Disk
-    copy: CopyState | None
+    copy: BackupState | None
     """None: there is no mirror."""
-    budgets: tuple[Budget, ...]
+    budgets: tuple[BudgetUse, ...]
     paused_since: datetime | None
     hidden: tuple[HiddenItem, ...]
     uploads: Uploads
-    acts: tuple[Act, ...]
+    acts: tuple[OperatorAction, ...]
     read_at: datetime
 
 
 @dataclass(frozen=True)
-class Watch:
+class DashboardService:
     """Where an overview is read from."""
 
     database: Database
     data_dir: Path
-    mirror: Mirror | None
-    ledgers: Mapping[str, Ledger]
+    backup: HubBackup | None
+    budget_of: Mapping[str, Budget]
     queues: Mapping[str, Callable[[], int]]
     flagged: Callable[[Connection], Sequence[FlagRow]]
 
-    def overview(self) -> Overview:
+    def overview(self) -> Dashboard:
         """Return how things stand. Raises DatabaseError and OSError."""
         present = now()
         disk = shutil.disk_usage(self.data_dir)
         failures = LiveStore(self.database).failures()
-        budgets = tuple(Budget(name, ledger.total()) for name, ledger in self.ledgers.items())
-        queues = tuple(Count(name, length()) for name, length in self.queues.items())
-        copy = self.mirror.state() if self.mirror else None
+        budgets = tuple(BudgetUse(name, one.total()) for name, one in self.budget_of.items())
+        queues = tuple(NamedCount(name, length()) for name, length in self.queues.items())
+        copy = self.backup.state() if self.backup else None
         with self.database.read() as connection:
-            return Overview(
+            return Dashboard(
                 hours=_hours(connection, present),
                 queues=queues,
-                failures=tuple(sorted((Count(*one) for one in failures.items()), key=lambda one: -one.number)),
+                failures=tuple(sorted((NamedCount(*one) for one in failures.items()), key=lambda one: -one.number)),
                 flagged=tuple(self.flagged(connection)),
                 disk=Disk(disk.total, disk.free),
                 copy=copy,
@@ -99,7 +99,7 @@ class Watch:
                 paused_since=paused_since(connection),
                 hidden=hidden_items(connection),
                 uploads=uploads(connection),
-                acts=latest_acts(connection, MOST_ACTS),
+                acts=latest_actions(connection, MOST_ACTS),
                 read_at=present,
             )
 

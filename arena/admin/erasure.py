@@ -9,7 +9,7 @@ import secrets
 
 from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
 
-from arena.admin.actions import record
+from arena.admin.actions import record_action
 from arena.battles.live_tables import LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
 from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
@@ -40,7 +40,7 @@ class UnknownVoterError(LookupError):
     """Say that a code is nobody's."""
 
 
-class Forgetting:
+class Erasure:
     """Delete voters' data from one database and from the folder of own images."""
 
     def __init__(self, database: Database, images: OwnImages) -> None:
@@ -75,7 +75,7 @@ class Forgetting:
             for one in mine:
                 _forget(connection, one)
             bump_counter(connection, FORGOTTEN)
-            record(connection, who, "forgot a voter")
+            record_action(connection, who, "forgot a voter")
 
 
 def code_of(cookie_hash: str) -> str:

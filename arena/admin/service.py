@@ -5,29 +5,29 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection
 
-from arena.admin.actions import Deed, record
-from arena.admin.erasure import Forgetting
+from arena.admin.actions import ActionKind, record_action
+from arena.admin.erasure import Erasure
 from arena.admin.hiding import hide, show
 from arena.admin.moderation import check_upload, keep
 from arena.database import Database
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import pause, resume
 
-Order = Literal["pause", "resume", "hide", "show", "keep", "take down", "forget"]
+AdminCommand = Literal["pause", "resume", "hide", "show", "keep", "take down", "forget"]
 
 
-class OrderError(ValueError):
+class AdminCommandError(ValueError):
     """Say that an order is none, or about nothing that there is."""
 
 
-class OperatorDesk:
+class AdminService:
     """Carry orders out. Whoever calls has made sure that `who` is an operator."""
 
     def __init__(self, database: Database, images: OwnImages) -> None:
         self._database = database
         self._images = images
-        self._forgetting = Forgetting(database, images)
-        self._deeds: Mapping[Order, Callable[[str, str], str]] = {
+        self._forgetting = Erasure(database, images)
+        self._deeds: Mapping[AdminCommand, Callable[[str, str], str]] = {
             "pause": lambda who, _: self._done(who, "paused live answers", "", lambda one, _: pause(one)),
             "resume": lambda who, _: self._done(who, "resumed live answers", "", lambda one, _: resume(one)),
             "hide": lambda who, key: self._done(who, "hid an item", key.strip(), hide),
@@ -42,25 +42,25 @@ class OperatorDesk:
     def do(self, who: str, order: object, about: object) -> str:
         """Carry an order out, record it, and return what to say.
 
-        Raises OrderError, HidingError, ModerationError, UnknownVoterError, DatabaseError and OSError.
+        Raises AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError and OSError.
         """
-        if order not in get_args(Order) or not isinstance(about, str):
-            raise OrderError(f"An order is one of {', '.join(get_args(Order))}")
-        return self._deeds[cast("Order", order)](who, about)
+        if order not in get_args(AdminCommand) or not isinstance(about, str):
+            raise AdminCommandError(f"An order is one of {', '.join(get_args(AdminCommand))}")
+        return self._deeds[cast("AdminCommand", order)](who, about)
 
-    def _done(self, who: str, deed: Deed, about: str, change: Callable[[Connection, str], bool]) -> str:
+    def _done(self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]) -> str:
         """Make a change and record it, both or neither; what is so already is not done again."""
         with self._database.write() as connection:
             if not change(connection, about):
                 return "That is so already."
-            record(connection, who, deed, about)
+            record_action(connection, who, deed, about)
         return f"Done: {deed} {about}".strip() + "."
 
     def _take_down(self, who: str, upload: str) -> str:
         number = _number(upload)
         with self._database.write() as connection:
             check_upload(connection, number)
-            record(connection, who, "took an upload down", upload)
+            record_action(connection, who, "took an upload down", upload)
         self._images.take_down(OWN_IMAGE.c.id == number)
         return f"Done: took upload {number} down."
 
@@ -72,4 +72,4 @@ class OperatorDesk:
 def _number(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    raise OrderError(f"An upload has a number, not {text[:20]!r}")
+    raise AdminCommandError(f"An upload has a number, not {text[:20]!r}")

@@ -151,7 +151,7 @@ _REVEALED = select(LIVE_REVEAL.c.battle_id).where(LIVE_REVEAL.c.battle_id == _YO
 _OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
 
 
-def live_standings() -> Select:
+def live_battle_states() -> Select:
     """Return a SELECT of live battles with what happened to them, the counted choice included."""
     attempt = case((LIVE_UNDO.c.battle_id.is_(None), 1), else_=2)
     asked = _number_of(LIVE_QUESTION)

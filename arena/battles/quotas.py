@@ -36,7 +36,7 @@ _SINCE = bindparam("since", type_=Moment)
 _SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
 _OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~_SKIPPED)
 _LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
-_DEALT = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
+_SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
 """How many battles a voter was dealt since a time; built once, for building it costs more than running it."""
 
 
@@ -79,7 +79,7 @@ class NetworkDays:
         return bytes.fromhex(found)
 
 
-class Dealer:
+class Quotas:
     """Count the battles that are dealt, in the transaction that deals them."""
 
     def __init__(self, database: Database, limits: VoteLimits) -> None:
@@ -87,13 +87,13 @@ class Dealer:
         self._limits = limits
         self._days = NetworkDays(database)
 
-    def deal(self, connection: Connection, voter: int, network: str | None) -> None:
+    def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
         """Count one battle more for a voter and a network (None: not to be counted). Raises LimitError.
 
         The caller has locked the voter.
         """
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-        if connection.execute(_DEALT, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
+        if connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
             raise LimitError(
                 f"That was the last battle for today: one voter has at most {self._limits.voter_day} a day. "
                 "Thank you! There are more from midnight (UTC)."
@@ -101,10 +101,10 @@ class Dealer:
         if network is not None and self._days.more(connection, network, "battles") > self._limits.network_day:
             raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
 
-    def deal_live(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
+    def count_live_battle(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
         """Count one live battle more, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
-        self.deal(connection, voter, network)
+        self.count_battle(connection, voter, network)
         about = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item)
         if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
             raise LimitError("You have had as many battles about this item as one voter may; take another item.")

@@ -40,21 +40,21 @@ class NoBattle(Enum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class BattleRequest:
     """What the voter asked for: an item by its key, a family, or (neither) anything."""
 
     item: str | None = None
     family: str | None = None
 
 
-class Over(NamedTuple):
+class Exhausted(NamedTuple):
     """Items and pairs of models that a voter has had as often as one may."""
 
     items: frozenset[int]
     pairs: frozenset[Pair]
 
 
-class Matchmaker:
+class PairSampler:
     """Give each voter the next battle."""
 
     COUNT_SECONDS = 2.0
@@ -88,18 +88,18 @@ class Matchmaker:
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
 
     def next_battle(
-        self, voter: int, wish: Wish, seat: Seat | None = None, network: str | None = None
+        self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
         """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
 
         Raises LimitError where there are more, but not for this voter or network (see `quotas.py`).
         """
         items = self.shown_items()
-        wanted = [item for item in items if _fits(item, wish)]
-        linked = wanted[0].id if wish.item is not None and wanted else None
+        wanted = [item for item in items if _fits(item, request)]
+        linked = wanted[0].id if request.item is not None and wanted else None
 
-        if wish.item is not None and not wanted:
-            return self._why_none(items, wanted, wish)
+        if request.item is not None and not wanted:
+            return self._why_none(items, wanted, request)
         battle = self._store.serve(
             voter,
             choose=lambda taken: self._or_check(self._draw(wanted, taken, seat), taken, linked),
@@ -108,7 +108,7 @@ class Matchmaker:
             seat=seat.id if seat else None,
             network=network,
         )
-        return battle or self._why_none(items, wanted, wish)
+        return battle or self._why_none(items, wanted, request)
 
     def _comes_back(self, battle: Battle, seen: Seen, seat: Seat | None) -> bool:
         """Tell whether an unfinished battle can be shown, and has not lost its place in the campaign."""
@@ -129,7 +129,7 @@ class Matchmaker:
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
         """Draw from the wanted items what this voter has not had; in a campaign, what was begun comes first."""
         begun, full = self._campaigns.collected(seat) if seat else NOTHING
-        over = _over(self._limits, taken)
+        over = _exhausted(self._limits, taken)
         left = [item for item in wanted if item.id not in over.items]
         found = _begun(left, (one for one in begun if (one.low, one.high) not in over.pairs), taken | full, self._coin)
         found = found or draw(left, self._votes(), taken | full, self._coin, over.pairs)
@@ -137,10 +137,10 @@ class Matchmaker:
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
         return found
 
-    def _why_none(self, items: tuple[Item, ...], wanted: list[Item], wish: Wish) -> NoBattle:
+    def _why_none(self, items: tuple[Item, ...], wanted: list[Item], request: BattleRequest) -> NoBattle:
         if wanted:
             return NoBattle.ALL_SEEN
-        if items and wish.item:
+        if items and request.item:
             return NoBattle.NO_SUCH_ITEM
         bank = self._items.bank()
         if in_draw(bank, self._demo_bank):
@@ -155,11 +155,11 @@ class Matchmaker:
         return self._pair_votes
 
 
-def _over(limits: VoteLimits, taken: frozenset[Seen]) -> Over:
+def _exhausted(limits: VoteLimits, taken: frozenset[Seen]) -> Exhausted:
     """Return what a voter who has had these may have no more of."""
     items = Counter(seen.item for seen in taken)
     pairs = Counter((seen.low, seen.high) for seen in taken)
-    return Over(
+    return Exhausted(
         frozenset(item for item, n in items.items() if n >= limits.voter_item),
         frozenset(pair for pair, n in pairs.items() if n >= limits.voter_pair),
     )
@@ -220,7 +220,7 @@ def _sided(item: int, one: Contestant, other: Contestant, coin: random.Random) -
     return Draw(item, a.model, b.model, a.answer, b.answer)
 
 
-def _fits(item: Item, wish: Wish) -> bool:
-    if wish.item is not None:
-        return item.key == wish.item
-    return wish.family is None or item.family == wish.family
+def _fits(item: Item, request: BattleRequest) -> bool:
+    if request.item is not None:
+        return item.key == request.item
+    return request.family is None or item.family == request.family

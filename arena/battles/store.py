@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, insert, select
 
-from arena.battles.quotas import LIMITS, Dealer
+from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import (
     BATTLE,
     REVEAL,
@@ -22,9 +22,9 @@ from arena.battles.tables import (
     UNDO,
     VOTE,
     WINS,
+    battle_states,
     counted_votes,
     open_votes,
-    standings,
     unfinished,
 )
 from arena.battles.voters import Voters, lock, selves
@@ -76,7 +76,7 @@ _IS_MINE = (BATTLE.c.token == bindparam("name")) & (BATTLE.c.voter_id == bindpar
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
     BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 )
-_MINE = standings().where(_IS_MINE)
+_MINE = battle_states().where(_IS_MINE)
 _LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
 _PAIR_VOTES = select(WINS.c.winner, WINS.c.loser, func.sum(WINS.c.n).label("n")).group_by(WINS.c.winner, WINS.c.loser)
 _OPEN_PAIR_VOTES = open_votes(VOTE.c.winner, VOTE.c.loser, func.count().label("n")).group_by(
@@ -85,7 +85,7 @@ _OPEN_PAIR_VOTES = open_votes(VOTE.c.winner, VOTE.c.loser, func.count().label("n
 _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
 
 
-class Ballot(NamedTuple):
+class VoteRequest(NamedTuple):
     """A choice as a voter sends it; `terms` is the version of the terms that the page showed."""
 
     voter: int
@@ -109,13 +109,13 @@ class Store:
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
         self._voters = Voters(database)
-        self._dealer = Dealer(database, limits)
+        self._quotas = Quotas(database, limits)
         # Built once: building a statement costs more than running it.
         self._insert_once = database.insert(VOTE).on_conflict_do_nothing().returning(VOTE.c.id)
-        tally = database.insert(WINS)
-        counted = {"n": WINS.c.n + tally.excluded.n, "left_n": WINS.c.left_n + tally.excluded.left_n}
-        counted["change"] = tally.excluded.change
-        self._add_to_tally = tally.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
+        win_counts = database.insert(WINS)
+        counted = {"n": WINS.c.n + win_counts.excluded.n, "left_n": WINS.c.left_n + win_counts.excluded.left_n}
+        counted["change"] = win_counts.excluded.change
+        self._add_to_wins = win_counts.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
 
     def voter(self, cookie_hash: str) -> int:
         """Return the voter of a cookie, made at the first call."""
@@ -146,7 +146,7 @@ class Store:
             draw = choose(frozenset(Seen(*row) for row in seen))
             if draw is None:
                 return None
-            self._dealer.deal(connection, voter, network)
+            self._quotas.count_battle(connection, voter, network)
             values = _battle_values(voter, draw, seat)
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
             return _battle(connection.execute(_of_id(battle)).one())
@@ -163,15 +163,15 @@ class Store:
         one, for a choice that was taken back, and for a skipped battle.
         """
         with self._database.write() as connection:
-            return self._cast(connection, Ballot(voter, token, choice, terms))
+            return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
-    def vote_all(self, ballots: Sequence[Ballot]) -> list[Battle | VoteError]:
+    def vote_all(self, vote_rows: Sequence[VoteRequest]) -> list[Battle | VoteError]:
         """Store choices in one transaction, each as `vote` does; return for each the battle or what `vote` would raise.
 
         For SQLite, where one transaction at a time writes; raises DatabaseError if nothing of it was stored.
         """
         with self._database.write() as connection:
-            return [self._outcome(connection, ballot) for ballot in ballots]
+            return [self._outcome(connection, vote_request) for vote_request in vote_rows]
 
     @property
     def gathers_votes(self) -> bool:
@@ -257,24 +257,24 @@ class Store:
             raise UnknownBattleError
         return row
 
-    def _outcome(self, connection: Connection, ballot: Ballot) -> Battle | VoteError:
+    def _outcome(self, connection: Connection, vote_request: VoteRequest) -> Battle | VoteError:
         try:
-            return self._cast(connection, ballot)
+            return self._cast(connection, vote_request)
         except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this ballot is written
             return error
 
-    def _cast(self, connection: Connection, ballot: Ballot) -> Battle:
+    def _cast(self, connection: Connection, vote_request: VoteRequest) -> Battle:
         """Check a choice against its battle and store it."""
-        choice = ballot.choice
+        choice = vote_request.choice
         _check(choice, get_args(Side), "choice")
-        row = self._find(connection, ballot.voter, ballot.token, lock=True)
-        attempt = _parts(ballot.token)[1]
+        row = self._find(connection, vote_request.voter, vote_request.token, lock=True)
+        attempt = _parts(vote_request.token)[1]
         if row.skipped:
             raise ChoiceError("You skipped this battle; press Next for another.")
         if attempt == 1 and row.undone:
             raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
         voted_at = now()
-        if self._insert_vote(connection, row, attempt, choice, voted_at, ballot.terms):
+        if self._insert_vote(connection, row, attempt, choice, voted_at, vote_request.terms):
             return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
         stored = connection.execute(_of_id(row.id)).one()
         if stored.choice != choice:
@@ -308,11 +308,11 @@ class Store:
         winner, loser = _winner_and_loser(row, choice)
         board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}
         counts = {"n": by, "left_n": by if choice == "a" else 0}
-        connection.execute(self._add_to_tally, {**board, "winner": winner, "loser": loser, **counts})
+        connection.execute(self._add_to_wins, {**board, "winner": winner, "loser": loser, **counts})
 
 
 def _of_id(battle: int) -> Select:
-    return standings().where(BATTLE.c.id == battle)
+    return battle_states().where(BATTLE.c.id == battle)
 
 
 def _lock_campaign(connection: Connection, seat: int) -> None:

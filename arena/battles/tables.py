@@ -145,7 +145,7 @@ _REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _YOUNG.c.batt
 _OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
 
 
-def standings() -> Select:
+def battle_states() -> Select:
     """Return a SELECT of battles with their item's codes and what happened to them, the counted choice included."""
     attempt = case((UNDO.c.battle_id.is_(None), 1), else_=2)
     joined = (
@@ -177,7 +177,7 @@ def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
     withdrawn = select(ANSWER.c.id).where(
         ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b)), ANSWER.c.withdrawn_at.is_not(None)
     )
-    query = standings().where(
+    query = battle_states().where(
         BATTLE.c.voter_id == voter,
         BATTLE.c.seat_id.is_not_distinct_from(seat),
         REVEAL.c.battle_id.is_(None),

@@ -7,17 +7,17 @@ commits of its connections by itself; on SQLite, which has one writer, they are 
 import asyncio
 from typing import NamedTuple
 
-from arena.battles.store import Ballot, Store
+from arena.battles.store import Store, VoteRequest
 from arena.database import DatabaseError
 from arena.types import Battle
 
 
 class _Cast(NamedTuple):
-    ballot: Ballot
+    vote_request: VoteRequest
     answer: "asyncio.Future[Battle]"
 
 
-class BallotBox:
+class WriteBatch:
     """Take votes from handlers of one event loop."""
 
     def __init__(self, store: Store) -> None:
@@ -25,15 +25,15 @@ class BallotBox:
         self._cast: list[_Cast] = []
         self._counting: asyncio.Task[None] | None = None
 
-    async def vote(self, ballot: Ballot) -> Battle:
+    async def vote(self, vote_request: VoteRequest) -> Battle:
         """Store a choice as `Store.vote` does, and raise what it raises.
 
         What is cast is stored even if its voter leaves before the answer.
         """
         if not self._store.gathers_votes:
-            return await asyncio.to_thread(self._store.vote, *ballot)
+            return await asyncio.to_thread(self._store.vote, *vote_request)
         answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
-        self._cast.append(_Cast(ballot, answer))
+        self._cast.append(_Cast(vote_request, answer))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.create_task(self._count())
         return await answer
@@ -43,7 +43,7 @@ class BallotBox:
         while self._cast:
             cast, self._cast = self._cast, []
             try:
-                outcomes = await asyncio.to_thread(self._store.vote_all, [one.ballot for one in cast])
+                outcomes = await asyncio.to_thread(self._store.vote_all, [one.vote_request for one in cast])
             except DatabaseError as error:
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from arena.admin.erasure import Forgetting, UnknownVoterError
+from arena.admin.erasure import Erasure, UnknownVoterError
 from arena.admin.public_export import FILES, write_export
 from arena.database import Database, DatabaseError
 from arena.io.strict_json import RowsError
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
 
 def forget(settings: Settings, database: Database, arguments: argparse.Namespace) -> Iterator[str]:
     """Delete a voter's data."""
-    forgetting = Forgetting(database, OwnImages(database, settings.own_dir))
+    forgetting = Erasure(database, OwnImages(database, settings.own_dir))
     voter = forgetting.find(arguments.voter)
     forgetting.forget(voter, COMMAND_LINE)
     yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."

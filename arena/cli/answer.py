@@ -11,12 +11,12 @@ from arena.database import Database, DatabaseError
 from arena.inference.catalog import CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, AnswerFileError, Task, TaskError, UnfinishedError, asked, fingerprint
 from arena.io.images import PictureStore
-from arena.items.ingest import Intake, IntakeError
+from arena.items.ingest import Ingest, IngestError
 from arena.items.store import ItemBank
 from arena.settings import SettingError, Settings, secret
 from arena.types import Item, Turn
 
-ERRORS = (SettingError, DatabaseError, IntakeError, CatalogueError, AnswerFileError, UnfinishedError, OSError)
+ERRORS = (SettingError, DatabaseError, IngestError, CatalogueError, AnswerFileError, UnfinishedError, OSError)
 """What the command raises when it cannot be done, in words for the person who gave it."""
 
 _NOT_IN_A_NAME = re.compile(r"[^0-9A-Za-z.-]+")
@@ -28,12 +28,12 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
     card = models.catalogue.card(arguments.model)
     database = Database(settings.database_url)
-    bank, intake, pictures = ItemBank(database), Intake(database), PictureStore(settings.pictures_dir)
+    bank, ingest, pictures = ItemBank(database), Ingest(database), PictureStore(settings.pictures_dir)
     answered = bank.answered_by(card.name)
     items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
     ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
     kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
-    intake.add_answers(card.name, "", {})  # says where the name is another model's, before anything is asked
+    ingest.add_answers(card.name, "", {})  # says where the name is another model's, before anything is asked
     with AnswerFile(kept, fingerprint(card, "item bank")) as file:
         tasks = [Task(item.key, _turns(item, pictures)) for item in ready]
         outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
         answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
         if answers:
             name = f"{card.name}, asked {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-            intake.add_answers(card.name, name, answers)
+            ingest.add_answers(card.name, name, answers)
         file.delete()
     database.close()
     yield f"{len(answers)} new answers of {card.name}; {len(answered)} were there already."

@@ -113,7 +113,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
     except ValueError as error:
         raise DeployError(f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}") from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
-        raise DeployError(_told(error, space)) from error
+        raise DeployError(_error_text(error, space)) from error
 
 
 def _update(api: HfApi, space: str) -> None:
@@ -135,7 +135,7 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
     return files
 
 
-def _told(error: Exception, space: str) -> str:
+def _error_text(error: Exception, space: str) -> str:
     """Return what to tell, without the server's own words: they may hold a token."""
     if isinstance(error, HubDownError):
         return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"

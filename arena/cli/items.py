@@ -13,11 +13,11 @@ from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.io.strict_json import RowsError
 from arena.items.importers import Importer, ImportReport
-from arena.items.ingest import Intake, IntakeError
+from arena.items.ingest import Ingest, IngestError
 from arena.items.store import ItemBank
 from arena.settings import SettingError, Settings
 
-ERRORS = (SettingError, DatabaseError, IntakeError, RowsError, OSError)
+ERRORS = (SettingError, DatabaseError, IngestError, RowsError, OSError)
 """What a command raises when it cannot be done, in words for the person who gave it."""
 SHOWN_PROBLEMS = 20
 
@@ -29,8 +29,8 @@ class Commands:
         self._settings = settings
         self._database = Database(settings.database_url)
         self._items = ItemBank(self._database, settings.image_hosts)
-        self._intake = Intake(self._database)
-        self._importer = Importer(self._intake, self._items, PictureStore(settings.pictures_dir), with_bar)
+        self._ingest = Ingest(self._database)
+        self._importer = Importer(self._ingest, self._items, PictureStore(settings.pictures_dir), with_bar)
 
     def items_demo(self, _: argparse.Namespace) -> Iterator[str]:
         """Bring in the demo bank."""
@@ -57,7 +57,7 @@ class Commands:
 
     def items_withdraw(self, arguments: argparse.Namespace) -> Iterator[str]:
         """Take a predictions file's answers out of the draw."""
-        gone = self._intake.withdraw(Path(arguments.file).name, arguments.model)
+        gone = self._ingest.withdraw(Path(arguments.file).name, arguments.model)
         yield f"{gone} answers withdrawn; votes on them stay."
 
     def items_list(self, _: argparse.Namespace) -> Iterator[str]:
@@ -82,12 +82,12 @@ class Commands:
 
     def models_rename(self, arguments: argparse.Namespace) -> Iterator[str]:
         """Show a model under another name."""
-        self._intake.rename(arguments.model, arguments.display)
+        self._ingest.rename(arguments.model, arguments.display)
         yield f"{arguments.model} is now shown as {arguments.display}."
 
     def models_retire(self, arguments: argparse.Namespace) -> Iterator[str]:
         """Take a model out of the draw."""
-        self._intake.retire(arguments.model)
+        self._ingest.retire(arguments.model)
         yield f"{arguments.model} is retired; its votes stay."
 
     def campaign(self, arguments: argparse.Namespace) -> Iterator[str]:

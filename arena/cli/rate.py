@@ -45,7 +45,7 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
     yield from battles.notices
     room = _stored_votes()
     source = arguments.source or arguments.file.stem
-    order = room.ImportOrder(source, arguments.into_live, arguments.both_bad, arguments.judge)
+    order = room.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
     yield from room.bring_in(battles, order)
 
 

@@ -49,7 +49,7 @@ class Vote(NamedTuple):
     """Whether a judge model chose, and no person."""
 
 
-class Other(NamedTuple):
+class OtherRow(NamedTuple):
     """A row of a file that is no vote, such as a chat turn of a log."""
 
     before: int
@@ -57,14 +57,14 @@ class Other(NamedTuple):
     row: Row
 
 
-class Line(NamedTuple):
+class VoteLine(NamedTuple):
     """A row of a file, and the vote that it is."""
 
     row: Row
     vote: Vote | None
 
 
-class LeftOut(NamedTuple):
+class SkippedRow(NamedTuple):
     """Say why a row is no vote, in words that follow "rows left out, "."""
 
     reason: str
@@ -91,7 +91,7 @@ class Battles:
     judge: tuple[bool | None, ...]
     rows: tuple[Row, ...]
     """Each vote's row as its file has it, so that nothing is lost that no column names."""
-    others: tuple[Other, ...] = ()
+    others: tuple[OtherRow, ...] = ()
     """The rows that are no votes, in the file's order."""
     notices: tuple[str, ...] = ()
     """What the person should know about the reading: rows left out, a torn last line."""
@@ -104,14 +104,14 @@ class Battles:
         """Yield the votes one by one."""
         return map(Vote, *(getattr(self, column) for column in Vote._fields))
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[VoteLine]:
         """Yield the rows in the file's order, those that are no votes too."""
-        beside: defaultdict[int, list[Line]] = defaultdict(list)
+        beside: defaultdict[int, list[VoteLine]] = defaultdict(list)
         for before, row in self.others:
-            beside[before].append(Line(row, None))
+            beside[before].append(VoteLine(row, None))
         for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
             yield from beside.get(number, ())
-            yield Line(row, vote)
+            yield VoteLine(row, vote)
         yield from beside.get(len(self), ())
 
 
@@ -136,14 +136,14 @@ class Format:
     name: FormatName
     fits: Callable[[Set[str]], bool]
     """Tell from the columns of the first row."""
-    vote: Callable[[Row], Vote | LeftOut]
+    vote: Callable[[Row], Vote | SkippedRow]
     row: Callable[[Vote], dict[str, Any]]
     """Return the row of a vote that came from elsewhere."""
     holds: frozenset[str]
     """The columns of `Vote` that a row brings back."""
     suffixes: tuple[str, ...]
     """The files it is written to."""
-    bends: Callable[[Vote], Sequence[str]] = lambda vote: ()
+    losses: Callable[[Vote], Sequence[str]] = lambda vote: ()
     """Name what of a vote its row cannot say, although the format holds the column."""
     columns: Callable[[Sequence[Row]], Columns | None] = lambda rows: None
     """Return many rows' votes at once where nothing about them needs a closer look, else None."""

@@ -116,20 +116,20 @@ def shown(value: object) -> str:
     return "nothing" if value is None or value == "" else repr(value)[:80]
 
 
-class Turn(NamedTuple):
+class TurnCell(NamedTuple):
     """What was put to the models: a text, and what stands for each of its images."""
 
     text: str
     images: list[Any]
 
 
-def turn(content: Any) -> Turn:
+def turn_cell(content: Any) -> TurnCell:
     """Return a message of FastChat: a text, or [text, [image, ...]] where images came with it; empty for all else."""
     if isinstance(content, str):
-        return Turn(content, [])
+        return TurnCell(content, [])
     if isinstance(content, list) and list(map(type, content)) == [str, list]:
-        return Turn(*content)
-    return Turn("", [])
+        return TurnCell(*content)
+    return TurnCell("", [])
 
 
 def item_of(instruction: str, images: Iterable[Any]) -> str | None:

@@ -49,12 +49,12 @@ def row_of(vote: Vote) -> dict[str, Any]:
     }
 
 
-def _first_turn(row: Row) -> cells.Turn:
+def _first_turn(row: Row) -> cells.TurnCell:
     """Return the question that the first turn asks, an empty one where no conversation is told."""
     conversation = row.get("conversation_a")
     if isinstance(conversation, list) and conversation and isinstance(conversation[0], dict):
-        return cells.turn(conversation[0].get("content"))
-    return cells.Turn("", [])
+        return cells.turn_cell(conversation[0].get("content"))
+    return cells.TurnCell("", [])
 
 
 def _vote(row: Row) -> Vote:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from arena.formats import cells
-from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 from arena.io.strict_json import RowsError
 
 _TYPES: dict[str, Winner] = {
@@ -18,18 +18,18 @@ _REVEALED = re.compile(r"(?:<h3>|### )?Model [AB](?:: (.*?))?(?:</h3>)?\n?", re.
 """A name as the page shows it after the vote, in older logs as HTML; without one, the sides of a blind battle."""
 
 
-def _vote(row: Row) -> Vote | LeftOut:
+def _vote(row: Row) -> Vote | SkippedRow:
     kind = row.get("type")
     if "models" not in row or kind == "share":
-        return LeftOut(f"of type {kind!r}, no battle vote")
+        return SkippedRow(f"of type {kind!r}, no battle vote")
     models, states = _models(row), _states(row)
     if None in models:
-        return LeftOut("null for a name on the page")
+        return SkippedRow("null for a name on the page")
     shown = list(map(_shown_name, models))
     hidden = [state.get("model_name") or name for state, name in zip(states, shown, strict=True)]
     blind = not any(shown)
     if not blind and (hidden != shown or "" in shown):
-        return LeftOut("the names on the page are not those behind it")
+        return SkippedRow("the names on the page are not those behind it")
     question = _question(states[0])
     model_a, model_b = (cells.name({"models": name}, "models") for name in hidden)
     return Vote(
@@ -73,9 +73,9 @@ def _messages(state: dict[str, Any]) -> list[Any]:
     return messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
 
 
-def _question(state: dict[str, Any]) -> cells.Turn:
+def _question(state: dict[str, Any]) -> cells.TurnCell:
     first = next(iter(_messages(state)), None)
-    return cells.turn(first[1] if isinstance(first, list) and len(first) == 2 else None)
+    return cells.turn_cell(first[1] if isinstance(first, list) and len(first) == 2 else None)
 
 
 def _row(vote: Vote) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _row(vote: Vote) -> dict[str, Any]:
     return {"tstamp": vote.time, "type": spelling[vote.winner], "models": shown, "states": states, "ip": vote.voter}
 
 
-def _bends(vote: Vote) -> list[str]:
+def _losses(vote: Vote) -> list[str]:
     return ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
 
 
@@ -97,6 +97,6 @@ FASTCHAT_LOG = Format(
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "conversation", "blind"}),
     suffixes=(".json", ".jsonl"),
-    bends=_bends,
+    losses=_losses,
     lines=True,
 )

@@ -6,16 +6,16 @@ A row of elsewhere that is no vote, such as a chat turn of a log, has nothing bu
 from typing import Any
 
 from arena.formats import cells
-from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
 ORIGIN, ORIGIN_ROW = "origin", "origin_row"
 """The columns that name the format which a vote first came in, and hold its row there."""
 
 
-def _vote(row: Row) -> Vote | LeftOut:
+def _vote(row: Row) -> Vote | SkippedRow:
     if row.get("winner") is None and row.get(ORIGIN_ROW):
-        return LeftOut(f"of {cells.text(row, ORIGIN)}, no vote there")
+        return SkippedRow(f"of {cells.text(row, ORIGIN)}, no vote there")
     return Vote(
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),

@@ -15,7 +15,7 @@ from typing import Any, TextIO, get_args
 from uuid import UUID
 
 from arena.formats import parquet
-from arena.formats.base import Battles, Columns, Format, FormatName, LeftOut, Other, Row, Vote, columns_of, joined
+from arena.formats.base import Battles, Columns, Format, FormatName, OtherRow, Row, SkippedRow, Vote, columns_of, joined
 from arena.formats.clean_battles import CLEAN_BATTLES
 from arena.formats.comparia import COMPARIA
 from arena.formats.fastchat_log import FASTCHAT_LOG
@@ -64,7 +64,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     if first is None:
         return Battles(name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes"))
     form = _BY_NAME[name] if name else _form_of(first, path.name)
-    found = _Found()
+    found = _SortedRows()
     columns = joined(_parts(form, itertools.chain([first], records), path.name, found))
     notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
     if not found.rows:
@@ -139,24 +139,24 @@ def _form_of(record: Record, file: str) -> Format:
 
 
 @dataclass
-class _Found:
+class _SortedRows:
     """What a file holds beside the columns of its votes."""
 
     rows: list[Row] = field(default_factory=list)
-    others: list[Other] = field(default_factory=list)
+    others: list[OtherRow] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     """Why the others are no votes."""
 
-    def add(self, row: Row, vote: Vote | LeftOut) -> None:
+    def add(self, row: Row, vote: Vote | SkippedRow) -> None:
         """Take a row and what it says."""
         if isinstance(vote, Vote):
             self.rows.append(row)
         else:
-            self.others.append(Other(len(self.rows), row))
+            self.others.append(OtherRow(len(self.rows), row))
             self.reasons[vote.reason] += 1
 
 
-def _parts(form: Format, records: Iterator[Record], file: str, found: _Found) -> Iterator[Columns]:
+def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRows) -> Iterator[Columns]:
     """Yield the votes by portions, so that few exist at a time, and gather their rows and those that are none."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
@@ -171,7 +171,7 @@ def _parts(form: Format, records: Iterator[Record], file: str, found: _Found) ->
         yield columns
 
 
-def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | LeftOut]:
+def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | SkippedRow]:
     votes = []
     for record in records:
         try:
@@ -203,7 +203,7 @@ def _without_place(vote: Vote | None, form: Format) -> list[str]:
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
     without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
-    return [*without, *form.bends(vote)]
+    return [*without, *form.losses(vote)]
 
 
 def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:

@@ -11,7 +11,7 @@ import re
 from typing import Any, Literal
 
 from arena.formats import cells
-from arena.formats.base import Format, LeftOut, Row, Vote, Winner
+from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 from arena.io.strict_json import RowsError
 
 RESULTS, _REPLIES = "auto_evaluation_result", "auto_evaluation_cot"
@@ -23,12 +23,12 @@ _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
 """A judge by its name: one that is shown the reference is another than one that is not."""
 
 
-def _vote(row: Row) -> Vote | LeftOut:
+def _vote(row: Row) -> Vote | SkippedRow:
     winners = results(row)
     if None in winners:
-        return LeftOut("the judge gave no verdict")
+        return SkippedRow("the judge gave no verdict")
     if any(said not in (None, winner) for said, winner in zip(_said(row), winners, strict=True)):
-        return LeftOut("a result is not what the judge's reply says")
+        return SkippedRow("a result is not what the judge's reply says")
     lead = winners.count("a") - winners.count("b")
     images = row.get("image_url")
     addresses = images if isinstance(images, list) else [images] if images else []
@@ -89,7 +89,7 @@ def _winner(result: Any, row: Row) -> Result | None:
 
 def _row(vote: Vote) -> dict[str, Any]:
     if not vote.judge or vote.winner not in _LETTERS:
-        raise RowsError(f"expected a judge's A, B or tie, found {_told(vote)}; export to another format")
+        raise RowsError(f"expected a judge's A, B or tie, found {_unfit_vote(vote)}; export to another format")
     judge = _JUDGE.fullmatch(vote.voter or "")
     return {
         "A_model": vote.model_a,
@@ -106,7 +106,7 @@ def _row(vote: Vote) -> dict[str, Any]:
     }
 
 
-def _told(vote: Vote) -> str:
+def _unfit_vote(vote: Vote) -> str:
     return repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
 
 

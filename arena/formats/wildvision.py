@@ -25,7 +25,7 @@ def _row(vote: Vote) -> dict[str, Any]:
     return {**row_of(vote), "tstamp": time, "image": None, "domain": vote.category}
 
 
-def _bends(vote: Vote) -> list[str]:
+def _losses(vote: Vote) -> list[str]:
     return ["fractions of a second"] if vote.time is not None and not vote.time.is_integer() else []
 
 
@@ -36,5 +36,5 @@ WILDVISION = Format(
     row=_row,
     holds=CLEAN_BATTLES.holds | {"category"},
     suffixes=(".jsonl", ".json", ".parquet"),
-    bends=_bends,
+    losses=_losses,
 )

@@ -8,7 +8,7 @@ from arena.database import Database, Moment, now
 from arena.settings import CountSettings
 
 
-def counting(
+def counting_voters(
     who: CountSettings,
     voter: ColumnElement[int] = VOTE.c.voter_id,
     voted_at: ColumnElement = VOTE.c.voted_at,
@@ -25,13 +25,13 @@ def counting(
     return voter.in_(select(SEAT.c.voter_id).where(SEAT.c.campaign.in_(who.campaigns)))
 
 
-class Census:
+class VoteEligibility:
     """Tell one voter whether votes given now count."""
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
         self.rule = who.rule
-        self._counts = counting(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
+        self._counts = counting_voters(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
 
     def counts(self, voter: int) -> bool:
         """Tell whether a vote that this voter gave now would count."""

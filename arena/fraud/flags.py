@@ -31,8 +31,8 @@ from sqlalchemy import (
 from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
 from arena.battles.tables import BATTLE, VOTE, final_votes
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
-from arena.fraud.eligibility import counting
-from arena.fraud.tests import WEAK, Choices, Suspicion, evidence, hasty, inattentive, one_sided
+from arena.fraud.eligibility import counting_voters
+from arena.fraud.tests import WEAK, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.ratings.votes import Codes
 from arena.settings import CountSettings
@@ -87,13 +87,13 @@ def flagged_voters() -> Select:
     return select(VOTER_FLAG.c.voter_id).group_by(VOTER_FLAG.c.voter_id).having(weight >= _WHOLE)
 
 
-class Flagging:
+class FlagService:
     """Keep the flags of one database, of those voters whose votes count."""
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
-        self._bank = _BANK.where(counting(who))
-        self._live = _LIVE.where(counting(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
+        self._bank = _BANK.where(counting_voters(who))
+        self._live = _LIVE.where(counting_voters(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
         self._looked_at = -1
         """How many votes had been cast at the last look; -1: there was none."""
         self._words: Codes = np.zeros(0, np.int64)
@@ -140,7 +140,7 @@ class Flagging:
         codes, place = np.unique(votes[:, 1:2] * models + votes[:, 2:4], return_inverse=True)
         winner, loser = place.reshape(-1, 2).T
         chose_a, voter = votes[:, 4] > 0, votes[:, 5]
-        choices = Choices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
+        choices = VoterChoices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
         for one in evidence(choices, len(codes)):
             if one.flagged:
                 model = None if one.model is None else int(codes[one.model] % models)

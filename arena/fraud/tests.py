@@ -56,7 +56,7 @@ WORDS_A_MINUTE = 250
 """How fast people read."""
 
 
-class Choices(NamedTuple):
+class VoterChoices(NamedTuple):
     """Choices in the order they were made: codes of the models on either side, whether A was chosen, and by whom."""
 
     a: Codes
@@ -93,7 +93,7 @@ class Habit(NamedTuple):
     suspicion: Suspicion
 
 
-def evidence(choices: Choices, models: int) -> tuple[Evidence, ...]:
+def evidence(choices: VoterChoices, models: int) -> tuple[Evidence, ...]:
     """Return the evidence against each voter, the strongest first; `models` is how many codes there are."""
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
@@ -101,7 +101,7 @@ def evidence(choices: Choices, models: int) -> tuple[Evidence, ...]:
     found = []
     for voter, places in _by_voter(choices.voter):
         strengths = _without(fit, won[places], lost[places])
-        one = Choices(choices.a[places], choices.b[places], choices.chose_a[places], choices.voter[places])
+        one = VoterChoices(choices.a[places], choices.b[places], choices.chose_a[places], choices.voter[places])
         found.append(_evidence(voter, one, strengths))
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 
@@ -145,7 +145,7 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
-def _evidence(voter: int, choices: Choices, strengths: Floats) -> Evidence:
+def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Evidence:
     """Return the largest e-value that one voter's choices ever reached, looking at so many of them at a time."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
@@ -153,7 +153,7 @@ def _evidence(voter: int, choices: Choices, strengths: Floats) -> Evidence:
     peak, suspect = -np.inf, 0
     for start in range(0, len(choices.a), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
-        part = Choices(choices.a[some], choices.b[some], choices.chose_a[some], choices.voter[some])
+        part = VoterChoices(choices.a[some], choices.b[some], choices.chose_a[some], choices.voter[some])
         paths = sums[:, None] + _log_ratios(part, strengths, there).cumsum(axis=1)
         mixed = np.logaddexp.reduce(paths, axis=0) - np.log(len(paths))
         at = int(mixed.argmax())
@@ -166,7 +166,7 @@ def _evidence(voter: int, choices: Choices, strengths: Floats) -> Evidence:
     return Evidence(voter, len(choices.a), max(0.0, peak / np.log(10)), suspicion, about)
 
 
-def _log_ratios(choices: Choices, strengths: Floats, there: Codes) -> Floats:
+def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Floats:
     """Return how much likelier each rigger makes each choice than an honest voter, in logs: riggers x choices."""
     a, b, chose_a = choices.a, choices.b, choices.chose_a
     honest = 1 / (1 + np.exp(strengths[b] - strengths[a]))  # the chance that A is chosen

@@ -16,7 +16,7 @@ from arena.clock import keep_time
 from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
-from arena.imports.importer import ImportedVotesError, ImportOrder, Imports
+from arena.imports.importer import ImportedVotesError, ImportRequest, VoteImporter
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, sources_of
 from arena.live.votes import live_outside, live_sources, live_votes
@@ -27,17 +27,17 @@ class StoredVotesError(OSError):
     """Say why the votes of this arena cannot be reached, or others not come in."""
 
 
-def bring_in(battles: Battles, order: ImportOrder) -> Iterator[str]:
+def bring_in(battles: Battles, order: ImportRequest) -> Iterator[str]:
     """Bring votes into the database, and yield what to say about it. Raises StoredVotesError; nothing counts then."""
     with _database() as database:
-        done = Imports(database).add(battles, order)
+        done = VoteImporter(database).add(battles, order)
     others = f" and {done.others:,} other rows" if done.others else ""
     yield f"new: {done.votes:,} votes{others}, rows already there: {done.known:,}"
     if len(battles):
-        yield f"source: {order.source}, {_told(order)}"
+        yield f"source: {order.source}, {_how_votes_count(order)}"
 
 
-def _told(order: ImportOrder) -> str:
+def _how_votes_count(order: ImportRequest) -> str:
     """Say how an import's votes count."""
     where = (
         "beside this arena's own on the boards of its items too" if order.into_live else "on boards of their own only"
@@ -55,11 +55,11 @@ def stored_votes(source: str | None) -> Battles:
     with _database() as database, _moment(database) as connection:
         bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
         live = {one.label: one for one in live_sources(connection)}
-        elsewhere = {one.name: one for one in imported_sources(connection) if one.name not in bank}
-        names = [*bank, *live, *elsewhere]
+        import_summary = {one.name: one for one in imported_sources(connection) if one.name not in bank}
+        names = [*bank, *live, *import_summary]
         name = names[0] if source is None and len(names) == 1 else source
-        if name in elsewhere:
-            return imported_battles(connection, elsewhere[name])
+        if name in import_summary:
+            return imported_battles(connection, import_summary[name])
         if name in bank:
             return _battles(map(_bank_vote, _bank_rows(connection, bank[name].id), repeat(_names(connection))))
         if name in live:

@@ -42,7 +42,7 @@ class ImportedVotesError(ValueError):
 
 
 @dataclass(frozen=True)
-class ImportOrder:
+class ImportRequest:
     """What an import is told; all but the source's name holds for the whole source, as the last import says."""
 
     source: str
@@ -63,13 +63,13 @@ class Imported:
     known: int = 0
 
 
-class Imports:
+class VoteImporter:
     """Keep the votes from elsewhere of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, battles: Battles, order: ImportOrder) -> Imported:
+    def add(self, battles: Battles, order: ImportRequest) -> Imported:
         """Add the rows of a file to a source; without a vote there is nothing to add.
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
@@ -84,12 +84,12 @@ class Imports:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             source = _source(connection, battles, order)
-            intake = _Intake(source, order)
-            intake.store(connection, first, done)
+            ingest = _RowWriter(source, order)
+            ingest.store(connection, first, done)
         while portion := list(islice(drafts, PORTION)):
             with self._database.write() as connection:
                 take_turn(connection, SOURCE)
-                intake.store(connection, portion, done)
+                ingest.store(connection, portion, done)
         with self._database.write() as connection:
             rows = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source)
             told = {"into_live": order.into_live, "both_bad": order.both_bad, "imported_at": now()}
@@ -99,7 +99,7 @@ class Imports:
         return done
 
 
-def _source(connection: Connection, battles: Battles, order: ImportOrder) -> int:
+def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
     """Return the source's code, made if there is none, after all that may be wrong has been looked at."""
     judge = _one_kind(
         {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
@@ -128,7 +128,7 @@ def _source(connection: Connection, battles: Battles, order: ImportOrder) -> int
 
 
 # What may not come in.
-def _one_kind(kinds: Collection[bool], what: str, order: ImportOrder) -> bool:
+def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
     """Return which of two kinds all votes are of."""
     if len(kinds) > 1:
         raise ImportedVotesError(
@@ -161,7 +161,7 @@ def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[b
     return {item in demo for item in items}
 
 
-def _check(connection: Connection, order: ImportOrder, judge: bool, demo: bool) -> None:
+def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
     """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip():
@@ -223,10 +223,10 @@ def _moments(battles: Battles) -> list[datetime | None]:
     return moments
 
 
-class _Intake:
+class _RowWriter:
     """Store the rows of one import portion by portion; names get their integer codes once."""
 
-    def __init__(self, source: int, order: ImportOrder) -> None:
+    def __init__(self, source: int, order: ImportRequest) -> None:
         self._source, self._order = source, order
         self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _Names(FAMILY, (FAMILY.c.name,), {})

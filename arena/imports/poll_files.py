@@ -20,23 +20,23 @@ def read_poll(paths: Sequence[Path]) -> Poll:
     """Return the votes and verdicts of files in any format of `exchange`. Raises RowsError."""
     files = [(path.name, read(path)) for path in paths]
     notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
-    return polled([battles for _, battles in files], notices)
+    return gather_poll([battles for _, battles in files], notices)
 
 
-def polled(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
+def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     """Return the votes and verdicts of several parts as one poll; what is no choice between two models is counted out.
 
     A vote of kind judge is a verdict, by its voter; a vote whose voter is not known is a person's own. Of a voter's
     several votes in a contest the last counts. Answers come along where the rows hold both (columns A and B).
     """
-    gathered = _Gathered()
+    gathered = _PollBuilder()
     for battles in parts:
         for vote, row in zip(battles.votes(), battles.rows, strict=True):
             gathered.add(vote, row)
     return gathered.poll(notices)
 
 
-class _Gathered:
+class _PollBuilder:
     """The votes of several parts, as they are gathered."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, func, select
 from arena.battles.tables import BATTLE, VOTE, final_votes
 from arena.clock import keep_time
 from arena.database import Database
-from arena.imports.poll_files import polled
+from arena.imports.poll_files import gather_poll
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.ratings.agreement import Choices, Contest, Poll, contest_of
@@ -31,8 +31,8 @@ class Polls:
         """Return the names of the sources in the order of their first import, those from elsewhere first."""
         with self._database.read() as connection:
             own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
-            elsewhere = [one.label for one in imported_sources(connection) if not one.judge]
-        return (*elsewhere, *own)
+            import_summary = [one.label for one in imported_sources(connection) if not one.judge]
+        return (*import_summary, *own)
 
     def poll(self, source: str) -> Poll:
         """Return the votes of a source and the verdicts on their contests; nothing if there is no such source.
@@ -44,12 +44,12 @@ class Polls:
         with self._database.read() as connection:
             sources = imported_sources(connection)
             people = next((one for one in sources if one.label == source and not one.judge), None)
-            poll = polled([imported_battles(connection, people)]) if people else _own(connection, source)
+            poll = gather_poll([imported_battles(connection, people)]) if people else _own(connection, source)
             verdicts = [
                 verdict._replace(judge=f"{verdict.judge} ({judge.name})")
                 for judge in sources
                 if judge.judge
-                for verdict in polled([imported_battles(connection, judge)]).verdicts
+                for verdict in gather_poll([imported_battles(connection, judge)]).verdicts
             ]
         on_them = [one for one in verdicts if contest_of(one.item, one.model_a, one.model_b) in poll.choices]
         return replace(poll, verdicts=(*poll.verdicts, *on_them))

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from arena.database import METADATA, Moment
-from arena.formats.base import Battles, BothBad, Other, Vote, columns_of
+from arena.formats.base import Battles, BothBad, OtherRow, Vote, columns_of
 from arena.formats.base import Row as FileRow
 from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
 from arena.items.store import FAMILY, MODEL
@@ -118,12 +118,12 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
     votes: list[Vote] = []
     rows: list[FileRow] = []
-    others: list[Other] = []
+    others: list[OtherRow] = []
     for row in connection.execute(_rows_of(source)):
         vote = None if row.choice is None else _vote(row, models)
         kept = _kept(row, vote)
         if vote is None:
-            others.append(Other(len(votes), kept))
+            others.append(OtherRow(len(votes), kept))
         else:
             votes.append(vote)
             rows.append(kept)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from arena.inference.local_process import Crew, LocalVLM
+from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.inference.openai_model import ApiVLM
 from arena.types import (
     Device,
@@ -77,7 +77,7 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     if path is None:
         return Catalogue(())
     tables = _tables(path)
-    cards = tuple(_Table(path, number, table).card(secret) for number, table in enumerate(tables, 1))
+    cards = tuple(_CardTable(path, number, table).card(secret) for number, table in enumerate(tables, 1))
     for number, card in enumerate(cards):
         if card.name in [other.name for other in cards[:number]]:
             raise CatalogueError(f"{path.name}: two models are named {card.name!r}; give one another name")
@@ -106,14 +106,14 @@ class Models:
     def __init__(self, catalogue: Catalogue, local_models: int) -> None:
         """Prepare; nothing is connected or loaded before the first question. At most `local_models` are in memory."""
         self.catalogue = catalogue
-        self._crew = Crew(local_models)
+        self._process_pool = ProcessPool(local_models)
         self._vlms: dict[str, ApiVLM | LocalVLM] = {}
 
     def vlm(self, name: str) -> ApiVLM | LocalVLM:
         """Return the model of this name. Raises CatalogueError."""
         if name not in self._vlms:
             card = self.catalogue.card(name)
-            self._vlms[name] = ApiVLM(card) if card.kind == "api" else LocalVLM(card, self._crew)
+            self._vlms[name] = ApiVLM(card) if card.kind == "api" else LocalVLM(card, self._process_pool)
         return self._vlms[name]
 
     async def aclose(self) -> None:
@@ -121,10 +121,10 @@ class Models:
         for vlm in self._vlms.values():
             if isinstance(vlm, ApiVLM):
                 await vlm.aclose()
-        await asyncio.to_thread(self._crew.close)
+        await asyncio.to_thread(self._process_pool.close)
 
 
-class _Table:
+class _CardTable:
     """One `[[models]]` table on its way to a card."""
 
     def __init__(self, path: Path, number: int, values: dict[str, Any]) -> None:

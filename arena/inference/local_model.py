@@ -120,7 +120,7 @@ class _Teller:
     ) -> None:
         self._stop, self._piece, self._conversations = stop, piece, conversations
         self._tokens = 0
-        self._told = time.monotonic()
+        self._last_sent = time.monotonic()
         self.streamer = None
         if conversations == 1:
             self.streamer = transformers.TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True)
@@ -129,13 +129,13 @@ class _Teller:
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
         """Count a step; say whether to stop, for each conversation."""
         self._tokens += self._conversations
-        if time.monotonic() - self._told > _STEP_SECONDS:
+        if time.monotonic() - self._last_sent > _STEP_SECONDS:
             self._tell("")
         return torch.full((input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool)
 
     def _tell(self, text: str, stream_end: bool = False) -> None:
         if text or not stream_end:
-            self._told = time.monotonic()
+            self._last_sent = time.monotonic()
             self._piece(text, self._tokens)
 
 
@@ -185,7 +185,7 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-class _Desk:
+class _RequestLoop:
     """Takes requests in and hands answers out, one generation at a time."""
 
     def __init__(self, out: io.TextIOBase) -> None:
@@ -247,9 +247,9 @@ def main() -> None:
     """Serve the process that started this one; what libraries print goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    desk = _Desk(out)
-    threading.Thread(target=desk.listen, daemon=True).start()
-    desk.serve()
+    loop = _RequestLoop(out)
+    threading.Thread(target=loop.listen, daemon=True).start()
+    loop.serve()
 
 
 if __name__ == "__main__":

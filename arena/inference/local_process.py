@@ -58,7 +58,7 @@ class _Ended(NamedTuple):
 _UNLOADED = _Ended("down", "the model was unloaded")
 
 
-class _Task:
+class _Request:
     """One generation under way, as its asker sees it."""
 
     def __init__(self, number: int) -> None:
@@ -99,7 +99,7 @@ class Worker:
             text=True,
             encoding="utf-8",
         )
-        self._tasks: dict[int, _Task] = {}
+        self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -131,9 +131,9 @@ class Worker:
         """Return how many generations are under way or wait."""
         return len(self._tasks)
 
-    async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Task:
+    async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Request:
         """Send a batch and return its task. Raises ModelError where the process is no more."""
-        task = _Task(next(self._numbers))
+        task = _Request(next(self._numbers))
         with self._lock:
             if isinstance(self._state, _Ended):
                 raise ModelError(self._state.kind, self._state.text)
@@ -148,7 +148,7 @@ class Worker:
             raise
         return task
 
-    def stop(self, task: _Task) -> None:
+    def stop(self, task: _Request) -> None:
         """End a generation at its next word, if it is still under way."""
         if task.number in self._tasks:
             threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
@@ -181,7 +181,7 @@ class Worker:
         """Wait until the process is gone and its pipes are closed."""
         self._reader.join()
 
-    def _send(self, task: _Task, conversations: Sequence[Conversation], settings: Generation) -> None:
+    def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
         system = self.card.system
         asked = [{"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations]
         self._write({"id": task.number, "conversations": asked, "settings": asdict(settings)})
@@ -237,7 +237,7 @@ class Worker:
             task.put(message)
 
 
-class Crew:
+class ProcessPool:
     """The processes of all local models: at most so many at one time."""
 
     def __init__(self, most: int) -> None:
@@ -255,7 +255,7 @@ class Crew:
     async def worker(self, card: ModelCard) -> Worker:
         """Return the process of a card's model; wait while all others are busy. Raises ModelError ("slow")."""
         patience = time.monotonic() + _WHOLE * card.timeout
-        while (worker := self._hired(card)) is None:
+        while (worker := self._worker_for(card)) is None:
             if time.monotonic() > patience:
                 raise ModelError("slow", "all models of this machine are busy")
             await asyncio.sleep(_TURN_SECONDS)
@@ -271,7 +271,7 @@ class Crew:
                 worker.wait()
             self._workers.clear()
 
-    def _hired(self, card: ModelCard) -> Worker | None:
+    def _worker_for(self, card: ModelCard) -> Worker | None:
         with self._lock:
             if self._closed.is_set():
                 raise ModelError("down", "the models are closed")
@@ -300,9 +300,9 @@ class Crew:
 class LocalVLM:
     """A model of this machine."""
 
-    def __init__(self, card: ModelCard, crew: Crew) -> None:
+    def __init__(self, card: ModelCard, process_pool: ProcessPool) -> None:
         self.card = card
-        self._crew = crew
+        self._process_pool = process_pool
 
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
@@ -338,15 +338,15 @@ class LocalVLM:
             note(self._usage(task))
         return tuple(message["texts"])
 
-    def _usage(self, task: _Task) -> Usage:
+    def _usage(self, task: _Request) -> Usage:
         return Usage(task.prompt, task.tokens, cost(self.card.price, task.prompt, task.tokens), estimated=False)
 
-    async def _started(self, conversations: Sequence[Conversation], settings: Generation) -> tuple[Worker, _Task]:
-        worker = await self._crew.worker(self.card)
+    async def _started(self, conversations: Sequence[Conversation], settings: Generation) -> tuple[Worker, _Request]:
+        worker = await self._process_pool.worker(self.card)
         return worker, await worker.start(conversations, settings)
 
 
-async def _before(deadline: float | None, task: _Task) -> Message:
+async def _before(deadline: float | None, task: _Request) -> Message:
     try:
         async with asyncio.timeout_at(deadline):
             return await task.get()

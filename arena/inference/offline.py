@@ -63,7 +63,7 @@ Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task]]
 """Returns what is asked next, told what is answered."""
 
 
-class Failure(NamedTuple):
+class FailedTask(NamedTuple):
     """A question without an answer, and why."""
 
     key: str
@@ -71,11 +71,11 @@ class Failure(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class RunResult:
     """What a run did: new answers, what failed, and what it took."""
 
     answered: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedTask] = field(default_factory=list)
     prompt: int = 0
     """Tokens asked, as far as they are known."""
     completion: int = 0
@@ -172,13 +172,13 @@ class AnswerFile:
         os.fsync(self._file.fileno())
 
 
-async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> Outcome:
+async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
     """Ask what the file does not hold, round after round, in the order of tasks, which are drawn as they are needed.
 
     A local model gets batches of `at_once`, a server so many calls at one time. `tick` is told how many are done. Where
-    one fails after the other, no more is asked and `Outcome.stopped` says why.
+    one fails after the other, no more is asked and `RunResult.stopped` says why.
     """
-    outcome = Outcome()
+    outcome = RunResult()
     workers = vlm.card.at_once if vlm.card.kind == "api" else 1
     for tasks in rounds:
         run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
@@ -193,10 +193,10 @@ async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick
     return outcome
 
 
-def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> Outcome:
+def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> RunResult:
     """Ask a model of the catalogue with a progress bar; all models are closed at the end."""
 
-    async def ask() -> Outcome:
+    async def ask() -> RunResult:
         try:
             with tqdm(total=count, desc=name, disable=None) as bar:
                 return await ask_all(models.vlm(name), rounds, file, bar.update)
@@ -218,7 +218,7 @@ class _Run:
         tasks: Iterator[Task],
         file: AnswerFile,
         tick: Callable[[int], object],
-        outcome: Outcome,
+        outcome: RunResult,
     ) -> None:
         self.outcome = outcome
         self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
@@ -274,7 +274,7 @@ class _Run:
             self._tick(1)
 
     def _failed(self, key: str, text: str) -> None:
-        self.outcome.failures.append(Failure(key, text))
+        self.outcome.failures.append(FailedTask(key, text))
         self._tick(1)
 
     def _note(self, usage: Usage) -> None:

@@ -275,7 +275,7 @@ def _data_url(image: bytes) -> str:
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[Mapping[str, Any], None]:
     """Yield the data of server-sent events, bounded, to `[DONE]` or the end of the stream."""
-    pace, size, held = _Pace(), 0, 0
+    pace, size, held = _EventRate(), 0, 0
     rest: list[bytes] = []
     """Chunks of the line that is on its way."""
     async for chunk in response.aiter_raw():
@@ -300,7 +300,7 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[Mapping[str, Any]
             yield event
 
 
-class _Pace:
+class _EventRate:
     """The pace at which one answer is read, so that a server that chops it into the smallest pieces holds up nobody."""
 
     def __init__(self) -> None:
@@ -316,7 +316,7 @@ class _Pace:
 
 async def _beginning(response: httpx2.Response) -> str:
     """Return the first bytes of an error, to be searched and never shown."""
-    pace, said = _Pace(), b""
+    pace, said = _EventRate(), b""
     async for chunk in response.aiter_raw():
         await pace.step()
         said += chunk

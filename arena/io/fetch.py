@@ -22,7 +22,7 @@ class FetchError(ValueError):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class FetchLimits:
     """How far one fetch may go."""
 
     quiet_seconds: float = 10
@@ -75,7 +75,7 @@ class Fetcher:
     """Whose certificates are believed."""
     port: int = 443
     """Where hosts are connected to; an address never chooses it."""
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: FetchLimits = field(default_factory=FetchLimits)
 
     async def fetch(self, url: str) -> bytes:
         """Return the body at an https address; raise FetchError with the one cause."""

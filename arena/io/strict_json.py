@@ -14,7 +14,7 @@ JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | Non
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """Bound what one file may hold; `None` is no bound."""
 
     bytes: int | None
@@ -35,7 +35,7 @@ class Limits:
     seconds: int = 60
 
 
-PAGE = Limits(bytes=100_000_000, rows=60_000)
+PAGE = FileLimits(bytes=100_000_000, rows=60_000)
 """What a browser may upload."""
 
 
@@ -57,7 +57,7 @@ class RowsError(ValueError):
         return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
 
 
-def parse_json(text: str, limits: Limits = PAGE) -> JSON:
+def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
     """Return the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
 
     Strict where RFC 8259 leaves a choice: keys are unique, numbers finite, integers 64 bits, strings without NUL and
@@ -68,7 +68,7 @@ def parse_json(text: str, limits: Limits = PAGE) -> JSON:
     return value
 
 
-def check_strings(value: JSON, limits: Limits) -> None:
+def check_strings(value: JSON, limits: FileLimits) -> None:
     """Refuse strings, however deep, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
     if isinstance(value, str):
         if len(value) > limits.cell:
@@ -122,7 +122,7 @@ def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real)
 
 
-def decode(text: str, limits: Limits) -> JSON:
+def decode(text: str, limits: FileLimits) -> JSON:
     """Return the value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:

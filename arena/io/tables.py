@@ -17,9 +17,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from arena.io.strict_json import JSON, PAGE, Limits, RowsError, check_strings, decode, parse_json, places
+from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, check_strings, decode, parse_json, places
 
-COMMAND_LINE = Limits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
+COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
 """A file of any length: JSONL, CSV and TSV are streamed, and memory does not grow with them."""
 
 KEY, VALUE = "(key)", "(value)"
@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 def read_records(
     path: Path,
-    limits: Limits = PAGE,
+    limits: FileLimits = PAGE,
     skip: Collection[str] = (),
     name: str | None = None,
     members: bool = False,
@@ -59,13 +59,13 @@ def read_records(
             yield record
 
 
-def read_json(path: Path, limits: Limits = PAGE, name: str | None = None) -> JSON:
+def read_json(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> JSON:
     """Return the one value that a .json file holds. Raises RowsError."""
     with _opened(path, limits, name or path.name) as file:
         return parse_json(_decoded(file.read(), file), limits)
 
 
-def read_lines(path: Path, limits: Limits = PAGE, name: str | None = None) -> list[str]:
+def read_lines(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> list[str]:
     """Return the lines of a text file without their ends. Raises RowsError."""
     with _opened(path, limits, name or path.name) as file:
         lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
@@ -82,7 +82,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 
 @contextlib.contextmanager
-def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
+def _opened(path: Path, limits: FileLimits, label: str) -> Iterator[BinaryIO]:
     """Open the file, check its size, and name it in what is raised inside."""
     try:
         with path.open("rb") as file:
@@ -98,7 +98,7 @@ def _opened(path: Path, limits: Limits, label: str) -> Iterator[BinaryIO]:
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=label) from error
 
 
-def _records(file: BinaryIO, suffix: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     if suffix == ".json":
         return _json_records(_decoded(file.read(), file), limits, skip, members)
     if suffix in (".jsonl", ".ndjson"):
@@ -125,7 +125,7 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     return text.removeprefix("\ufeff") if row == 1 else text
 
 
-def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
+def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
     for row, raw in enumerate(iter(lambda: file.readline(limits.line + 1), b""), start=1):
         if len(raw) > limits.line:
@@ -133,7 +133,7 @@ def _lines(file: BinaryIO, limits: Limits) -> Iterator[str]:
         yield _decoded(raw, file, row)
 
 
-def _record(row: int, values: Mapping[str, JSON], limits: Limits, skip: frozenset[str] = frozenset()) -> Record:
+def _record(row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()) -> Record:
     """Return what is kept of one record when each part of it may be kept."""
     if len(values) > limits.columns:
         raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
@@ -151,7 +151,7 @@ def _check_no_gap(blank: int) -> None:
         raise RowsError("expected data, found an empty line with data below it; delete it", row=blank)
 
 
-def _json_records(text: str, limits: Limits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+def _json_records(text: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
     if isinstance(value, dict) and members:
@@ -177,7 +177,7 @@ def _member(key: str, value: JSON) -> dict[str, JSON]:
     return {KEY: key, **value}
 
 
-def _line_records(lines: Iterator[str], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+def _line_records(lines: Iterator[str], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
     blank = 0
     for row, line in enumerate(lines, start=1):
         if not line.strip(" \t\r\n"):
@@ -205,7 +205,7 @@ _CHILD = Path(__file__).with_name("xlsx.py")
 _START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run_path(sys.argv.pop(1), {}, '__main__')"
 
 
-def _table_records(rows: Iterator[tuple[int, list[str]]], limits: Limits, skip: frozenset[str]) -> Iterator[Record]:
+def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
     """Yield the rows below the header, the first row, as records."""
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
@@ -215,7 +215,7 @@ def _table_records(rows: Iterator[tuple[int, list[str]]], limits: Limits, skip: 
         yield Record(row, values) if plain else _record(row, values, limits, skip)
 
 
-def _check_header(header: list[str], limits: Limits, row: int) -> None:
+def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
         raise RowsError("expected a header that names the columns; write one above the data", row=row)
     _record(row, {name: name for name in header}, limits)
@@ -226,7 +226,7 @@ def _check_header(header: list[str], limits: Limits, row: int) -> None:
             raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
 
 
-def _delimited_rows(lines: Iterator[str], limits: Limits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row, constant in width, with the line on which it starts; empty lines may stand at the end only."""
     first = next(lines, "")
     if delimiter == "," and "," not in first:
@@ -255,7 +255,7 @@ def _delimited_rows(lines: Iterator[str], limits: Limits, delimiter: str) -> Ite
         yield row, cells
 
 
-def _workbook_rows(book: BinaryIO, limits: Limits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
+def _workbook_rows(book: BinaryIO, limits: FileLimits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield each row that `xlsx.py`, in a bounded process of its own, finds in the workbook."""
     order = json.dumps({**asdict(limits), "skip": sorted(skip)})
     command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from arena.io.fetch import FetchError, fetch_all
 from arena.io.images import PictureError, PictureStore, read_picture
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
-from arena.items.ingest import Changes, ImageDraft, Intake, ItemDraft
+from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank, KeptPicture, KnownItem
 from arena.types import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind, folded, item_key
 
@@ -51,7 +51,7 @@ def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
 class Importer:
     """Bring files into one item bank, pictures into one store."""
 
-    intake: Intake
+    ingest: Ingest
     items: ItemBank
     pictures: PictureStore
     progress: Progress = quietly
@@ -69,7 +69,7 @@ class Importer:
         if kind == "check":
             for record, draft in zip(records, drafts, strict=True):
                 _check_answers(draft, record, file)
-        return ImportReport(self.intake.add_items(name, kind, drafts))
+        return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Bring in one of VisIT-Bench's CSV files, single- or multi-image; with `fetch` its images too.
@@ -85,7 +85,7 @@ class Importer:
         problems: tuple[str, ...] = ()
         if fetch:
             drafts, problems = self._fetched(drafts)
-        changes = self.intake.add_items(name, "visit", drafts)
+        changes = self.ingest.add_items(name, "visit", drafts)
         return ImportReport(changes, left_out=len(records) - len(verified), problems=problems)
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
@@ -113,7 +113,7 @@ class Importer:
             raise RowsError(
                 "no row fits an item of the bank; import the items first (`items list` shows them)", file.name
             )
-        return ImportReport(self.intake.add_answers(model, file.name, found), left_out=unmatched)
+        return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=unmatched)
 
     def _folder_draft(self, record: Record, file: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft:
         names = _list(record, "images", file)

@@ -14,7 +14,7 @@ from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, 
 from arena.types import SourceKind, item_key
 
 
-class IntakeError(ValueError):
+class IngestError(ValueError):
     """Say what in a change to the bank is wrong and how to mend it."""
 
 
@@ -61,7 +61,7 @@ class Changes:
     pictures_new: int = 0
 
 
-class Intake:
+class Ingest:
     """Change the item bank of one database."""
 
     def __init__(self, database: Database) -> None:
@@ -70,7 +70,7 @@ class Intake:
     def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
         """Add items with their answers under a source; known items get the pictures they lacked.
 
-        Raises IntakeError if an item belongs to another source, or if a model already has another answer to an item.
+        Raises IngestError if an item belongs to another source, or if a model already has another answer to an item.
         """
         changes = Changes()
         with self._database.write() as connection:
@@ -88,7 +88,7 @@ class Intake:
     def add_answers(self, model: str, file: str, answers: Mapping[int, str]) -> Changes:
         """Add one model's answers by item id, as a predictions file of that name.
 
-        Raises IntakeError if the model already has another answer to one of the items.
+        Raises IngestError if the model already has another answer to one of the items.
         """
         changes = Changes()
         with self._database.write() as connection:
@@ -107,7 +107,7 @@ class Intake:
     def withdraw(self, file: str, model: str | None = None) -> int:
         """Take a predictions file's answers out of the draw and return how many; votes on them stay.
 
-        Raises IntakeError if no such file is in use, or if it is several models' and no model is given.
+        Raises IngestError if no such file is in use, or if it is several models' and no model is given.
         """
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
@@ -115,9 +115,9 @@ class Intake:
             rows = [row for row in connection.execute(in_use) if model in (None, row.name)]
             models = sorted({row.name for row in rows})
             if not rows:
-                raise IntakeError(f"No predictions file named {file!r} is in use; `items list` names those that are")
+                raise IngestError(f"No predictions file named {file!r} is in use; `items list` names those that are")
             if len(models) > 1:
-                raise IntakeError(f"{file!r} names files of {', '.join(models)}; say which one with --model")
+                raise IngestError(f"{file!r} names files of {', '.join(models)}; say which one with --model")
             ids = [row.id for row in rows]
             moment = now()
             answers = update(ANSWER).where(ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None))
@@ -129,11 +129,11 @@ class Intake:
     def rename(self, model: str, display: str) -> None:
         """Show a model under another name; its votes stay."""
         if not display.strip():
-            raise IntakeError("The new name is empty; give the model a name to show")
+            raise IngestError("The new name is empty; give the model a name to show")
         with self._database.write() as connection:
             taken = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model))
             if taken:
-                raise IntakeError(f"The name {display!r} is already shown for {taken!r}; choose another")
+                raise IngestError(f"The name {display!r} is already shown for {taken!r}; choose another")
             _change_model(connection, model, display=display)
             bump_counter(connection, BANK_VERSION)
 
@@ -149,7 +149,7 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
     if row is None:
         return connection.execute(insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)).scalar_one()
     if row.kind != kind:
-        raise IntakeError(
+        raise IngestError(
             f"The source {name!r} is there already and is of kind {row.kind!r}; give this one another --name"
         )
     return row.id
@@ -169,10 +169,10 @@ def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[s
 
 def _check_model_name(connection: Connection, name: str) -> None:
     if not name.strip():
-        raise IntakeError("A model has no name; name the model of every answer")
+        raise IngestError("A model has no name; name the model of every answer")
     shown = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
     if shown:
-        raise IntakeError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
+        raise IngestError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
 
 
 def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes) -> int:
@@ -184,7 +184,7 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
         return _new_item(connection, key, source_id, family_id, draft)
     if known.source_id != source_id:
         other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
-        raise IntakeError(
+        raise IngestError(
             f"The item {key} ({draft.instruction[:60]!r}) belongs to the source {other!r} already; "
             "import it under that --name, or leave it out"
         )
@@ -239,7 +239,7 @@ def _answer(
     else:
         key = connection.scalar(select(ITEM.c.key).where(ITEM.c.id == item_id))
         name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
-        raise IntakeError(
+        raise IngestError(
             f"{name!r} already has another answer to the item {key}. Nothing was imported. "
             "Withdraw the earlier predictions file first (`items withdraw FILE`), or choose another --model."
         )
@@ -247,4 +247,4 @@ def _answer(
 
 def _change_model(connection: Connection, name: str, **values) -> None:
     if connection.execute(update(MODEL).where(MODEL.c.name == name).values(**values)).rowcount == 0:
-        raise IntakeError(f"There is no model named {name!r}; `models list` names those there are")
+        raise IngestError(f"There is no model named {name!r}; `models list` names those there are")

@@ -1,6 +1,6 @@
 """Boards: win counts in, a line for each model out, with how far each number can be trusted.
 
-A rating is Bradley-Terry's with the stated prior. What takes longer than a request may is a `Findings`, joined to newer
+A rating is Bradley-Terry's with the stated prior. What takes longer than a request is a `Statistics`, joined to newer
 counts.
 """
 
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.leaderboard.statistics import FLOOR, Findings
+from arena.leaderboard.statistics import FLOOR, Statistics
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
 from arena.ratings.intervals import Bounds, ranks, wilson
 from arena.ratings.votes import Codes, Floats
@@ -82,7 +82,7 @@ class Counts:
 NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
 
 
-class Elsewhere(NamedTuple):
+class ImportSummary(NamedTuple):
     """What should be known of a board's votes from elsewhere."""
 
     votes: int
@@ -106,7 +106,7 @@ class Elsewhere(NamedTuple):
     """Those that do not tell how many images were shown."""
 
 
-class Share(NamedTuple):
+class VoteShare(NamedTuple):
     """A share of votes with Wilson's interval."""
 
     part: int
@@ -142,18 +142,18 @@ class Standing(NamedTuple):
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
     votes: int
     """Battles of this model (the paper's "matches", Table 3)."""
-    win_rate: Share | None
+    win_rate: VoteShare | None
     """Of its decided battles with the reference (Table 3); None for the reference itself and without such battles."""
     mean_win_rate: float | None
     """Predicted share of wins against a comparable model drawn evenly."""
-    left: Share | None
+    left: VoteShare | None
     """How often the answer on the left won in its decided battles."""
     retired: bool
     ties: int
     """How many of its battles nobody won."""
 
 
-class LeftOut(NamedTuple):
+class ExcludedVotes(NamedTuple):
     """Which of this arena's stored votes stand outside a board."""
 
     voters: int = 0
@@ -168,7 +168,7 @@ class LeftOut(NamedTuple):
     """Live votes where an answer told which model gave it."""
 
 
-NONE_LEFT_OUT = LeftOut()
+NONE_LEFT_OUT = ExcludedVotes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +177,13 @@ class Board:
 
     key: BoardKey
     votes: int
-    left: Share | None
+    left: VoteShare | None
     groups: tuple[tuple[Standing, ...], ...]
-    findings: Findings | None
+    statistics: Statistics | None
     counts: Counts
     fit: Strengths
-    elsewhere: Elsewhere | None = None
-    left_out: LeftOut = NONE_LEFT_OUT
+    import_summary: ImportSummary | None = None
+    left_out: ExcludedVotes = NONE_LEFT_OUT
 
     @property
     def standings(self) -> tuple[Standing, ...]:
@@ -191,19 +191,19 @@ class Board:
         return tuple(standing for group in self.groups for standing in group)
 
 
-def shares(parts: Floats, votes: Floats) -> list[Share | None]:
+def shares(parts: Floats, votes: Floats) -> list[VoteShare | None]:
     """Return the shares parts / votes with Wilson's intervals; None of no votes."""
     columns = (parts.astype(int), votes.astype(int), *wilson(parts, votes))
-    return _blanked(map(Share, *(column.tolist() for column in columns)), (votes > 0).tolist())
+    return _blanked(map(VoteShare, *(column.tolist() for column in columns)), (votes > 0).tolist())
 
 
 def board(
     key: BoardKey,
     counts: Counts,
     entrants: Mapping[int, Entrant],
-    findings: Findings | None,
-    elsewhere: Elsewhere | None = None,
-    left_out: LeftOut = NONE_LEFT_OUT,
+    statistics: Statistics | None,
+    import_summary: ImportSummary | None = None,
+    left_out: ExcludedVotes = NONE_LEFT_OUT,
     before: Board | None = None,
 ) -> Board:
     """Return the board of these counts, with as much about its models as has been found out.
@@ -212,7 +212,7 @@ def board(
     """
     near = before.fit.strengths if before and before.counts.codes == counts.codes else None
     fit = bradley_terry(counts.wins, start=near)
-    lines = _lines(counts, fit, entrants, findings)
+    lines = _lines(counts, fit, entrants, statistics)
     best_first = np.argsort(-fit.ratings, kind="stable")
     members = [best_first[fit.components[best_first] == group].tolist() for group in np.unique(fit.components)]
     ordered = [sorted(places, key=lambda place: lines[place].rating is None) for places in members]
@@ -221,22 +221,22 @@ def board(
         votes=counts.votes,
         left=shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]))[0],
         groups=tuple(tuple(lines[place] for place in places) for places in ordered),
-        findings=findings,
+        statistics=statistics,
         counts=counts,
         fit=fit,
-        elsewhere=elsewhere,
+        import_summary=import_summary,
         left_out=left_out,
     )
 
 
 def _lines(
-    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], findings: Findings | None
+    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], statistics: Statistics | None
 ) -> list[Standing]:
     """Return a line for each model, by place; the columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
     ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
-    found = _found(counts.codes, findings)
+    found = _ranking(counts.codes, statistics)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     shown = (played >= FLOOR).tolist()
@@ -271,7 +271,7 @@ def _trust(votes: int, status: Status, reach: float) -> Trust:
     return "provisional" if votes < SETTLED or status is not Status.RATED or reach > WIDE else "settled"
 
 
-def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:
+def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[VoteShare | None]:
     """Return each model's wins of its battles with the reference; None for the reference itself and without any."""
     reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
     if reference is None:
@@ -280,19 +280,19 @@ def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[
     return shares(won, won + lost)
 
 
-class _Found:
+class _Ranking:
     """Findings by the places of newer counts, which may have models that the findings do not know."""
 
-    def __init__(self, codes: Sequence[int], findings: Findings | None) -> None:
-        known = {code: place for place, code in enumerate(findings.codes)} if findings else {}
+    def __init__(self, codes: Sequence[int], statistics: Statistics | None) -> None:
+        known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
         # The place after the last stands for models that the findings do not know.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
-        self.reach = self._placed(findings.reach if findings else nothing)
-        best, worst = (self._placed(bound) for bound in (findings.ranks if findings else (nothing, nothing)))
+        self.reach = self._placed(statistics.reach if statistics else nothing)
+        best, worst = (self._placed(bound) for bound in (statistics.ranks if statistics else (nothing, nothing)))
         self._ranked = ~np.isnan(best)
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
-        elo = findings and findings.elo
+        elo = statistics and statistics.elo
         spans = _spans(*map(self._placed, (elo.median, elo.low, elo.high))) if elo else [None] * len(codes)
         self.elo = [span if code in known else None for code, span in zip(codes, spans, strict=True)]
         """Elo's median and spread over orders."""
@@ -307,9 +307,9 @@ class _Found:
 
 
 @lru_cache(maxsize=256)
-def _found(codes: tuple[int, ...], findings: Findings | None) -> _Found:
+def _ranking(codes: tuple[int, ...], statistics: Statistics | None) -> _Ranking:
     """Return findings by place; they stay the same over many votes."""
-    return _Found(codes, findings)
+    return _Ranking(codes, statistics)
 
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from arena.figures import Figure
-from arena.leaderboard.board import Board, Share, Span, Standing
+from arena.leaderboard.board import Board, Span, Standing, VoteShare
 from arena.ratings.report_files import csv_text, table_text
 
 _COLUMNS = (
@@ -53,5 +53,5 @@ def _span(span: Span | None) -> tuple[float | None, ...]:
     return span or (None, None, None)
 
 
-def _share(share: Share | None) -> tuple[float | None, ...]:
+def _share(share: VoteShare | None) -> tuple[float | None, ...]:
     return (share.value, share.low, share.high) if share else (None, None, None)

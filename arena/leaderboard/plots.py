@@ -9,7 +9,7 @@ from arena.figures import (
     Bar,
     Cell,
     Figure,
-    Line,
+    RatingLine,
     battle_count_figure,
     family_figure,
     history_figure,
@@ -54,7 +54,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
     past = leaderboard.history(board.key)
     column = {code: at for at, code in enumerate(past.codes)}
     lines = [
-        Line(
+        RatingLine(
             line.model,
             [None if np.isnan(rating) else round(rating, 1) for rating in past.ratings[:, column[line.code]]],
         )
@@ -68,7 +68,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
 def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     """Return the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
-    place = {code: at for at, code in enumerate(board.findings.codes)} if board.findings else {}
+    place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
     shown = [
         line
         for line in board.standings

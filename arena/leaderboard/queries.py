@@ -31,15 +31,15 @@ from sqlalchemy import (
 from arena.battles.live_tables import LIVE_VOTE
 from arena.battles.tables import BATTLE, VOTE, final_votes, open_votes
 from arena.database import EPOCH
-from arena.fraud.eligibility import counting
+from arena.fraud.eligibility import counting_voters
 from arena.fraud.flags import flagged_voters
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.store import ITEM
-from arena.leaderboard.board import BoardKey, Counts, Elsewhere, LeftOut
+from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.breakdowns import History, history
 from arena.leaderboard.statistics import Crowd, Tuples
 from arena.leaderboard.win_counts import summed_counts
-from arena.live.votes import LIVE_OPEN, live_ballots, live_outside
+from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
 from arena.ratings.votes import Outcome
 from arena.settings import CountSettings
 
@@ -63,7 +63,7 @@ def imported_counts(connection: Connection, key: BoardKey) -> Table:
 
     The key is one of all families and days.
     """
-    votes = _imported_ballots(key).subquery("votes")
+    votes = _imported_vote_rows(key).subquery("votes")
     pair = (votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
     return _table(connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair)), 6)
 
@@ -78,7 +78,7 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
     return np.insert(rows, 3, 0, axis=1)
 
 
-def elsewhere_of(connection: Connection, key: BoardKey) -> Elsewhere | None:
+def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
     """Return what should be known of a board's votes from elsewhere; None without any."""
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
     counts = ~_ALONE & ~_OUT
@@ -100,12 +100,12 @@ def elsewhere_of(connection: Connection, key: BoardKey) -> Elsewhere | None:
     if not rows:
         return None
     totals = {name: sum(int(getattr(row, name)) for row in rows) for name in sums}
-    return Elsewhere(sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals)
+    return ImportSummary(sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals)
 
 
 def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
     """Count the votes of a board one by one: the tally does not tell days apart, nor voters."""
-    return _counts(connection, _ballots(connection, key, who))
+    return _counts(connection, _vote_rows(connection, key, who))
 
 
 def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
@@ -113,21 +113,21 @@ def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) ->
     return _counts(connection, _of_flagged(key, who).subquery("votes"))
 
 
-def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> LeftOut:
+def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> ExcludedVotes:
     """Return which of this arena's stored votes stand outside a board; of flagged voters those too that it counts."""
     if key.kind == "imported":
-        return LeftOut()
+        return ExcludedVotes()
     votes = _of_flagged(key, who).subquery("votes")
     voters, flagged = connection.execute(select(func.count(votes.c.voter.distinct()), func.count(votes.c.winner))).one()
-    others = select(func.count()).select_from(_own_ballots(key).where(~_counts_by(key, who)).subquery())
+    others = select(func.count()).select_from(_own_vote_rows(key).where(~_counts_by(key, who)).subquery())
     uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
     outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
-    return LeftOut(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
+    return ExcludedVotes(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
 
 
 def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
     """Sum the votes of a board up by item and pair."""
-    votes = _ballots(connection, key, who)
+    votes = _vote_rows(connection, key, who)
     columns = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
     table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 6)
     codes, place = np.unique(table[:, 2:4], return_inverse=True)
@@ -138,7 +138,7 @@ def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tupl
 
 def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd:
     """Count who voted on a board, and on how many items, as far as the votes tell."""
-    votes = _ballots(connection, key, who)
+    votes = _vote_rows(connection, key, who)
     each = select(func.count().label("n")).where(votes.c.voter.is_not(None)).group_by(votes.c.voter).subquery()
     voters, busiest = connection.execute(select(func.count(), func.max(each.c.n)).select_from(each)).one()
     items = select(func.count(case((votes.c.known, votes.c.item)).distinct()))
@@ -147,7 +147,7 @@ def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd
 
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
     """Return how the ratings of a board moved from day to day, by the votes that tell when they were cast."""
-    votes = _ballots(connection, key, who)
+    votes = _vote_rows(connection, key, who)
     day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
     dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
     columns = (dated.c.day, dated.c.winner, dated.c.loser, dated.c.tied)
@@ -173,35 +173,35 @@ def _table(rows: Iterable[Row], columns: int) -> Table:
 
 
 # The votes of a board, each with its item, family, winner, loser, whether they tied, who was on the left, voter, time.
-def _ballots(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
+def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
     """Return the votes that count on a board: this arena's and, where some were told to, those from elsewhere."""
     if key.kind == "imported":
-        return _imported_ballots(key).subquery("votes")
-    own = _own_ballots(key).where(_counts_by(key, who))
+        return _imported_vote_rows(key).subquery("votes")
+    own = _own_vote_rows(key).where(_counts_by(key, who))
     if key.unflagged and connection.scalar(select(flagged_voters().exists())):
         own = own.where(_voter(key).not_in(flagged_voters()))
     told = select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0))
     if key.kind == "bank" and connection.scalar(told):
-        return union_all(own, _imported_ballots(key)).subquery("votes")
+        return union_all(own, _imported_vote_rows(key)).subquery("votes")
     return own.subquery("votes")
 
 
 def _of_flagged(key: BoardKey, who: CountSettings) -> Select:
-    return _own_ballots(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters()))
+    return _own_vote_rows(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters()))
 
 
 def _counts_by(key: BoardKey, who: CountSettings) -> ColumnElement[bool]:
-    return counting(who, _voter(key), (LIVE_VOTE if key.kind == "live" else VOTE).c.voted_at)
+    return counting_voters(who, _voter(key), (LIVE_VOTE if key.kind == "live" else VOTE).c.voted_at)
 
 
 def _voter(key: BoardKey) -> ColumnElement[int]:
     return LIVE_VOTE.c.voter_id if key.kind == "live" else VOTE.c.voter_id
 
 
-def _own_ballots(key: BoardKey) -> Select:
+def _own_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's votes that were cast here, flagged voters' too."""
     if key.kind == "live":
-        return _narrowed(live_ballots(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
+        return _narrowed(live_vote_rows(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
     query = final_votes(
         BATTLE.c.item_id.label("item"),
         literal(True).label("known"),
@@ -218,7 +218,7 @@ def _own_ballots(key: BoardKey) -> Select:
     return _narrowed(query, key, ITEM.c.family_id, VOTE.c.voted_at)
 
 
-def _imported_ballots(key: BoardKey) -> Select:
+def _imported_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's votes from elsewhere; items that nobody named are negative, each its own."""
     vote = IMPORTED_VOTE.c
     known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)

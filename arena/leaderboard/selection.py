@@ -16,7 +16,7 @@ _NEWEST: tuple[VoteKind, ...] = ("imported", "live", "bank")
 """Kinds of sources; the last of them that has any is shown at first."""
 
 
-class BoardChoiceError(ValueError):
+class BoardSelectionError(ValueError):
     """Say what is wrong with the board that was asked for."""
 
 
@@ -29,7 +29,7 @@ class BoardSource(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BoardChoice:
+class BoardSelection:
     """A board that somebody chose, with the names that it goes by and what else there is."""
 
     key: BoardKey
@@ -53,13 +53,13 @@ def first_source(sources: Sequence[BoardSource]) -> BoardSource:
 
 
 def day_of(text: object) -> date | None:
-    """Read a day; raises BoardChoiceError for what is none."""
+    """Read a day; raises BoardSelectionError for what is none."""
     if not isinstance(text, str) or not text.strip():
         return None
     try:
         day = date.fromisoformat(text.strip()[:10])
     except ValueError as error:
-        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.") from error
+        raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.") from error
     if not 1970 <= day.year < 9999:
-        raise BoardChoiceError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
+        raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
     return day

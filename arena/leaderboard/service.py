@@ -24,7 +24,7 @@ from arena.battles.live_tables import LAST_LIVE_VOTE, LIVE_VOTE
 from arena.battles.tables import LAST_VOTE, VOTE, WINS
 from arena.clock import ChangesSeen, keep_time
 from arena.database import META, Database
-from arena.fraud.flags import FLAGS_VERSION, Flagging
+from arena.fraud.flags import FLAGS_VERSION, FlagService
 from arena.imports.tables import imported_sources
 from arena.items.store import BANK_VERSION, FAMILY, MODEL
 from arena.leaderboard.board import (
@@ -33,9 +33,9 @@ from arena.leaderboard.board import (
     Board,
     BoardKey,
     Counts,
-    Elsewhere,
     Entrant,
-    LeftOut,
+    ExcludedVotes,
+    ImportSummary,
     VoteKind,
     board,
 )
@@ -44,18 +44,18 @@ from arena.leaderboard.queries import (
     Table,
     counts_of,
     crowd_of,
-    elsewhere_of,
     flagged_counts,
     history_of,
+    import_summary_of,
     imported_counts,
     left_out_of,
     open_rows,
     tuples_of,
 )
-from arena.leaderboard.selection import BoardChoice, BoardChoiceError, board_sources, day_of, first_source
-from arena.leaderboard.shared_cache import Shelf
-from arena.leaderboard.statistics import Findings, find_out
-from arena.leaderboard.win_counts import Tally, added_counts, less_counts, same_counts, summed_counts
+from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
+from arena.leaderboard.shared_cache import SharedStatistics
+from arena.leaderboard.statistics import Statistics, compute_statistics
+from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.settings import CountSettings
 from arena.types import REFERENCE
@@ -91,18 +91,20 @@ class Leaderboard:
         self._lock = Lock()
         """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
         other way round."""
-        self._tallies: dict[tuple[VoteKind, int, bool], Tally] = {}
-        self._kept: OrderedDict[BoardKey, _Kept] = OrderedDict()
+        self._win_loss_counts: dict[tuple[VoteKind, int, bool], WinCounts] = {}
+        self._kept: OrderedDict[BoardKey, _BoardState] = OrderedDict()
         self._bank = -1
         self._flags = 0
-        self._told = False
+        self._imports_count = False
         """Whether any votes from elsewhere were told to count beside this arena's."""
         self._imported: dict[BoardKey, Table] = {}
         """The votes from elsewhere of whole boards, as `imported_counts` has them, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
-        self._flagging = Flagging(database, who)
-        self._shelf = Shelf(database, every / 2)  # so that our own last findings are none of another server's
+        self._flag_service = FlagService(database, who)
+        self._shared_statistics = SharedStatistics(
+            database, every / 2
+        )  # so that our own last findings are none of another server's
         self._finder = ThreadPoolExecutor(1, "boards")
 
     def close(self) -> None:
@@ -117,15 +119,15 @@ class Leaderboard:
         since: object = None,
         until: object = None,
         voters: object = None,
-    ) -> BoardChoice | None:
+    ) -> BoardSelection | None:
         """Return the board of these names, at first the newest bank's single images; None while there is no source.
 
         `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
-        Raises BoardChoiceError for other days.
+        Raises BoardSelectionError for other days.
         """
         first, last = day_of(since), day_of(until)
         if first and last and first > last:
-            raise BoardChoiceError(f"The first day, {first}, comes after the last, {last}.")
+            raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
         keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection, self._lock:
             self._know_bank(connection)
@@ -139,7 +141,7 @@ class Leaderboard:
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
-        return BoardChoice(key, chosen.label, named, tuple(known.label for known in sources), names)
+        return BoardSelection(key, chosen.label, named, tuple(known.label for known in sources), names)
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
         """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
@@ -148,8 +150,8 @@ class Leaderboard:
         """
         kept = self._keep(key)
         made = self._board(key, kept)
-        if made.findings is None and patience and kept.finding is not None:
-            wait([kept.finding], patience)
+        if made.statistics is None and patience and kept.computing is not None:
+            wait([kept.computing], patience)
             made = self._board(key, kept)
         return made
 
@@ -165,62 +167,64 @@ class Leaderboard:
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
         """Return the ratings of a board's models by family, by its name; none before the board's findings are there."""
-        if made.findings is None:
+        if made.statistics is None:
             return {}
         kept = self._keep(made.key)
         with kept.turn:
-            if kept.families is None or kept.families.findings is not made.findings:
-                kept.families = _ByFamily(made.findings, family_ratings(made.findings.tuples))
+            if kept.families is None or kept.families.statistics is not made.statistics:
+                kept.families = _ByFamily(made.statistics, family_ratings(made.statistics.tuples))
             ratings = kept.families.ratings
             return {self._families[one.family]: one for one in ratings if one.family in self._families}
 
     # In the request.
-    def _keep(self, key: BoardKey) -> "_Kept":
+    def _keep(self, key: BoardKey) -> "_BoardState":
         """Return what is kept of a board, as the one last used; the longest unused is dropped."""
         with self._lock:
-            kept = self._kept.setdefault(key, _Kept())
+            kept = self._kept.setdefault(key, _BoardState())
             self._kept.move_to_end(key)
             if len(self._kept) > KEPT_BOARDS:
                 self._kept.popitem(last=False)
             return kept
 
-    def _board(self, key: BoardKey, kept: "_Kept") -> Board:
+    def _board(self, key: BoardKey, kept: "_BoardState") -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = _Basis(kept.counts, self._entrants, kept.findings, kept.elsewhere, kept.left_out)
+            basis = _Basis(kept.counts, self._entrants, kept.statistics, kept.import_summary, kept.left_out)
             if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
                 kept.board, kept.basis = board(key, *basis, kept.board), basis
-            self._see_to_findings(key, kept)
+            self._schedule_statistics(key, kept)
             return kept.board
 
-    def _count(self, key: BoardKey, kept: "_Kept") -> None:
+    def _count(self, key: BoardKey, kept: "_BoardState") -> None:
         """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
         keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection:
             # Taken before the first statement, so that nobody reads an older state after a newer one.
             with self._lock:
-                tally, still_open = self._tally(connection, key)
+                win_counts, still_open = self._win_counts(connection, key)
                 self._know_bank(connection)
-                version = _Version(self._bank, self._flags, tally.version, still_open.tobytes())
+                version = _Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
                 late = time.monotonic() - kept.asked_at >= self._every
                 if version == kept.counted and not late:
                     return
-                counts = less_counts(tally.counts(key.family), _of_family(still_open, key))
+                counts = less_counts(win_counts.counts(key.family), _of_family(still_open, key))
             one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
             if not one_by_one or late:
                 if version.bank != kept.counted.bank:
-                    kept.elsewhere = elsewhere_of(connection, key) if self._told or key.kind == "imported" else None
+                    kept.import_summary = (
+                        import_summary_of(connection, key) if self._imports_count or key.kind == "imported" else None
+                    )
                 if late or version.flags != kept.counted.flags:
                     self._ask(connection, key, kept, one_by_one)
                 if one_by_one:
                     counts = counts_of(connection, key, self._who)
                 else:
-                    counts = self._with_elsewhere(connection, key, less_counts(counts, kept.flagged))
+                    counts = self._with_imports(connection, key, less_counts(counts, kept.flagged))
                 if not same_counts(counts, kept.counts):
                     kept.counts = counts
                 kept.counted = version
 
-    def _ask(self, connection: Connection, key: BoardKey, kept: "_Kept", one_by_one: bool) -> None:
+    def _ask(self, connection: Connection, key: BoardKey, kept: "_BoardState", one_by_one: bool) -> None:
         """Ask the database who is left out of a board, which the tally does not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
         kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
@@ -228,16 +232,16 @@ class Leaderboard:
         kept.left_out = left_out if left_out != kept.left_out else kept.left_out
         kept.asked_at = time.monotonic()
 
-    def _with_elsewhere(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
+    def _with_imports(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
         """Return counts with those votes from elsewhere that count too."""
         with self._lock:
-            rows = self._rows_from_elsewhere(connection, key)
+            rows = self._imported_rows(connection, key)
         return added_counts(counts, _of_family(rows, key)) if len(rows) else counts
 
-    def _rows_from_elsewhere(self, connection: Connection, key: BoardKey) -> Table:
+    def _imported_rows(self, connection: Connection, key: BoardKey) -> Table:
         """Return the rows of `imported_counts` of all families, counted once after each import."""
         whole = replace(key, family=None, since=None, until=None, unflagged=True)
-        if key.kind == "live" or (key.kind == "bank" and not self._told):
+        if key.kind == "live" or (key.kind == "bank" and not self._imports_count):
             return _NO_ROWS
         if whole not in self._imported:
             self._imported[whole] = imported_counts(connection, whole)
@@ -245,25 +249,25 @@ class Leaderboard:
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
         """Return the codes of the families with final votes."""
-        elsewhere = set(self._rows_from_elsewhere(connection, key)[:, 0].tolist())
-        tally, still_open = self._tally(connection, key)
-        votes = Counter(tally.voted_families())
+        import_summary = set(self._imported_rows(connection, key)[:, 0].tolist())
+        win_counts, still_open = self._win_counts(connection, key)
+        votes = Counter(win_counts.voted_families())
         for family, *_, n, _left in still_open.tolist():
             votes[family] -= n
-        return elsewhere.union(family for family, n in votes.items() if n > 0) - {0}
+        return import_summary.union(family for family, n in votes.items() if n > 0) - {0}
 
-    def _tally(self, connection: Connection, key: BoardKey) -> tuple[Tally, Table]:
+    def _win_counts(self, connection: Connection, key: BoardKey) -> tuple[WinCounts, Table]:
         """Return the win counts of a board's source and kind of images, with what changed since the last look.
 
         And the rows of `open_rows` of the same moment, which nobody may learn of yet.
         """
         if key.kind == "imported":
-            return Tally(), _NO_ROWS
-        tally = self._tallies.setdefault((key.kind, key.source, key.multi), Tally())
+            return WinCounts(), _NO_ROWS
+        win_counts = self._win_loss_counts.setdefault((key.kind, key.source, key.multi), WinCounts())
         changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
-        news = connection.execute(changed, {**_wanted(key), "since": tally.seen}).all()
-        tally.take(news, connection.scalar(seen) or 0)
-        return tally, open_rows(connection, key)
+        news = connection.execute(changed, {**_wanted(key), "since": win_counts.seen}).all()
+        win_counts.take(news, connection.scalar(seen) or 0)
+        return win_counts, open_rows(connection, key)
 
     def _know_bank(self, connection: Connection) -> None:
         versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
@@ -274,35 +278,37 @@ class Leaderboard:
                 row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
             }
             self._families = {row.id: row.name for row in connection.execute(select(FAMILY))}
-            self._told = any(source.into_live for source in imported_sources(connection))
+            self._imports_count = any(source.into_live for source in imported_sources(connection))
             self._imported.clear()
             self._bank = version
 
     # Beside the requests.
-    def _see_to_findings(self, key: BoardKey, kept: "_Kept") -> None:
+    def _schedule_statistics(self, key: BoardKey, kept: "_BoardState") -> None:
         """Have findings made where there are none for these counts, and the counts checked, each so often at most."""
         with self._lock:
             waiting = sum(1 for other in self._kept.values() if other.is_waiting)
             if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
                 return
             kept.found_at = time.monotonic()
-            kept.finding = self._finder.submit(self._find_out, key, kept, kept.counts is not kept.found_for)
-            kept.finding.add_done_callback(_tell)
+            kept.computing = self._finder.submit(self._compute_statistics, key, kept, kept.counts is not kept.found_for)
+            kept.computing.add_done_callback(_tell)
             kept.found_for = kept.counts
 
-    def _find_out(self, key: BoardKey, kept: "_Kept", is_new: bool) -> None:
+    def _compute_statistics(self, key: BoardKey, kept: "_BoardState", is_new: bool) -> None:
         if is_new and kept.counts.votes:
-            self._find_out_about(key, kept)
+            self._compute_statistics_of(key, kept)
         self._check(key)
 
-    def _find_out_about(self, key: BoardKey, kept: "_Kept") -> None:
-        self._flagging.look()
+    def _compute_statistics_of(self, key: BoardKey, kept: "_BoardState") -> None:
+        self._flag_service.look()
         with self._database.read() as connection:
             tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
         if len(tuples.n):
             name = f"{key} {self._who}"
-            kept.findings = self._shelf.found(name, lambda: find_out(tuples, crowd, kept.findings))
-            if kept.findings.votes != tuples.n.sum():
+            kept.statistics = self._shared_statistics.found(
+                name, lambda: compute_statistics(tuples, crowd, kept.statistics)
+            )
+            if kept.statistics.votes != tuples.n.sum():
                 kept.found_for = None  # another server's, of other votes: ours are still to be found out about
 
     def _check(self, key: BoardKey) -> None:
@@ -311,10 +317,10 @@ class Leaderboard:
             return
         total = LIVE_TOTAL if key.kind == "live" else _TOTAL
         with self._database.read() as connection, self._lock:
-            tally, _ = self._tally(connection, key)
-            if (connection.scalar(total, _wanted(key)) or 0) != tally.votes:
-                tally.forget()
-                self._tally(connection, key)
+            win_counts, _ = self._win_counts(connection, key)
+            if (connection.scalar(total, _wanted(key)) or 0) != win_counts.votes:
+                win_counts.forget()
+                self._win_counts(connection, key)
 
 
 class _Basis(NamedTuple):
@@ -322,9 +328,9 @@ class _Basis(NamedTuple):
 
     counts: Counts
     entrants: Mapping[int, Entrant]
-    findings: Findings | None
-    elsewhere: Elsewhere | None
-    left_out: LeftOut
+    statistics: Statistics | None
+    import_summary: ImportSummary | None
+    left_out: ExcludedVotes
 
 
 class _Version(NamedTuple):
@@ -332,7 +338,7 @@ class _Version(NamedTuple):
 
     bank: int
     flags: int
-    tally: int
+    win_counts: int
     still_open: bytes
     """The votes that may still be taken back."""
 
@@ -343,7 +349,7 @@ class _Dated(NamedTuple):
 
 
 class _ByFamily(NamedTuple):
-    findings: Findings
+    statistics: Statistics
     ratings: tuple[FamilyRatings, ...]
 
 
@@ -356,31 +362,31 @@ def _of_family(rows: Table, key: BoardKey) -> Counts:
 
 
 @dataclass(eq=False)
-class _Kept:
+class _BoardState:
     """What is kept of one board."""
 
     turn: Lock = field(default_factory=Lock)
     """Held by whoever computes for this board, so that others wait for the result."""
     counts: Counts = NOTHING
-    elsewhere: Elsewhere | None = None
+    import_summary: ImportSummary | None = None
     flagged: Counts = NOTHING
     """Those of the tally that a board without flagged voters does not have."""
-    left_out: LeftOut = NONE_LEFT_OUT
+    left_out: ExcludedVotes = NONE_LEFT_OUT
     counted: _Version = _Version(-1, -1, -1, b"")
     asked_at: float = -math.inf
     board: Board | None = None
     basis: _Basis = _Basis(NOTHING, {}, None, None, NONE_LEFT_OUT)
-    findings: Findings | None = None
+    statistics: Statistics | None = None
     found_for: Counts | None = None
     found_at: float = -math.inf
-    finding: "Future[None] | None" = None
+    computing: "Future[None] | None" = None
     history: _Dated | None = None
     families: _ByFamily | None = None
 
     @property
     def is_waiting(self) -> bool:
         """Tell whether findings are on their way."""
-        return self.finding is not None and not self.finding.done()
+        return self.computing is not None and not self.computing.done()
 
 
 def _wanted(key: BoardKey) -> dict[str, int | bool]:
@@ -388,7 +394,7 @@ def _wanted(key: BoardKey) -> dict[str, int | bool]:
     return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
 
 
-def _tell(finding: "Future[None]") -> None:
+def _tell(computing: "Future[None]") -> None:
     """Log what kept a board's findings from being made."""
-    if not finding.cancelled() and (error := finding.exception()) is not None:
+    if not computing.cancelled() and (error := computing.exception()) is not None:
         log.error("a board's intervals could not be computed", exc_info=error)

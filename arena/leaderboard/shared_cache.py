@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import Column, LargeBinary, Table, Text, select, update
 
 from arena.database import METADATA, Database, Moment, now
-from arena.leaderboard.statistics import Crowd, Findings, Overturn, Tuples
+from arena.leaderboard.statistics import Crowd, Overturn, Statistics, Tuples
 from arena.ratings.elo_orders import EloOrders
 from arena.ratings.intervals import Bounds
 from arena.ratings.votes import EloSettings
@@ -37,22 +37,22 @@ _TUPLES = ("item", "family", "winner", "loser", "outcome", "n")
 log = logging.getLogger(__name__)
 
 
-class Shelf:
+class SharedStatistics:
     """Findings of one database's boards; those younger than `every` seconds are taken as they are."""
 
     def __init__(self, database: Database, every: float) -> None:
         self._database, self._every = database, timedelta(seconds=every)
 
-    def found(self, board: str, find_out: Callable[[], Findings]) -> Findings:
+    def found(self, board: str, compute_statistics: Callable[[], Statistics]) -> Statistics:
         """Return a board's findings: another server's, or our own, which the others then have. Raises DatabaseError."""
         if self._database.is_sqlite:
-            return find_out()
+            return compute_statistics()
         while not self._take_turn(board):
             content = self._fresh(board)
             if content is not None:
                 return unpacked(content)
             time.sleep(_LOOK_SECONDS)
-        found = find_out()
+        found = compute_statistics()
         with self._database.write() as connection:
             made = {"made_at": now(), "taken_until": now(), "content": packed(found)}
             connection.execute(update(FOUND).where(FOUND.c.board == board).values(made))
@@ -77,7 +77,7 @@ class Shelf:
             return connection.execute(ours).rowcount == 1
 
 
-def packed(found: Findings) -> bytes:
+def packed(found: Statistics) -> bytes:
     """Return findings as bytes: arrays as NumPy writes them, the rest as JSON."""
     elo, tuples = found.elo, found.tuples
     rest = {
@@ -98,7 +98,7 @@ def packed(found: Findings) -> bytes:
     return file.getvalue()
 
 
-def unpacked(content: bytes) -> Findings:
+def unpacked(content: bytes) -> Statistics:
     """Return the findings that `packed` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         part = dict(arrays)
@@ -106,7 +106,7 @@ def unpacked(content: bytes) -> Findings:
     codes, tuple_codes = (tuple(each) for each in rest["codes"])
     level, draw, rounds, seed, lanes = rest["elo"]
     curves = (part["elo_median"], part["elo_low"], part["elo_high"])
-    return Findings(
+    return Statistics(
         codes=codes,
         votes=rest["votes"],
         clusters=rest["clusters"],

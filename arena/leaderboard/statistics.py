@@ -77,7 +77,7 @@ class Overturn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Statistics:
     """What was found out beside the requests about the votes of a board, by place in `codes`."""
 
     codes: tuple[int, ...]
@@ -94,14 +94,14 @@ class Findings:
     tuples: Tuples
 
 
-def find_out(tuples: Tuples, crowd: Crowd, before: Findings | None) -> Findings:
+def compute_statistics(tuples: Tuples, crowd: Crowd, before: Statistics | None) -> Statistics:
     """Work out what takes longer than a request may; Elo of the findings before is kept while the votes hardly grow."""
     clusters = tuples.clusters()
     fit = bradley_terry(clusters.win_matrix())
     found = cluster_intervals(fit, clusters)
     votes = int(tuples.n.sum())
     keeps = before is not None and before.codes == tuples.codes and abs(votes - before.elo_votes) < GROWTH * votes
-    return Findings(
+    return Statistics(
         codes=tuples.codes,
         votes=votes,
         clusters=found.clusters,

@@ -11,7 +11,7 @@ from arena.leaderboard.board import NOTHING, Counts
 from arena.ratings.votes import Codes, Floats
 
 
-class Tally:
+class WinCounts:
     """The win counts of a source's single or multi-image items: for each family, models x models by code."""
 
     def __init__(self) -> None:

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from arena.budget import Ledger
+from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.images import MOST_IMAGES, OwnImages
-from arena.live.queue import Line, LiveError, Purse, Stage
+from arena.live.queue import GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.sessions import checked_text
-from arena.live.streaming import Round
+from arena.live.streaming import SideBySide
 from arena.types import VLM, ModelError, Turn
 
 MOST_TALKS = 500
@@ -45,16 +45,16 @@ class Talk:
     voter: int
     vlm: VLM
     images: tuple[str, ...]
-    purse: Purse
+    live_budget: LiveBudget
     said: list[Said] = field(default_factory=list)
     asked: str | None = None
     """The question that is being answered."""
     problem: str | None = None
     """Why the last question has no answer, if so."""
-    stage: Stage | None = None
+    generation: GenerationTask | None = None
 
 
-class ShownTalk(NamedTuple):
+class ChatState(NamedTuple):
     """What a page shows of a conversation now."""
 
     talk: Talk
@@ -67,11 +67,11 @@ class ShownTalk(NamedTuple):
 class Chats:
     """Keep the conversations of this process."""
 
-    def __init__(self, vlms: Sequence[VLM], images: OwnImages, ledger: Ledger, line: Line) -> None:
+    def __init__(self, vlms: Sequence[VLM], images: OwnImages, budget: Budget, queue: GenerationQueue) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
         self._images = images
-        self._ledger = ledger
-        self._line = line
+        self._budget = budget
+        self._queue = queue
         self._talks: OrderedDict[int, Talk] = OrderedDict()
         """By visitor: each has one."""
 
@@ -83,7 +83,7 @@ class Chats:
         if len(images) > MOST_IMAGES:
             raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
         token = secrets.token_urlsafe(16)
-        talk = Talk(token, voter, vlm, images, Purse(self._ledger, token, voter))
+        talk = Talk(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
         await self._ask(talk, text)
         before = self._talks.pop(voter, None)
         self._talks[voter] = talk
@@ -111,26 +111,26 @@ class Chats:
     async def stop(self, voter: int, token: str) -> Talk:
         """End the answer."""
         talk = self.find(voter, token)
-        if talk.stage is not None:
-            await talk.stage.stop()
+        if talk.generation is not None:
+            await talk.generation.stop()
         return talk
 
-    async def watch(self, voter: int, token: str) -> AsyncIterator[ShownTalk]:
+    async def watch(self, voter: int, token: str) -> AsyncIterator[ChatState]:
         """Yield what there is to show of a conversation, as it changes; the last is not growing."""
         talk = self.find(voter, token)
-        if (stage := talk.stage) is not None:
-            with stage.watched():
+        if (generation := talk.generation) is not None:
+            with generation.watched():
                 seen, words = -1, 0
-                while not stage.over:
-                    pane = stage.round.panes["a"]
-                    text, words = pane.since(words), pane.shown
-                    yield ShownTalk(talk, True, stage.ahead, text)
-                    seen = await stage.changed(seen)
-        yield ShownTalk(talk, False, 0, "")
+                while not generation.over:
+                    side_text = generation.round.side_texts["a"]
+                    text, words = side_text.since(words), side_text.shown
+                    yield ChatState(talk, True, generation.ahead, text)
+                    seen = await generation.changed(seen)
+        yield ChatState(talk, False, 0, "")
 
     async def _ask(self, talk: Talk, text: str) -> None:
         question = checked_text(text)
-        await self._line.check_room()
+        await self._queue.check_room()
         if talk.asked is not None:
             raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
         if len(talk.said) >= MOST_QUESTIONS:
@@ -147,20 +147,24 @@ class Chats:
             talk.asked = None
             raise
 
-        async def finish(ended: Round) -> None:
-            answer = ended.panes["a"].text
+        async def finish(ended: SideBySide) -> None:
+            answer = ended.side_texts["a"].text
             talk.problem = None
             if ended.ending == "void" or not answer:
-                talk.problem = talk.purse.empty or (FAILED if ended.failures else "Stopped before the first word.")
+                talk.problem = talk.live_budget.empty or (
+                    FAILED if ended.failures else "Stopped before the first word."
+                )
             else:
                 talk.said.append(Said(question, answer, ended.ending == "stopped"))
-            talk.asked = talk.stage = None
+            talk.asked = talk.generation = None
 
-        talk.stage = Stage(self._line, Round({"a": talk.vlm}, lambda _, vlm: talk.purse.speak(vlm, turns)), finish)
+        talk.generation = GenerationTask(
+            self._queue, SideBySide({"a": talk.vlm}, lambda _, vlm: talk.live_budget.stream_answer(vlm, turns)), finish
+        )
 
     async def _end(self, talk: Talk, but: tuple[str, ...]) -> None:
-        if talk.stage is not None:
-            await talk.stage.stop()
+        if talk.generation is not None:
+            await talk.generation.stop()
         await asyncio.to_thread(self._images.discard, talk.voter, [one for one in talk.images if one not in but])
 
 

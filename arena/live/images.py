@@ -1,7 +1,7 @@
 """Own images: what visitors bring to live battles, seen by who brought it only, and deleted soon unless they agree.
 
-A file is kept as `io/images.py` makes it, never as it came. It lies under an unguessable name, its row says whose it is;
-whoever else asks for it is told that there is no such image.
+A file is kept as `io/images.py` makes it, never as it came. It lies under an unguessable name, its row says whose it
+is; whoever else asks for it is told that there is no such image.
 """
 
 import asyncio

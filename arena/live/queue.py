@@ -5,9 +5,9 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 
-from arena.budget import Ledger, LedgerError
+from arena.budget import Budget, BudgetError
 from arena.inference.limits import most_cost
-from arena.live.streaming import Round
+from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Usage
 
 MOST_WAITING = 200
@@ -26,19 +26,19 @@ class LiveError(ValueError):
     """Say why nothing was asked, and what the visitor can do."""
 
 
-class Purse:
+class LiveBudget:
     """Pay for one conversation of one visitor: what an answer may cost is held before it is asked."""
 
-    def __init__(self, ledger: Ledger, conversation: str, voter: int) -> None:
-        self._ledger = ledger
+    def __init__(self, budget: Budget, conversation: str, voter: int) -> None:
+        self._budget = budget
         self._names = (conversation, str(voter))
         self.empty: str | None = None
         """Why there is no money left, if so."""
 
-    async def speak(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
+    async def stream_answer(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
         """Yield a model's answer; raises ModelError, also where the budget has no room for it."""
         settings = vlm.card.generation
-        held = await self._hold(most_cost(vlm.card, turns, settings))
+        held = await self._reserve(most_cost(vlm.card, turns, settings))
         used: list[Usage] = []
         try:
             async with aclosing(vlm.stream(turns, settings, used.append)) as pieces:
@@ -47,25 +47,25 @@ class Purse:
         finally:
             if held is not None:
                 cost = sum(usage.cost for usage in used)
-                await asyncio.shield(asyncio.to_thread(self._ledger.settle, held, cost))
+                await asyncio.shield(asyncio.to_thread(self._budget.commit, held, cost))
 
-    async def _hold(self, amount: int) -> int | None:
+    async def _reserve(self, amount: int) -> int | None:
         """Hold an amount; None: it costs nothing. A hold that ends after this task was cancelled is given back."""
         if not amount:
             return None
-        holding = asyncio.ensure_future(asyncio.to_thread(self._ledger.hold, *self._names, amount))
+        holding = asyncio.ensure_future(asyncio.to_thread(self._budget.reserve, *self._names, amount))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            with suppress(LedgerError):
-                await asyncio.to_thread(self._ledger.settle, await holding, 0)
+            with suppress(BudgetError):
+                await asyncio.to_thread(self._budget.commit, await holding, 0)
             raise
-        except LedgerError as error:
+        except BudgetError as error:
             self.empty = str(error)
             raise ModelError("spent", "the budget for live answers has no room for another") from error
 
 
-class Line:
+class GenerationQueue:
     """Let so many stages run at one time; others wait in the order they came.
 
     `check` is called before a question is asked, and raises LiveError while none may be.
@@ -74,13 +74,13 @@ class Line:
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         self._at_once = at_once
         self._check = check
-        self._stages: list[Stage] = []
+        self._generations: list[GenerationTask] = []
         """Those that run come first."""
 
     @property
     def waiting(self) -> int:
         """Return how many wait."""
-        return max(0, len(self._stages) - self._at_once)
+        return max(0, len(self._generations) - self._at_once)
 
     async def check_room(self) -> None:
         """Raise LiveError where too many wait, or while nothing may be asked."""
@@ -88,35 +88,37 @@ class Line:
         if self.waiting >= MOST_WAITING:
             raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
 
-    def ahead(self, stage: "Stage") -> int:
+    def ahead(self, generation: "GenerationTask") -> int:
         """Return how many must go before a stage can run: 0 for one that runs."""
-        return max(0, self._stages.index(stage) + 1 - self._at_once) if stage in self._stages else 0
+        return max(0, self._generations.index(generation) + 1 - self._at_once) if generation in self._generations else 0
 
     @asynccontextmanager
-    async def turn(self, stage: "Stage") -> AsyncIterator[None]:
+    async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
         """Hold a place; wait until it is among the first, or the stage was stopped."""
-        self._stages.append(stage)
+        self._generations.append(generation)
         try:
             seen = 0
-            while self.ahead(stage) and stage.round.ending is None:
-                seen = await stage.changed(seen)
+            while self.ahead(generation) and generation.round.ending is None:
+                seen = await generation.changed(seen)
             yield
         finally:
-            self._stages.remove(stage)
-            for other in self._stages:
+            self._generations.remove(generation)
+            for other in self._generations:
                 other.tell()
 
 
-class Stage:
+class GenerationTask:
     """One turn on its way: it waits in line, is answered, and is stopped when nobody watches it any more."""
 
-    def __init__(self, line: Line, round_: Round, finish: Callable[[Round], Awaitable[None]]) -> None:
+    def __init__(
+        self, queue: GenerationQueue, side_by_side: SideBySide, finish: Callable[[SideBySide], Awaitable[None]]
+    ) -> None:
         """Begin; `finish` is awaited when the answers have ended."""
-        self.round = round_
-        self._line = line
+        self.round = side_by_side
+        self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()
-        self._told = 0
+        self._version = 0
         self._left: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(finish))
         self._task.add_done_callback(self._done)
@@ -125,7 +127,7 @@ class Stage:
     @property
     def ahead(self) -> int:
         """Return how many wait before it."""
-        return self._line.ahead(self)
+        return self._queue.ahead(self)
 
     @property
     def over(self) -> bool:
@@ -139,15 +141,15 @@ class Stage:
         """
         try:
             async with asyncio.timeout(STILL_SECONDS):
-                while self._told == seen and not self.over:
+                while self._version == seen and not self.over:
                     await self._news.wait()
         except TimeoutError:
             return seen
-        return self._told
+        return self._version
 
     def tell(self) -> None:
         """Wake those who watch."""
-        self._told += 1
+        self._version += 1
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -167,8 +169,8 @@ class Stage:
             self._watchers -= 1
             self._expect(LEFT_SECONDS)
 
-    async def _run(self, finish: Callable[[Round], Awaitable[None]]) -> None:
-        async with self._line.turn(self):
+    async def _run(self, finish: Callable[[SideBySide], Awaitable[None]]) -> None:
+        async with self._queue.turn(self):
             await self.round.run(self.tell)
         await finish(self.round)
 

@@ -11,13 +11,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 from arena.battles.quotas import LimitError
-from arena.budget import Ledger
+from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.live.queue import Line, LiveError, Purse, Stage
+from arena.live.queue import GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
-from arena.live.streaming import Round, sides
+from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
 
 MOST_TEXT = 8_000
@@ -27,7 +27,7 @@ STOPPED = "It was stopped before both had said a word, so there is nothing to vo
 LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
 
 
-class Wish(NamedTuple):
+class LiveRequest(NamedTuple):
     """What a visitor asks two models about own images; of an item of the bank, the instruction is the item's."""
 
     instruction: str
@@ -37,7 +37,7 @@ class Wish(NamedTuple):
     """Whose battles of the day are counted."""
 
 
-class Shown(NamedTuple):
+class LiveState(NamedTuple):
     """What a page shows of a battle now."""
 
     battle: LiveBattle
@@ -48,17 +48,19 @@ class Shown(NamedTuple):
     """The words behind those that were shown before."""
 
 
-class LiveHall:
+class LiveSessions:
     """Run live battles between the models of a catalogue; without two of them, say what is missing."""
 
-    def __init__(self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, ledger: Ledger, line: Line) -> None:
+    def __init__(
+        self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, budget: Budget, queue: GenerationQueue
+    ) -> None:
         self.vlms = tuple(vlms)
         self._store = store
         self._images = images
-        self._ledger = ledger
-        self._line = line
+        self._budget = budget
+        self._queue = queue
         self._coin = random.SystemRandom()
-        self._stages: dict[int, Stage] = {}
+        self._generations: dict[int, GenerationTask] = {}
         """By battle."""
         self._of_voter: dict[int, int] = {}
         """The battle of each visitor whose answers are on their way."""
@@ -66,28 +68,28 @@ class LiveHall:
     @property
     def waiting(self) -> int:
         """Return how many visitors wait in line."""
-        return self._line.waiting
+        return self._queue.waiting
 
-    async def begin(self, voter: int, wish: Wish, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
+    async def begin(self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
         """Open a battle and let two models answer; an earlier one whose answers still come is stopped.
 
         `item` is the bank's item that the visitor took instead of own images, with its `files`.
         Raises LiveError, LimitError, OwnImageError, DatabaseError.
         """
-        text = checked_text(item.instruction if item else wish.instruction)
-        count = len(files) if item else len(wish.images)
+        text = checked_text(item.instruction if item else request.instruction)
+        count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
             raise LiveError(f"A battle takes at most {MOST_IMAGES} images, these are {count}; take some out")
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
-        await self._line.check_room()
+        await self._queue.check_room()
         pair = await self._pair(voter, Turn("user", text, (b"",) * count))
         await self._stop_of(voter)
-        opening = Opening(text, count, item.id if item else None, wish.keep, wish.network)
+        opening = Opening(text, count, item.id if item else None, request.keep, request.network)
         battle = await asyncio.to_thread(self._store.begin, voter, opening)
         try:
             if item is None:
-                files = await asyncio.to_thread(self._images.attach, voter, wish.images, battle.id, wish.keep)
+                files = await asyncio.to_thread(self._images.attach, voter, request.images, battle.id, request.keep)
         except OwnImageError as error:
             await self._end(battle.id, str(error))
             raise
@@ -97,7 +99,7 @@ class LiveHall:
     async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
         """Ask both models once more; `files` are the images of the bank's item, if the battle is about one."""
         checked = checked_text(text)
-        await self._line.check_room()
+        await self._queue.check_room()
         before = await asyncio.to_thread(self._store.find, voter, token)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
@@ -113,23 +115,25 @@ class LiveHall:
     async def stop(self, voter: int, token: str) -> LiveBattle:
         """End both answers; return the battle as it then stands."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
-        if (stage := self._stages.get(battle.id)) is not None:
-            await stage.stop()
+        if (generation := self._generations.get(battle.id)) is not None:
+            await generation.stop()
         return await self._settled(voter, token)
 
-    async def watch(self, voter: int, token: str) -> AsyncIterator[Shown]:
+    async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
         """Yield what there is to show of a battle, as it changes; the last is not growing."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
-        if (stage := self._stages.get(battle.id)) is not None:
-            with stage.watched():
+        if (generation := self._generations.get(battle.id)) is not None:
+            with generation.watched():
                 seen, words = -1, dict.fromkeys(SIDES, 0)
-                while not stage.over:
-                    panes = stage.round.panes
-                    texts: dict[Side, str] = {side: pane.since(words[side]) for side, pane in panes.items()}
-                    words = {side: pane.shown for side, pane in panes.items()}
-                    yield Shown(battle, True, stage.ahead, texts)
-                    seen = await stage.changed(seen)
-        yield Shown(await self._settled(voter, token), False, 0, {})
+                while not generation.over:
+                    side_texts = generation.round.side_texts
+                    texts: dict[Side, str] = {
+                        side: side_text.since(words[side]) for side, side_text in side_texts.items()
+                    }
+                    words = {side: side_text.shown for side, side_text in side_texts.items()}
+                    yield LiveState(battle, True, generation.ahead, texts)
+                    seen = await generation.changed(seen)
+        yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
         """Delete the images of a battle that is over, as far as they may not be kept."""
@@ -138,7 +142,7 @@ class LiveHall:
     async def _settled(self, voter: int, token: str) -> LiveBattle:
         """Return a battle of which no answer is on its way; one that nobody answers any more has ended."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
-        if not battle.settled and battle.void is None and battle.id not in self._stages:
+        if not battle.settled and battle.void is None and battle.id not in self._generations:
             await self._end(battle.id, LOST)
             battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
@@ -153,7 +157,7 @@ class LiveHall:
             raise LiveError(_why_not(self.vlms, turn))
         votes = await asyncio.to_thread(self._store.pair_votes)
 
-        closed = await asyncio.to_thread(self._store.dealer.closed_live, voter)
+        closed = await asyncio.to_thread(self._store.quotas.closed_live, voter)
         pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
@@ -170,39 +174,43 @@ class LiveHall:
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
         """Let both models answer the newest question."""
-        purse = Purse(self._ledger, battle.token.partition(".")[0], voter)
+        live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
         first = len(battle.turns) == 1
         others = iter(self._coin.sample(self.vlms, len(self.vlms)))
         question = _conversation(battle, "a", files)[-1:]
 
         def substitute(_: Side) -> VLM | None:
-            if purse.empty or not first:
+            if live_budget.empty or not first:
                 return None
-            busy = {pane.vlm.card.name for pane in round_.panes.values()} | {one.model for one in round_.failures}
+            busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()} | {
+                one.model for one in side_by_side.failures
+            }
             return next((vlm for vlm in others if vlm.card.name not in busy and _takes(vlm, question)), None)
 
-        async def finish(ended: Round) -> None:
+        async def finish(ended: SideBySide) -> None:
             try:
-                await self._keep(battle, ended, purse.empty)
+                await self._keep(battle, ended, live_budget.empty)
             finally:
-                del self._stages[battle.id]
+                del self._generations[battle.id]
                 if self._of_voter.get(voter) == battle.id:
                     del self._of_voter[voter]
 
-        round_ = Round(vlms, lambda side, vlm: purse.speak(vlm, _conversation(battle, side, files)), substitute)
-        stage = Stage(self._line, round_, finish)
-        self._stages[battle.id], self._of_voter[voter] = stage, battle.id
+        side_by_side = SideBySide(
+            vlms, lambda side, vlm: live_budget.stream_answer(vlm, _conversation(battle, side, files)), substitute
+        )
+        generation = GenerationTask(self._queue, side_by_side, finish)
+        self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
-    async def _keep(self, battle: LiveBattle, ended: Round, closed: str | None) -> None:
+    async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
         """Store how a turn ended."""
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
         await asyncio.to_thread(self._store.fail, failures)
-        unsaid = not battle.answered and not any(pane.shown for pane in ended.panes.values())
+        unsaid = not battle.answered and not any(side_text.shown for side_text in ended.side_texts.values())
         if ended.ending == "void" or unsaid:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return
-        models = Names(*(ended.panes[side].vlm.card.name for side in SIDES))
-        answers = Names(*(ended.panes[side].text for side in SIDES))
+        models = Names(*(ended.side_texts[side].vlm.card.name for side in SIDES))
+        answers = Names(*(ended.side_texts[side].text for side in SIDES))
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
         answered = Answered(models, answers, ended.ending == "stopped", named)
@@ -215,9 +223,9 @@ class LiveHall:
 
     async def _stop_of(self, voter: int) -> None:
         """Stop what still comes for a visitor: one battle at a time."""
-        stage = self._stages.get(self._of_voter.get(voter, 0))
-        if stage is not None:
-            await stage.stop()
+        generation = self._generations.get(self._of_voter.get(voter, 0))
+        if generation is not None:
+            await generation.stop()
 
 
 def checked_text(text: str) -> str:

@@ -1,6 +1,6 @@
 """The live store: the transactions of live battles, from the first question to the names.
 
-Each checks voter, token and state in the database and only adds rows (see `battles/live_tables.py`). A choice is acknowledged,
+Each checks voter, token and state in the database and only adds rows (see `live_tables.py`). A choice is acknowledged,
 and names are told, after the commit. Votes, undos and reveals may be sent again: they answer the same.
 """
 
@@ -23,15 +23,15 @@ from arena.battles.live_tables import (
     LIVE_VOID,
     LIVE_VOTE,
     LIVE_WINS,
-    live_standings,
+    live_battle_states,
     open_ranked_votes,
 )
-from arena.battles.quotas import LIMITS, Dealer
+from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.store import ChoiceError, UnknownBattleError, check_undo
 from arena.clock import keep_time, tick
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE
-from arena.live.streaming import Failure
+from arena.live.streaming import SideFailure
 from arena.settings import VoteLimits
 from arena.types import SIDES, Names, Phase, Side
 
@@ -125,7 +125,7 @@ class LiveStore:
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
-        self.dealer = Dealer(database, limits)
+        self.quotas = Quotas(database, limits)
 
     def welcome(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
@@ -147,7 +147,7 @@ class LiveStore:
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         with self._database.write() as connection:
-            self.dealer.deal_live(connection, voter, opening.item, opening.network)
+            self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
             _ask(connection, battle, 1, opening.instruction)
             return _stored(connection, battle)
@@ -178,7 +178,7 @@ class LiveStore:
         with self._database.write() as connection:
             connection.execute(self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing())
 
-    def fail(self, failures: Sequence[Failure]) -> None:
+    def fail(self, failures: Sequence[SideFailure]) -> None:
         """Count failures, each for its model."""
         if failures:
             with self._database.write() as connection:
@@ -197,7 +197,7 @@ class LiveStore:
     def unfinished(self, voter: int) -> LiveBattle | None:
         """Return the voter's last battle if it waits for a choice, for answers or for its names."""
         mine = LIVE_BATTLE.c.voter_id == voter, LIVE_BATTLE.c.began_at > now() - MOST_AGE
-        query = live_standings().where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
+        query = live_battle_states().where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
@@ -295,7 +295,7 @@ class LiveStore:
         mine = (LIVE_BATTLE.c.token == found[1]) & (LIVE_BATTLE.c.voter_id == voter)
         if not self._database.is_sqlite:
             connection.execute(select(LIVE_BATTLE.c.id).where(mine).with_for_update())
-        row = connection.execute(live_standings().where(mine)).one_or_none()
+        row = connection.execute(live_battle_states().where(mine)).one_or_none()
         if row is None or (found[2] == "2" and not row.undone):
             raise UnknownBattleError
         return row
@@ -328,7 +328,7 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
 
 
 def _stored(connection: Connection, battle: int) -> LiveBattle:
-    return _battle(connection, connection.execute(live_standings().where(LIVE_BATTLE.c.id == battle)).one())
+    return _battle(connection, connection.execute(live_battle_states().where(LIVE_BATTLE.c.id == battle)).one())
 
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:

@@ -39,7 +39,7 @@ _WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DE
 log = logging.getLogger(__name__)
 
 
-class Words:
+class WordBuffer:
     """A text as it comes, cut into words; a word counts when the next character is here, or the end."""
 
     def __init__(self) -> None:
@@ -73,12 +73,12 @@ class Words:
         return "".join(self._words[begin:end])
 
 
-class Pane:
+class SideText:
     """One model's answer in one turn: what has come, and how many words of it are shown."""
 
     def __init__(self, vlm: VLM) -> None:
         self.vlm = vlm
-        self.words = Words()
+        self.words = WordBuffer()
         self.ended = False
         self.shown = 0
         self.empty = True
@@ -110,14 +110,14 @@ class Pane:
         return self.words.text(words, self.shown)
 
 
-class Failure(NamedTuple):
+class SideFailure(NamedTuple):
     """A model that gave no answer, or none to the end."""
 
     model: str
     kind: Failing
 
 
-Speak = Callable[[Side, VLM], AsyncGenerator[str, None]]
+AskModel = Callable[[Side, VLM], AsyncGenerator[str, None]]
 """Ask a model the conversation of its side."""
 Substitute = Callable[[Side], VLM | None]
 """Return the model that stands in for a side's, or None."""
@@ -128,16 +128,20 @@ def nobody(_: Side) -> VLM | None:
     return None
 
 
-class Round:
+class SideBySide:
     """One turn of a conversation, answered on every side at once; `run` it once."""
 
     def __init__(
-        self, vlms: Mapping[Side, VLM], speak: Speak, substitute: Substitute = nobody, patience: float = MOST_SECONDS
+        self,
+        vlms: Mapping[Side, VLM],
+        ask_model: AskModel,
+        substitute: Substitute = nobody,
+        patience: float = MOST_SECONDS,
     ) -> None:
-        self.panes: dict[Side, Pane] = {side: Pane(vlm) for side, vlm in vlms.items()}
-        self.failures: list[Failure] = []
+        self.side_texts: dict[Side, SideText] = {side: SideText(vlm) for side, vlm in vlms.items()}
+        self.failures: list[SideFailure] = []
         self.ending: Ending | None = None
-        self._speak = speak
+        self._ask_model = ask_model
         self._substitute = substitute
         self._patience = patience
         self._news = asyncio.Event()
@@ -147,11 +151,11 @@ class Round:
 
         `tell` is called whenever more is shown.
         """
-        listeners = [asyncio.create_task(self._listen(side)) for side in self.panes]
+        listeners = [asyncio.create_task(self._follow(side)) for side in self.side_texts]
         for listener in listeners:
-            listener.add_done_callback(self._heard)
+            listener.add_done_callback(self._on_end)
         try:
-            await self._show(_Pace(time.monotonic()), tell)
+            await self._show(_FramePace(time.monotonic()), tell)
             self._end("complete")
         finally:
             for listener in listeners:
@@ -168,29 +172,29 @@ class Round:
         self.ending = self.ending or ending
         self._news.set()
 
-    def _heard(self, listener: "asyncio.Task[None]") -> None:
+    def _on_end(self, listener: "asyncio.Task[None]") -> None:
         """See that nobody waits for a side that nobody hears any more."""
         if not listener.cancelled() and (error := listener.exception()) is not None:
             log.error("a live answer could not be heard", exc_info=error)
             self._end("void")
 
-    async def _listen(self, side: Side) -> None:
+    async def _follow(self, side: Side) -> None:
         """Hear a side to its end; where it fails before a word is shown, hear another model, once."""
-        failing = await self._hear(side)
-        if failing is not None and not self.panes[side].shown and (other := self._substitute(side)) is not None:
-            self.panes[side] = Pane(other)
-            failing = await self._hear(side)
+        failing = await self._read(side)
+        if failing is not None and not self.side_texts[side].shown and (other := self._substitute(side)) is not None:
+            self.side_texts[side] = SideText(other)
+            failing = await self._read(side)
         if failing is not None:
             self._end("void")
 
-    async def _hear(self, side: Side) -> Failing | None:
-        pane = self.panes[side]
+    async def _read(self, side: Side) -> Failing | None:
+        side_text = self.side_texts[side]
         failing: Failing | None = None
         try:
-            async with asyncio.timeout(self._patience), aclosing(self._speak(side, pane.vlm)) as pieces:
+            async with asyncio.timeout(self._patience), aclosing(self._ask_model(side, side_text.vlm)) as pieces:
                 async for piece in pieces:
                     for start in range(0, len(piece), PART):
-                        pane.add(piece[start : start + PART])
+                        side_text.add(piece[start : start + PART])
                         self._news.set()
                         await asyncio.sleep(0)
         except ModelError as error:
@@ -198,20 +202,20 @@ class Round:
             failing = error.kind
         except TimeoutError:
             failing = "slow"
-        if failing is None and pane.empty:
+        if failing is None and side_text.empty:
             failing = "empty"
         if failing is not None:
-            self.failures.append(Failure(pane.vlm.card.name, failing))
+            self.failures.append(SideFailure(side_text.vlm.card.name, failing))
             return failing
-        pane.words.close()
-        pane.ended = True
+        side_text.words.close()
+        side_text.ended = True
         self._news.set()
         return None
 
-    async def _show(self, pace: "_Pace", tell: Callable[[], None]) -> None:
+    async def _show(self, pace: "_FramePace", tell: Callable[[], None]) -> None:
         while self.ending is None:
             grew = self._grow(pace)
-            if all(pane.complete for pane in self.panes.values()):
+            if all(side_text.complete for side_text in self.side_texts.values()):
                 return
             if grew:
                 tell()
@@ -228,24 +232,24 @@ class Round:
         except TimeoutError:
             return
 
-    def _grow(self, pace: "_Pace") -> bool:
+    def _grow(self, pace: "_FramePace") -> bool:
         """Show as many words more as all panes have, or as the pace allows the one that runs on."""
-        panes = self.panes.values()
-        before = [pane.shown for pane in panes]
-        least = min(len(pane.words) for pane in panes)
+        side_texts = self.side_texts.values()
+        before = [side_text.shown for side_text in side_texts]
+        least = min(len(side_text.words) for side_text in side_texts)
         if pace.rate is None:
-            for pane in panes:
-                pane.shown = least
+            for side_text in side_texts:
+                side_text.shown = least
             pace.count(least)
         else:
-            for pane in panes:
-                pane.shown = max(pane.shown, min(len(pane.words), pace.allowed()))
-        if any(pane.complete for pane in panes):
-            pace.settle()
-        return before != [pane.shown for pane in panes]
+            for side_text in side_texts:
+                side_text.shown = max(side_text.shown, min(len(side_text.words), pace.allowed()))
+        if any(side_text.complete for side_text in side_texts):
+            pace.fix()
+        return before != [side_text.shown for side_text in side_texts]
 
 
-class _Pace:
+class _FramePace:
     """How fast all panes grew together, and so how fast one may run on; in words a second."""
 
     def __init__(self, began: float) -> None:
@@ -261,7 +265,7 @@ class _Pace:
         if words and (not self._grown or words > self._grown[-1][1]):
             self._grown.append((time.monotonic(), words))
 
-    def settle(self) -> None:
+    def fix(self) -> None:
         """Fix the pace: a pane is complete.
 
         The last growth is left out: the end of a stream ends a word sooner than the next word does.

@@ -1,4 +1,4 @@
-"""Live votes as boards take them: ranked votes in the columns of `leaderboard/queries.py`, and the win counts that changed.
+"""Live votes as boards take them: ranked votes in the columns of `queries.py`, and the win counts that changed.
 
 Votes on visitors' own images and live votes on the bank's items are two sources, each with boards of its own.
 """
@@ -47,7 +47,7 @@ LIVE_CHANGED = select(
     LIVE_WINS.c.n,
     LIVE_WINS.c.left_n,
 ).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
-"""The rows that `Tally.take` takes, for a source's code (as a bool), a kind of images and the number of a change."""
+"""The rows of `WinCounts.take`, for a source's code (as a bool), a kind of images and the number of a change."""
 LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)
 """The number of ranked votes of a source's code (as a bool) and a kind of images."""
 _LEFT = case((LIVE_VOTE.c.choice == "a", 1), else_=0)
@@ -68,7 +68,7 @@ def live_sources(connection: Connection) -> list[LiveSource]:
     ]
 
 
-def live_ballots(source: int, multi: bool) -> Select:
+def live_vote_rows(source: int, multi: bool) -> Select:
     """Return a SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
 
     What a visitor brought is an item of its own.

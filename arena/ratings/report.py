@@ -12,7 +12,7 @@ from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry,
 from arena.ratings.clusters import Cluster, pair_clusters
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.intervals import FEW, Bounds, Intervals, intervals, rank_ranges, ranks
-from arena.ratings.votes import Codes, Floats, Outcome, Votes, coded, elo, tallies
+from arena.ratings.votes import Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
 ClusterChoice = Literal["tuple", "voter", "none"]
@@ -96,7 +96,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     with_ranks = order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all()
     orders = elo_orders(votes, order.bootstrap, order.seed) if with_elo else None
     draws = _draws(fit, votes, cluster, order) if with_ranks else None
-    table = _Table(
+    table = _BoardTable(
         elo=None if order.method == "bt" else elo(votes).ratings,
         orders=orders,
         bounds=None if order.method == "elo" else bounds,
@@ -160,7 +160,7 @@ def _draws(fit: Strengths, votes: Votes, cluster: Cluster, order: RatingOrder) -
 
 
 # The board.
-class _Table(NamedTuple):
+class _BoardTable(NamedTuple):
     """What was ordered, by the code of a model."""
 
     elo: Floats | None
@@ -175,7 +175,7 @@ class _Table(NamedTuple):
         return fit.ratings
 
 
-def _places(fit: Strengths, table: _Table) -> tuple[int, ...]:
+def _places(fit: Strengths, table: _BoardTable) -> tuple[int, ...]:
     """Return the codes in the board's order: by component, unplayed models last, then by rating, none last."""
     rating, component = table.main(fit), fit.components
     key = (np.isnan(rating), component, component < 0)
@@ -183,10 +183,10 @@ def _places(fit: Strengths, table: _Table) -> tuple[int, ...]:
 
 
 def _rows(
-    names: Sequence[str], places: Iterable[int], votes: Votes, fit: Strengths, table: _Table
+    names: Sequence[str], places: Iterable[int], votes: Votes, fit: Strengths, table: _BoardTable
 ) -> tuple[BoardRow, ...]:
     blank = np.full(votes.models, np.nan)
-    played, rating = tallies(votes), table.main(fit)
+    played, rating = win_loss_counts(votes), table.main(fit)
     orders, bounds = table.orders, table.bounds
     once = blank if table.elo is None else table.elo
     spread = [blank] * 3 if orders is None else [orders.median, orders.low, orders.high]

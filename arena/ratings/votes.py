@@ -102,7 +102,7 @@ def coded(*columns: Sequence[str]) -> Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Tallies:
+class WinLossCounts:
     """Battles of each model, by code."""
 
     battles: Codes
@@ -112,7 +112,7 @@ class Tallies:
     """Ties of both kinds."""
 
 
-def tallies(votes: Votes) -> Tallies:
+def win_loss_counts(votes: Votes) -> WinLossCounts:
     """Count each model's battles, unweighted: a vote is a battle of two models (Table 3's "matches")."""
 
     def number(mask: np.ndarray, column: Codes) -> Codes:
@@ -123,7 +123,7 @@ def tallies(votes: Votes) -> Tallies:
     wins = number(won_a, votes.a) + number(won_b, votes.b)
     losses = number(won_a, votes.b) + number(won_b, votes.a)
     ties = number(tied, votes.a) + number(tied, votes.b)
-    return Tallies(wins + losses + ties, wins, losses, ties)
+    return WinLossCounts(wins + losses + ties, wins, losses, ties)
 
 
 def voter_weights(voters: Codes, cap: float) -> Floats:

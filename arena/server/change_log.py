@@ -81,12 +81,12 @@ _CHUNK = 500
 """Rows that one statement names."""
 
 
-class OutboxError(ValueError):
+class ChangeLogError(ValueError):
     """Say which line of a copy cannot be taken back."""
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Batch:
     """Changed rows on their way out."""
 
     number: int
@@ -112,7 +112,7 @@ class Unpacked:
     """File names of the pictures that the rows speak of."""
 
 
-class Outbox:
+class ChangeLog:
     """Note and hand out the changes of one database; tables that are not there yet are left out."""
 
     def __init__(self, database: Database) -> None:
@@ -136,7 +136,7 @@ class Outbox:
         with self._database.read() as connection:
             return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
 
-    def parcel(self, most: int, after: int = 0) -> Parcel | None:
+    def batch(self, most: int, after: int = 0) -> Batch | None:
         """Return the oldest changes behind an id as they stand now, `most` at once; None when there are none."""
         with self._database.write() as connection:
             rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
@@ -159,20 +159,22 @@ class Outbox:
                 if name == "image":
                     pictures.update(*map(_pictures, found.values()))
         content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-        return Parcel(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
+        return Batch(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
 
-    def struck(self, parcel: Parcel) -> None:
+    def acknowledge(self, batch: Batch) -> None:
         """Strike out what a parcel held: the copy is safe."""
         with self._database.write() as connection:
-            for start in range(0, len(parcel.ids), _CHUNK):
-                connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(parcel.ids[start : start + _CHUNK])))
+            for start in range(0, len(batch.ids), _CHUNK):
+                connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK])))
 
     def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
-        """Return what parcels hold, in any order: of each row the last that was copied. Raises OutboxError."""
+        """Return what parcels hold, in any order: of each row the last that was copied. Raises ChangeLogError."""
         copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
         last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
         if unknown := {name for name, _ in last} - self._tables.keys():
-            raise OutboxError(f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know")
+            raise ChangeLogError(
+                f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know"
+            )
         rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
         for (name, _), row in last.items():
             if row:
@@ -218,15 +220,15 @@ def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
-    """Return the lines of a parcel, its head first. Raises OutboxError, which names the file."""
+    """Return the lines of a parcel, its head first. Raises ChangeLogError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
         whole = all({"table", "key", "row"} <= line.keys() for line in lines[1:]) and lines[0]["copy"] > 0
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise OutboxError(f"{name} is not whole; delete it from the dataset or restore it there") from error
+        raise ChangeLogError(f"{name} is not whole; delete it from the dataset or restore it there") from error
     if not whole or schema > SCHEMA_VERSION:
-        raise OutboxError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
+        raise ChangeLogError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
     return lines
 
 

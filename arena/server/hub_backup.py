@@ -21,9 +21,9 @@ from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
-from arena.budget import spend_held
+from arena.budget import spend_reserved
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.server.change_log import Outbox, Parcel
+from arena.server.change_log import Batch, ChangeLog
 from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again
 from arena.types import Secret
 
@@ -90,14 +90,14 @@ class HubDataset:
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
         except _FAILURES as error:
-            raise _told(error) from error
+            raise _hub_error(error) from error
 
     def read(self, path: str) -> bytes:
         """Return a file. Raises HubError, which names it."""
         try:
             return repeat(lambda: self._read(path), self._sleep)
         except _FAILURES as error:
-            raise _told(error, path) from error
+            raise _hub_error(error, path) from error
 
     def _read(self, path: str) -> bytes:
         return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
@@ -108,7 +108,7 @@ class HubDataset:
             self._refuse_public()
             repeat(lambda: self._commit(files), self._sleep)
         except _FAILURES as error:
-            raise _told(error) from error
+            raise _hub_error(error) from error
 
     def _commit(self, files: Mapping[str, bytes]) -> None:
         """Add files; those that are there, since the answer to the last try was lost, are not added again."""
@@ -122,7 +122,7 @@ class HubDataset:
 
 
 @dataclass(frozen=True)
-class CopyState:
+class BackupState:
     """How the copy stands, for the page."""
 
     copied_at: datetime | None
@@ -132,7 +132,7 @@ class CopyState:
     problem: str
 
 
-class Mirror:
+class HubBackup:
     """Copy one database's changes and the pictures they speak of, from `start` to `stop`."""
 
     def __init__(
@@ -144,8 +144,8 @@ class Mirror:
         clock: Callable[[], datetime] = now,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        self.outbox = Outbox(database)
-        self.seen: CopyState | None = None
+        self.change_log = ChangeLog(database)
+        self.seen: BackupState | None = None
         """How the copy stood some seconds ago; reading it never waits. None before the start."""
         self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
         self._most_bytes = most_bytes
@@ -163,17 +163,17 @@ class Mirror:
     def restore(self) -> bool:
         """Fill an empty database and the picture folder from the copy; tell whether there was one.
 
-        Raises HubError and OutboxError: a server that cannot see its copy does not begin a second one.
+        Raises HubError and ChangeLogError: a server that cannot see its copy does not begin a second one.
         """
-        if not self.outbox.empty():
+        if not self.change_log.empty():
             return False
         paths = self._asked(self._hub.paths)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             rows = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.outbox.unpacked(readers.map(self._read, rows), rows)
+            copy = self.change_log.unpacked(readers.map(self._read, rows), rows)
             list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
-        self.outbox.take_back(copy)
-        spend_held(self._database)
+        self.change_log.take_back(copy)
+        spend_reserved(self._database)
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:
@@ -200,7 +200,7 @@ class Mirror:
 
     def start(self) -> None:
         """Note changes and copy them in the background."""
-        self.outbox.open()
+        self.change_log.open()
         self.seen = self.state()
         self._thread.start()
 
@@ -211,17 +211,17 @@ class Mirror:
         while self._copy():
             pass
 
-    def state(self) -> CopyState:
+    def state(self) -> BackupState:
         """Return how the copy stands. Raises DatabaseError."""
         present = self._clock()
-        waiting = self.outbox.waiting()
+        waiting = self.change_log.waiting()
         if not waiting:
             self._idle_at = present
         with self._database.read() as connection:
             row = connection.execute(select(MIRROR)).one_or_none()
         self._turn_at = row.tried_at + self._rest if row and row.tried_at else None
         known = [moment for moment in (self._idle_at, row.copied_at if row else None) if moment]
-        return CopyState(max(known, default=None), waiting, row.problem if row else "")
+        return BackupState(max(known, default=None), waiting, row.problem if row else "")
 
     def step(self) -> None:
         """Copy if it is time to, and look how the copy stands; the thread does so every few seconds."""
@@ -246,7 +246,7 @@ class Mirror:
         """Take the turn to commit if nobody committed too lately; a clock that was set back does not stop it."""
         present, rest, tried = self._clock(), self._rest, MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
-        if not self.outbox.waiting():
+        if not self.change_log.waiting():
             return False
         with self._database.write() as connection:
             values = {"id": 1, "problem": "", "tried_at": present}  # a new disk waits: another may have just ended
@@ -257,12 +257,12 @@ class Mirror:
         """Commit what waits, the oldest first; tell whether some of it did not go into this commit."""
         begun = self._clock()
         try:
-            parcels = self._parcels()
-            if not parcels:
+            batches = self._batches()
+            if not batches:
                 return False
-            self._commit(parcels)
-            for parcel in parcels:
-                self.outbox.struck(parcel)
+            self._commit(batches)
+            for batch in batches:
+                self.change_log.acknowledge(batch)
         except (OSError, DatabaseError) as error:
             asked = timedelta(seconds=error.wait if isinstance(error, HubError) else 0)
             self._rest = max(self._every, min(asked, _PATIENCE * self._every))
@@ -270,32 +270,32 @@ class Mirror:
             self._note(problem=str(error))
             return False
         self._rest = self._every
-        more = len(parcels[-1].ids) == MOST_ROWS
+        more = len(batches[-1].ids) == MOST_ROWS
         self._note(problem="", **({} if more else {"copied_at": begun}))
         return more
 
-    def _parcels(self) -> Sequence[Parcel]:
+    def _batches(self) -> Sequence[Batch]:
         """Return the oldest changes, as many as go into one commit; only the last parcel may not be full."""
-        parcels: list[Parcel] = []
+        batches: list[Batch] = []
         size = 0
         while size < self._most_bytes:
-            parcel = self.outbox.parcel(MOST_ROWS, parcels[-1].ids[-1] if parcels else 0)
-            if parcel is None:
+            batch = self.change_log.batch(MOST_ROWS, batches[-1].ids[-1] if batches else 0)
+            if batch is None:
                 break
-            parcels.append(parcel)
-            size += len(parcel.content)
-            if len(parcel.ids) < MOST_ROWS:
+            batches.append(batch)
+            size += len(batch.content)
+            if len(batch.ids) < MOST_ROWS:
                 break
-        return parcels
+        return batches
 
-    def _commit(self, parcels: Sequence[Parcel]) -> None:
+    def _commit(self, batches: Sequence[Batch]) -> None:
         if self._sent is None:
             self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
-        spoken_of = frozenset().union(*(parcel.pictures for parcel in parcels))
+        spoken_of = frozenset().union(*(batch.pictures for batch in batches))
         fresh = [name for name in spoken_of - self._sent if (self._pictures / name).is_file()]
         files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
-        for parcel in parcels:
-            files[f"{_ROWS}{parcel.day}/{self._instance}-{parcel.number}.jsonl"] = parcel.content
+        for batch in batches:
+            files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
         self._hub.commit(files)
         self._sent |= frozenset(fresh)
 
@@ -308,7 +308,7 @@ class Mirror:
             log.warning("how the copy stands is not noted: %s", error)
 
 
-def _told(error: Exception, path: str = "") -> HubError:
+def _hub_error(error: Exception, path: str = "") -> HubError:
     """Return what to tell an operator, without the server's own words: they may hold a token."""
     if isinstance(error, HubDownError) and path:
         return HubDownError(f"{path}: {error}", error.wait)

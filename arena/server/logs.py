@@ -115,7 +115,7 @@ class _Written(io.TextIOBase):
         """Wait for the end of the line."""
 
 
-def begin(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
+def start_logging(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
     """Log from now on to a stream, stderr by default, and let stderr itself be logged."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(Redaction(secrets)))

@@ -9,7 +9,7 @@ from typing import NoReturn
 import uvicorn
 from starlette.types import ASGIApp
 
-from arena.server.logs import begin
+from arena.server.logs import start_logging
 from arena.settings import Settings, known_secrets
 
 try:
@@ -27,7 +27,7 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     `close` is called last.
     """
     allow_many_connections()
-    begin(known_secrets())
+    start_logging(known_secrets())
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has done its part
         signal.signal(ending, lambda *_: leave(close))
     uvicorn.run(

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.inference.catalog import CatalogueError, read_catalogue
-from arena.server.logs import begin
+from arena.server.logs import start_logging
 from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, leave
 from arena.settings import SettingError, Settings, known_secrets, secret
 
@@ -76,7 +76,7 @@ def _on_the_card() -> None:
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     """Serve as `serving.serve` does, through launch(): after a signal what is under way is answered, then exit 0."""
     allow_many_connections()
-    begin(known_secrets())
+    start_logging(known_secrets())
     ending = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())

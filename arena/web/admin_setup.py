@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter
 
-from arena.admin.dashboard import Watch
+from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
-from arena.admin.service import OperatorDesk
-from arena.budget import JUDGE, LIVE, Ceilings, Ledger
+from arena.admin.service import AdminService
+from arena.budget import JUDGE, LIVE, Budget, Ceilings
 from arena.database import Database
-from arena.fraud.flags import Flagging
+from arena.fraud.flags import FlagService
 from arena.live.images import OwnImages
-from arena.server.hub_backup import Mirror
+from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
 from arena.web import admin_api as routes
 from arena.web import export_api as public_routes
@@ -20,12 +20,12 @@ from arena.web.admin_auth import Operators
 
 
 @dataclass(frozen=True)
-class OperatorWing:
+class AdminSetup:
     """The rooms of the operators."""
 
     operators: Operators
-    watch: Watch
-    desk: OperatorDesk
+    watch: DashboardService
+    service: AdminService
     images: OwnImages
     files: PublicFiles
 
@@ -35,21 +35,21 @@ class OperatorWing:
         settings: Settings,
         database: Database,
         operators: Operators,
-        mirror: Mirror | None,
+        backup: HubBackup | None,
         queues: Mapping[str, Callable[[], int]],
-    ) -> "OperatorWing":
+    ) -> "AdminSetup":
         """Build the rooms; `queues` tell how many wait in each, by its name."""
         live, judge = settings.live, settings.judge
-        ledgers = {
-            "Live answers": Ledger(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE),
-            "Judge": Ledger(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget), JUDGE),
+        budgets = {
+            "Live answers": Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE),
+            "Judge": Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget), JUDGE),
         }
-        flagged = Flagging(database, settings.counts).flagged
+        flagged = FlagService(database, settings.counts).flagged
         images = OwnImages(database, settings.own_dir)
         return cls(
             operators,
-            Watch(database, settings.data_dir, mirror, ledgers, queues, flagged),
-            OperatorDesk(database, images),
+            DashboardService(database, settings.data_dir, backup, budgets, queues, flagged),
+            AdminService(database, images),
             images,
             PublicFiles(database, settings.public_dir),
         )

@@ -4,29 +4,29 @@ from typing import Any
 
 import gradio as gr
 
-from arena.admin.dashboard import Watch
+from arena.admin.dashboard import DashboardService
 from arena.admin.erasure import UnknownVoterError
 from arena.admin.hiding import HidingError
 from arena.admin.moderation import ModerationError
-from arena.admin.service import OperatorDesk, OrderError
+from arena.admin.service import AdminCommandError, AdminService
 from arena.database import DatabaseError
 from arena.web.admin_auth import Operators
-from arena.web.admin_view import NOT_YOURS, overview_html, problem_html, said_html
+from arena.web.admin_view import NOT_YOURS, dashboard_html, problem_html, said_html
 from arena.web.events import EACH, RAW
 
 LOOK = "look"
 """The order that changes nothing."""
-_TOLD = (OrderError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
+_TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
 
 Updates = dict[Any, Any]
 
 
-class OperatorTab:
+class AdminTab:
     """Components of the operator's tab as attributes, its handlers as methods."""
 
-    def __init__(self, watch: Watch, desk: OperatorDesk, operators: Operators) -> None:
+    def __init__(self, watch: DashboardService, service: AdminService, operators: Operators) -> None:
         self._watch = watch
-        self._desk = desk
+        self._service = service
         self._operators = operators
         self.said = gr.HTML(elem_id="operator-said", padding=False)
         self.view = gr.HTML(elem_id="operator", padding=False)
@@ -57,14 +57,14 @@ class OperatorTab:
         if who is None:
             return {self.said: NOT_YOURS}
         try:
-            said = "" if order == LOOK else said_html(self._desk.do(who, order, about))
+            said = "" if order == LOOK else said_html(self._service.do(who, order, about))
         except _TOLD as error:
             said = problem_html(str(error))
         return {self.said: said}
 
     def _seen(self) -> str:
         try:
-            return overview_html(self._watch.overview())
+            return dashboard_html(self._watch.overview())
         except (DatabaseError, OSError) as error:
             return problem_html(str(error))
 

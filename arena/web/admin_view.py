@@ -5,12 +5,12 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from arena.admin.dashboard import HOURS, Overview
+from arena.admin.dashboard import HOURS, Dashboard
 from arena.admin.hiding import HiddenItem
 from arena.admin.moderation import Upload
 from arena.web.backup_status import ago, is_late
 
-OPERATOR_HEAD = f"<script>{(Path(__file__).parent / 'admin.js').read_text('utf-8')}</script>"
+ADMIN_HEAD = f"<script>{(Path(__file__).parent / 'admin.js').read_text('utf-8')}</script>"
 NOT_YOURS = '<p class="problem" role="alert">This page is for the operators of this arena. Nothing was changed.</p>'
 _GIB = 1024**3
 _LITTLE = 0.1
@@ -27,7 +27,7 @@ def problem_html(text: str) -> str:
     return f'<p class="problem" role="alert">{escape(text)}</p>'
 
 
-def overview_html(overview: Overview) -> str:
+def dashboard_html(overview: Dashboard) -> str:
     """Return the whole page."""
     parts = (
         _section("Votes", _hours(overview.hours)),
@@ -84,13 +84,13 @@ def _hours(hours: Sequence[int]) -> str:
     return f'<p>{told}</p><div class="hours" role="img" aria-label="By hour, the latest last: {listed}">{bars}</div>'
 
 
-def _pause(overview: Overview) -> str:
+def _pause(overview: Dashboard) -> str:
     if overview.paused_since:
         return f"<p>Paused since {_time(overview.paused_since)}. {_button('resume', '', 'Let them go on')}</p>"
     return f"<p>Live battles and the chat are open. {_button('pause', '', 'Pause them')}</p>"
 
 
-def _disk(overview: Overview) -> str:
+def _disk(overview: Dashboard) -> str:
     disk, copy = overview.disk, overview.copy
     little = "" if disk.free > _LITTLE * disk.total else ' <b class="problem">That is little.</b>'
     lines = [f"{disk.free / _GIB:.1f} GiB of {disk.total / _GIB:.1f} GiB are free.{little}"]
@@ -105,7 +105,7 @@ def _disk(overview: Overview) -> str:
     return "".join(f"<p>{line}</p>" for line in lines)
 
 
-def _budgets(overview: Overview) -> str:
+def _budgets(overview: Dashboard) -> str:
     rows = (
         (name, _dollars(total.spent), _dollars(total.held), _dollars(total.ceiling)) for name, total in overview.budgets
     )
@@ -116,11 +116,11 @@ def _dollars(amount: int) -> str:
     return f"${amount / 1e6:,.2f}"
 
 
-def _failures(overview: Overview) -> str:
+def _failures(overview: Dashboard) -> str:
     return _table(("Model", "Failures"), ((one.name, f"{one.number:,}") for one in overview.failures))
 
 
-def _flagged(overview: Overview) -> str:
+def _flagged(overview: Dashboard) -> str:
     rows = (
         (
             str(one.voter),
@@ -134,7 +134,7 @@ def _flagged(overview: Overview) -> str:
     return _table(("Voter", "What it looks like", "Evidence (log10)", "Left out", "Since (UTC)"), rows)
 
 
-def _items(overview: Overview) -> str:
+def _items(overview: Dashboard) -> str:
     form = _form("hide", "Item (the key behind <code>?item=</code> in its link)", "Hide it")
     return f"{form}<ul>{''.join(map(_hidden, overview.hidden))}</ul>" if overview.hidden else form
 
@@ -144,7 +144,7 @@ def _hidden(item: HiddenItem) -> str:
     return f"<li><code>{escape(item.key)}</code> {escape(item.instruction[:90])} {again}</li>"
 
 
-def _uploads(overview: Overview) -> str:
+def _uploads(overview: Dashboard) -> str:
     uploads = overview.uploads
     told = f"<p>{uploads.unseen:,} that nobody has looked at, {uploads.kept:,} kept.</p>"
     return f'{told}<ul class="uploads">{"".join(map(_upload, uploads.first))}</ul>' if uploads.first else told
@@ -165,6 +165,6 @@ _FORGET = (
 )
 
 
-def _acts(overview: Overview) -> str:
+def _acts(overview: Dashboard) -> str:
     rows = ((f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in overview.acts)
     return _table(("When (UTC)", "Who", "What", "About"), rows)

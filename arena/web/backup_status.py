@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta
 from html import escape
 
-from arena.server.hub_backup import EVERY, CopyState
+from arena.server.hub_backup import EVERY, BackupState
 
 LATE = EVERY + timedelta(seconds=13)
 """The age of a copy that is late: a commit may need some seconds and several tries."""
 
 
-def copy_line(state: CopyState | None, moment: datetime) -> str:
+def backup_line(state: BackupState | None, moment: datetime) -> str:
     """Return what to say of a stored vote as HTML; nothing where there is no copy, or nobody has looked at it yet."""
     if state is None:
         return ""
@@ -23,7 +23,7 @@ def copy_line(state: CopyState | None, moment: datetime) -> str:
     return f'<span class="late">Saved; the copy is late: {problem}{only}{copied}.</span>'
 
 
-def is_late(state: CopyState, moment: datetime) -> bool:
+def is_late(state: BackupState, moment: datetime) -> bool:
     """Tell whether a commit failed, or what is copied is older than it should be."""
     return bool(state.problem) or (state.copied_at is not None and moment - state.copied_at > LATE)
 

@@ -13,15 +13,15 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
-from arena.battles.write_batch import BallotBox
 from arena.battles.quotas import DIRECT, LimitError, Networks
-from arena.battles.sampling import Matchmaker, NoBattle, Wish
-from arena.battles.store import Ballot, ChoiceError, Store, UnknownBattleError
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
+from arena.battles.store import ChoiceError, Store, UnknownBattleError, VoteRequest
+from arena.battles.write_batch import WriteBatch
 from arena.database import DatabaseError, now
 from arena.items.store import ItemBank
-from arena.server.hub_backup import CopyState
+from arena.server.hub_backup import BackupState
 from arena.types import SIDES, Battle, Phase, Side, SkipReason
-from arena.web.backup_status import copy_line
+from arena.web.backup_status import backup_line
 from arena.web.battle_view import (
     FOOT,
     item_html,
@@ -68,11 +68,11 @@ class NoCookieError(LookupError):
         super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
 
 
-TOLD = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
+SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
 """The rooms' errors that a voter reads."""
 
 
-def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     """Make a handler tell a room's error below the status; the page stays as it is and can try again.
 
     Gradio shows the message of a gr.Error for events of its queue only, and votes do not wait in that queue.
@@ -82,7 +82,7 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     def tried(tab: "BattleTab", *values: object) -> Updates:
         try:
             return {tab.problem: "", **handler(tab, *values)}
-        except TOLD as error:
+        except SHOWN_ERRORS as error:
             return {tab.problem: problem_html(str(error))}
 
     return tried
@@ -95,17 +95,17 @@ class BattleTab:
         self,
         store: Store,
         items: ItemBank,
-        matchmaker: Matchmaker,
+        sampler: PairSampler,
         campaigns: Campaigns,
         terms: str,
         networks: Networks = DIRECT,
-        copy: Callable[[], CopyState | None] = lambda: None,
+        copy: Callable[[], BackupState | None] = lambda: None,
     ) -> None:
         """Build; `copy` tells at once how the copy of the votes stands."""
         self._store = store
-        self._box = BallotBox(store)
+        self._box = WriteBatch(store)
         self._items = items
-        self._matchmaker = matchmaker
+        self._sampler = sampler
         self._campaigns = campaigns
         self._terms = terms
         self._networks = networks
@@ -186,18 +186,18 @@ class BattleTab:
         """Show the voter's unfinished battle, the linked item's, or a new one; before that there is no "Next"."""
         return {self.status: status_html(None), **self._loaded(query, request)}
 
-    @told
+    @shows_errors
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
             return {self.query: query, **self._message("One step more", str(NoCookieError()), NEW_TAB)}
-        updates = self._next(link, Wish(item=link.item), request)
+        updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
-    @told
+    @shows_errors
     def on_next(self, query: object, family: object, request: gr.Request) -> Updates:
         """Show the next battle; a choice whose names were not shown yet comes first."""
-        return self._next(Link.parse(query), self._wish(family), request)
+        return self._next(Link.parse(query), self._battle_request(family), request)
 
     async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
         """Store the choice of A."""
@@ -207,17 +207,17 @@ class BattleTab:
         """Store the choice of B."""
         return await self._choose("b", token, request)
 
-    @told
+    @shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip: the voter cannot judge."""
         return self._skip("cannot judge", query, family, token, request)
 
-    @told
+    @shows_errors
     def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip: an image is broken."""
         return self._skip("image broken", query, family, token, request)
 
-    @told
+    @shows_errors
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip: something is offensive."""
         return self._skip("offensive", query, family, token, request)
@@ -226,18 +226,18 @@ class BattleTab:
         """Store the choice; the page asks for the names when it can no longer be taken back."""
         try:
             voter = await asyncio.to_thread(self._voter, request)  # may ask the database
-            battle = await self._box.vote(Ballot(voter, str(token), side, self._terms))
-        except TOLD as error:
+            battle = await self._box.vote(VoteRequest(voter, str(token), side, self._terms))
+        except SHOWN_ERRORS as error:
             return {self.problem: problem_html(str(error))}
-        return {self.status: status_html(battle), self.saved: copy_line(self._copy(), now()), self.problem: ""}
+        return {self.status: status_html(battle), self.saved: backup_line(self._copy(), now()), self.problem: ""}
 
-    @told
+    @shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
         """Take the choice back."""
         battle = self._store.undo(self._voter(request), str(token))
         return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
-    @told
+    @shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
         """Make the choice final, and only then tell the names.
 
@@ -261,16 +261,16 @@ class BattleTab:
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Store the skip and show the next battle."""
         self._store.skip(self._voter(request), str(token), reason)
-        return self._next(Link.parse(query), self._wish(family), request)
+        return self._next(Link.parse(query), self._battle_request(family), request)
 
-    @told
+    @shows_errors
     def on_search(self, family: object, words: object) -> Updates:
         """Show the items of a family whose instruction holds the words."""
-        items = self._matchmaker.shown_items()
+        items = self._sampler.shown_items()
         families = sorted({item.family for item in items}, key=str.casefold)
-        wish = self._wish(family)
+        battle_request = self._battle_request(family)
         wanted = frozenset(str(words or "").casefold().split())
-        found = [item for item in items if wish.family in (None, item.family)]
+        found = [item for item in items if battle_request.family in (None, item.family)]
         found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
             self.problem: gr.skip(),  # it may tell of a vote
@@ -278,7 +278,7 @@ class BattleTab:
             self.family: gr.update(choices=[ANY_FAMILY, *families]),
         }
 
-    def _next(self, link: Link, wish: Wish, request: gr.Request) -> Updates:
+    def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
         """Serve the next battle, or say why there is none."""
         voter = self._voter(request)
         try:
@@ -288,7 +288,9 @@ class BattleTab:
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
             return self._complete(seat)
         try:
-            battle = self._matchmaker.next_battle(voter, Wish() if seat else wish, seat, self._networks.of(request))
+            battle = self._sampler.next_battle(
+                voter, BattleRequest() if seat else battle_request, seat, self._networks.of(request)
+            )
         except LimitError as error:
             return self._message("Enough for now", str(error))
         if isinstance(battle, NoBattle):
@@ -307,7 +309,7 @@ class BattleTab:
             self.answers: gr.update(visible=True),
             self.sides["a"]: side_html(texts[0]),
             self.sides["b"]: side_html(texts[1]),
-            self.bank: '<span class="demo">demo bank</span>' if self._matchmaker.is_demo() else "",
+            self.bank: '<span class="demo">demo bank</span>' if self._sampler.is_demo() else "",
             self.status: status_html(battle),
             self.saved: "",
             self.counter: self._counted(voter, battle),
@@ -353,5 +355,5 @@ class BattleTab:
         return self._store.voter(cookie_hash(cookie))
 
     @staticmethod
-    def _wish(family: object) -> Wish:
-        return Wish(family=family if isinstance(family, str) and family != ANY_FAMILY else None)
+    def _battle_request(family: object) -> BattleRequest:
+        return BattleRequest(family=family if isinstance(family, str) and family != ANY_FAMILY else None)

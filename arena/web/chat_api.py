@@ -7,9 +7,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from arena.battles.store import Store
-from arena.live.chat import Chats, ShownTalk, Talk
+from arena.live.chat import Chats, ChatState, Talk
 from arena.web.live_view import talk_scene, waiting_text
-from arena.web.visitor_api import NO_STORE, Sent, Told, events, told, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_errors, visitor
 
 
 def routes(chats: Chats, voters: Store) -> APIRouter:
@@ -33,40 +33,40 @@ class _Chat:
         self._chats = chats
         self._voters = voters
 
-    @told
+    @shows_errors
     async def models(self, request: Request) -> Response:
         """Tell the names of the models."""
         await visitor(request, self._voters)
         return JSONResponse({"models": list(self._chats.vlms)}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def begin(self, request: Request) -> Response:
         """Begin a conversation."""
         voter, sent = await visitor(request, self._voters), await Sent.read(request)
         talk = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
         return JSONResponse({"talk": talk.token}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def watch(self, request: Request) -> Response:
         """Tell a page what to show of a conversation, until no answer is on its way."""
         talk = self._chats.find(await visitor(request, self._voters), request.path_params["token"])
         return events(self._messages(talk))
 
-    @told
+    @shows_errors
     async def follow(self, request: Request) -> Response:
         """Ask once more."""
         voter, sent = await visitor(request, self._voters), await Sent.read(request)
         talk = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
         return JSONResponse({"talk": talk.token}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def stop(self, request: Request) -> Response:
         """End the answer."""
         talk = await self._chats.stop(await visitor(request, self._voters), request.path_params["token"])
-        return await self._scene(ShownTalk(talk, False, 0, ""))
+        return await self._scene(ChatState(talk, False, 0, ""))
 
     async def _messages(self, talk: Talk) -> AsyncIterator[Mapping[str, object]]:
-        growing = Told()
+        growing = GrowingTexts()
         begun = False
         async for shown in self._chats.watch(talk.voter, talk.token):
             if not shown.growing or not begun:
@@ -76,5 +76,5 @@ class _Chat:
                 yield line if shown.ahead else await asyncio.to_thread(growing.words, {"a": shown.text})
             begun = shown.growing
 
-    async def _scene(self, shown: ShownTalk) -> Response:
+    async def _scene(self, shown: ChatState) -> Response:
         return JSONResponse(await asyncio.to_thread(talk_scene, shown), headers=NO_STORE)

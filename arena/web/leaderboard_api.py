@@ -11,7 +11,7 @@ from arena.figures import PlotsError, page
 from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv, plots_json
 from arena.leaderboard.plots import board_figures
-from arena.leaderboard.selection import BoardChoiceError
+from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 
 PATIENCE_SECONDS = 20.0
@@ -45,7 +45,7 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
             text = content(f"Leaderboard: {source}", leaderboard.board(choice.key, PATIENCE_SECONDS))
-        except BoardChoiceError as error:
+        except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)
         except (DatabaseError, PlotsError) as error:
             return PlainTextResponse(str(error), status_code=503)

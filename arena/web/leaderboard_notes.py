@@ -2,12 +2,12 @@
 
 from html import escape
 
-from arena.leaderboard.board import Board, Elsewhere
+from arena.leaderboard.board import Board, ImportSummary
 
 
-def elsewhere_notes(board: Board) -> tuple[str, ...]:
+def import_notes(board: Board) -> tuple[str, ...]:
     """Return sentences on where a board's imported votes came from, how they count, and what they do not tell."""
-    told = board.elsewhere
+    told = board.import_summary
     if told is None:
         return ()
     return (_origin(board, told), *_ties(told), *_gaps(told))
@@ -46,14 +46,14 @@ def _uncounted(board: Board) -> tuple[str, ...]:
     return (f"{_votes(board.left_out.uncounted)} stored and not counted: this arena counts only those of some voters.",)
 
 
-def _origin(board: Board, told: Elsewhere) -> str:
+def _origin(board: Board, told: ImportSummary) -> str:
     if board.key.kind == "imported":
         return "These votes were imported: they were cast elsewhere, not in this arena."
     names = ", ".join(f"<b>{escape(name)}</b>" for name in told.sources)
     return f"{_votes(told.votes, ' of these votes')} imported, from {names}, and told to count beside this arena's own."
 
 
-def _ties(told: Elsewhere) -> tuple[str, ...]:
+def _ties(told: ImportSummary) -> tuple[str, ...]:
     """Say how the votes without a winner count, and which do not."""
     halves = [f"{told.ties:,} {'tie' if told.ties == 1 else 'ties'}"] if told.ties else []
     halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
@@ -62,7 +62,7 @@ def _ties(told: Elsewhere) -> tuple[str, ...]:
     return (*counted, *left_out)
 
 
-def _gaps(told: Elsewhere) -> tuple[str, ...]:
+def _gaps(told: ImportSummary) -> tuple[str, ...]:
     """Say how many votes were left out or lack what the numbers rest on."""
     alone = f"{_votes(told.alone)} on a model against itself and left out." if told.alone else ""
     named = f"{_votes(told.named)} cast with the names in view." if told.named else ""
@@ -84,7 +84,7 @@ def _gaps(told: Elsewhere) -> tuple[str, ...]:
     )
 
 
-def _not_told(count: int, told: Elsewhere, what: str) -> str:
+def _not_told(count: int, told: ImportSummary, what: str) -> str:
     """Return a sentence on what so many votes do not say."""
     if not count:
         return ""

@@ -12,7 +12,7 @@ from arena.database import DatabaseError
 from arena.figures import Figure
 from arena.leaderboard.board import Board
 from arena.leaderboard.plots import PLOTS
-from arena.leaderboard.selection import BoardChoice, BoardChoiceError
+from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.web.events import LATEST, RAW, offered
 from arena.web.leaderboard_view import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
@@ -72,7 +72,7 @@ class LeaderboardTab:
                 return {self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return {**self._shown(board, choice, chosen), **self._plotted(board, plot)}
-        except (BoardChoiceError, DatabaseError) as error:
+        except (BoardSelectionError, DatabaseError) as error:
             return {self.board: problem_html(str(error))}
 
     def on_plot(self, *sent: object) -> Updates:
@@ -82,7 +82,7 @@ class LeaderboardTab:
             choice = self._choice(*chosen)
             board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
-        except (BoardChoiceError, DatabaseError) as error:
+        except (BoardSelectionError, DatabaseError) as error:
             return {self.note: problem_html(str(error))}
 
     def on_refresh(self, *sent: object) -> Updates:
@@ -91,18 +91,18 @@ class LeaderboardTab:
         try:
             choice = self._choice(*chosen)
             shown = self._shown(self._leaderboard.board(choice.key), choice, chosen) if choice else {}
-        except (BoardChoiceError, DatabaseError):
+        except (BoardSelectionError, DatabaseError):
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
 
     def _choice(
         self, source: object, images: object, family: object, since: object, until: object, without: object
-    ) -> BoardChoice | None:
+    ) -> BoardSelection | None:
         """Return the board that is asked for, in the order of the components that choose it."""
         voters = "all" if without is False else "unflagged"
         return self._leaderboard.choose(source, images, family, since, until, voters)
 
-    def _shown(self, board: Board, choice: BoardChoice, sent: Sequence[object]) -> Updates:
+    def _shown(self, board: Board, choice: BoardSelection, sent: Sequence[object]) -> Updates:
         html = board_html(board, choice)
         families = [ALL_FAMILIES, *choice.families]
         told = "\n".join([html, *choice.sources, *families])

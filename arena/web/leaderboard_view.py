@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.leaderboard.board import SETTLED, Board, BoardKey, Share, Span, Standing
-from arena.leaderboard.selection import BoardChoice
-from arena.leaderboard.statistics import FLOOR, ORDERS, Findings
+from arena.leaderboard.board import SETTLED, Board, BoardKey, Span, Standing, VoteShare
+from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.statistics import FLOOR, ORDERS, Statistics
 from arena.ratings.bradley_terry import Status
-from arena.web.leaderboard_notes import elsewhere_notes, own_notes
+from arena.web.leaderboard_notes import import_notes, own_notes
 
 BOARD_HEAD = f"<script>{(Path(__file__).parent / 'leaderboard.js').read_text('utf-8')}</script>"
 SEARCH = (
@@ -77,7 +77,7 @@ MEANINGS = (
 )
 
 
-def board_html(board: Board, choice: BoardChoice) -> str:
+def board_html(board: Board, choice: BoardSelection) -> str:
     """Return a board: what it can tell, the table, and downloads."""
     title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
     if not board.votes:
@@ -95,12 +95,12 @@ def board_html(board: Board, choice: BoardChoice) -> str:
 
 def summary(board: Board) -> tuple[str, ...]:
     """Return, as paragraphs of HTML, what the numbers of a board can and cannot tell."""
-    findings, told = board.findings, (*elsewhere_notes(board), *own_notes(board))
-    if findings is None:
+    statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
+    if statistics is None:
         lead, limits = f"{_votes(board.votes)}. Intervals and ranks are being computed.", ""
     else:
-        lead = " ".join((_cast(board, findings), *_lead(board), *_sides(board.left)))
-        limits = " ".join((_limits(board, findings), *_groups(board)))
+        lead = " ".join((_cast(board, statistics), *_lead(board), *_sides(board.left)))
+        limits = " ".join((_limits(board, statistics), *_groups(board)))
     return tuple(part for part in (lead, " ".join(told), limits) if part)
 
 
@@ -115,31 +115,31 @@ def problem_html(text: str) -> str:
 
 
 # The sentence over the table.
-def _cast(board: Board, findings: Findings) -> str:
+def _cast(board: Board, statistics: Statistics) -> str:
     """Say how many votes there are, by whom and on how much, as far as they tell."""
-    crowd = findings.crowd
+    crowd = statistics.crowd
     people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
     items = "1 item" if crowd.items == 1 else f"{crowd.items:,} items"
-    of_busiest = crowd.busiest / findings.votes
+    of_busiest = crowd.busiest / statistics.votes
     busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
     by = "a judge model" if _by_judge(board) else people
     told = [f" by {by}"] if crowd.voters or _by_judge(board) else []
     return f"<b>{_votes(board.votes)}</b>{''.join(told)}{f' on {items}' if crowd.items else ''}{busiest}."
 
 
-def _limits(board: Board, findings: Findings) -> str:
+def _limits(board: Board, statistics: Statistics) -> str:
     """Say what intervals are of, and what no interval tells."""
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
     return (
-        f"Intervals take the {findings.clusters:,} (item, pair) tuples for independent, not the votes on them. They "
+        f"Intervals take the {statistics.clusters:,} (item, pair) tuples for independent, not the votes on them. They "
         f"tell how far more votes of this kind would move a rating, not whether {others} would "
         f"agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
 
 
 def _by_judge(board: Board) -> bool:
-    return board.elsewhere is not None and board.elsewhere.judge
+    return board.import_summary is not None and board.import_summary.judge
 
 
 def _lead(board: Board) -> tuple[str, ...]:
@@ -160,16 +160,16 @@ def _lead(board: Board) -> tuple[str, ...]:
 
 
 def _fragility(board: Board, first: Standing) -> tuple[str, ...]:
-    overturn = board.findings and board.findings.overturn
-    if not overturn or overturn.leader != first.code or board.findings is None:
+    overturn = board.statistics and board.statistics.overturn
+    if not overturn or overturn.leader != first.code or board.statistics is None:
         return ()
     rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
     without = "1 vote" if overturn.votes == 1 else f"{overturn.votes:,} votes"
-    share = f"{overturn.votes / board.findings.votes:.1%}"
+    share = f"{overturn.votes / board.statistics.votes:.1%}"
     return (f"Without {without} ({share}) that speak most for it, {escape(rival)} would come first.",)
 
 
-def _sides(left: Share | None) -> tuple[str, ...]:
+def _sides(left: VoteShare | None) -> tuple[str, ...]:
     """Warn of sides that matter, where the votes show it."""
     if left is None or left.low <= 0.5 <= left.high:
         return ()
@@ -268,7 +268,7 @@ def _elo(elo: Span | None) -> str:
     return f'{elo.value:.0f} <small title="spread over orders of the votes">{elo.low:.0f}–{elo.high:.0f}</small>'
 
 
-def _win_rate(rate: Share | None) -> str:
+def _win_rate(rate: VoteShare | None) -> str:
     if rate is None:
         return ""
     return f'{rate.value:.2%} <small title="95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)">(n={rate.votes})</small>'
@@ -278,7 +278,7 @@ def _ties(ties: int) -> str:
     return f" <small>({ties:,} tied)</small>" if ties else ""
 
 
-def _left(left: Share | None) -> str:
+def _left(left: VoteShare | None) -> str:
     if left is None:
         return ""
     return f'{left.value:.0%} <small title="95% (Wilson)">{100 * left.low:.0f}–{left.high:.0%}</small>'
@@ -295,14 +295,14 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(shown)} and {last}" if shown else last
 
 
-def _narrowed(choice: BoardChoice) -> str:
+def _narrowed(choice: BoardSelection) -> str:
     key = choice.key
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
     voters = "" if key.unflagged else ", flagged voters too"
     return f"{f', {choice.family}' if choice.family else ''}{days}{voters}"
 
 
-def _query(choice: BoardChoice) -> dict[str, str]:
+def _query(choice: BoardSelection) -> dict[str, str]:
     """Return what leads back to a board, as `Leaderboard.choose` takes it."""
     key: BoardKey = choice.key
     parts = {

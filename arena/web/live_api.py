@@ -20,22 +20,22 @@ from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.live.queue import LiveError
-from arena.live.sessions import LiveHall, Shown, Wish
+from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase
 from arena.web.live_view import bank_html, head_html, scene, waiting_text
-from arena.web.visitor_api import NO_STORE, Sent, Told, events, told, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_errors, visitor
 
 IMAGES = "/live/images"
 """Where an image comes in; its body may be larger than others."""
 
 
 @dataclass(frozen=True)
-class LiveRooms:
+class LiveServices:
     """What the routes of live battles stand on."""
 
-    hall: LiveHall
+    sessions: LiveSessions
     store: LiveStore
     images: OwnImages
     voters: Store
@@ -47,9 +47,9 @@ class LiveRooms:
     networks: Networks = DIRECT
 
 
-def routes(rooms: LiveRooms) -> APIRouter:
+def routes(services: LiveServices) -> APIRouter:
     """Return the routes; each takes the voter from the cookie, and a battle by its token from its own voter only."""
-    live = _Live(rooms)
+    live = _Live(services)
     router = APIRouter()
     battle = "/live/battles/{token}"
     for method, path, handler in (
@@ -71,143 +71,143 @@ def routes(rooms: LiveRooms) -> APIRouter:
 
 
 class _Live:
-    def __init__(self, rooms: LiveRooms) -> None:
-        self._rooms = rooms
+    def __init__(self, services: LiveServices) -> None:
+        self._services = services
 
-    @told
+    @shows_errors
     async def upload(self, request: Request) -> Response:
         """Take an image."""
-        voter, network = await self._visitor(request), self._rooms.networks.of(request)
-        image = await self._rooms.images.receive(voter, request.stream(), network)
+        voter, network = await self._visitor(request), self._services.networks.of(request)
+        image = await self._services.images.receive(voter, request.stream(), network)
         return JSONResponse({"image": image.token, "still": image.still})
 
-    @told
+    @shows_errors
     async def image(self, request: Request) -> Response:
         """Give an image to its owner."""
         voter = await self._visitor(request)
-        path = await asyncio.to_thread(self._rooms.images.path, voter, request.path_params["token"])
+        path = await asyncio.to_thread(self._services.images.path, voter, request.path_params["token"])
         if path is None:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def discard(self, request: Request) -> Response:
         """Delete an image that was taken out."""
         voter = await self._visitor(request)
-        await asyncio.to_thread(self._rooms.images.discard, voter, [request.path_params["token"]])
+        await asyncio.to_thread(self._services.images.discard, voter, [request.path_params["token"]])
         return JSONResponse({})
 
-    @told
+    @shows_errors
     async def item(self, request: Request) -> Response:
         """Draw an item of the bank."""
         item = await asyncio.to_thread(self._drawn)
         return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def unfinished(self, request: Request) -> Response:
         """Tell the battle that this visitor has not finished."""
-        battle = await asyncio.to_thread(self._rooms.store.unfinished, await self._visitor(request))
+        battle = await asyncio.to_thread(self._services.store.unfinished, await self._visitor(request))
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def begin(self, request: Request) -> Response:
         """Begin a battle."""
         voter, sent = await self._visitor(request), await Sent.read(request)
         key = sent.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
-        network = self._rooms.networks.of(request)
-        wish = Wish(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
-        battle = await self._rooms.hall.begin(voter, wish, item, files)
+        network = self._services.networks.of(request)
+        live_request = LiveRequest(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
+        battle = await self._services.sessions.begin(voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def watch(self, request: Request) -> Response:
         """Tell a page what to show of a battle, until no answer is on its way."""
         voter, token = await self._visitor(request), request.path_params["token"]
-        battle = await asyncio.to_thread(self._rooms.store.find, voter, token)
+        battle = await asyncio.to_thread(self._services.store.find, voter, token)
         return events(self._messages(voter, battle))
 
-    @told
+    @shows_errors
     async def follow(self, request: Request) -> Response:
         """Ask both models once more."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
-        battle = await asyncio.to_thread(self._rooms.store.find, voter, token)
+        battle = await asyncio.to_thread(self._services.store.find, voter, token)
         item = self._item(battle)
         if battle.item is not None and item is None:
             raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
         files = await asyncio.to_thread(self._files, item)
-        battle = await self._rooms.hall.follow(voter, token, sent.text("text"), files)
+        battle = await self._services.sessions.follow(voter, token, sent.text("text"), files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @told
+    @shows_errors
     async def stop(self, request: Request) -> Response:
         """End both answers."""
         voter = await self._visitor(request)
-        return await self._scene(voter, await self._rooms.hall.stop(voter, request.path_params["token"]))
+        return await self._scene(voter, await self._services.sessions.stop(voter, request.path_params["token"]))
 
-    @told
+    @shows_errors
     async def choose(self, request: Request) -> Response:
         """Store a choice."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
         choice = sent.text("choice")
-        battle = await asyncio.to_thread(self._rooms.store.vote, voter, token, choice, self._rooms.terms)
+        battle = await asyncio.to_thread(self._services.store.vote, voter, token, choice, self._services.terms)
         return await self._scene(voter, battle)
 
-    @told
+    @shows_errors
     async def undo(self, request: Request) -> Response:
         """Take a choice back."""
         voter = await self._visitor(request)
-        battle = await asyncio.to_thread(self._rooms.store.undo, voter, request.path_params["token"])
+        battle = await asyncio.to_thread(self._services.store.undo, voter, request.path_params["token"])
         return await self._scene(voter, battle)
 
-    @told
+    @shows_errors
     async def reveal(self, request: Request) -> Response:
         """Make the choice final, tell the names, and delete the images that may not be kept."""
         voter = await self._visitor(request)
-        battle = await asyncio.to_thread(self._rooms.store.reveal, voter, request.path_params["token"])
-        await self._rooms.hall.forget(battle)
+        battle = await asyncio.to_thread(self._services.store.reveal, voter, request.path_params["token"])
+        await self._services.sessions.forget(battle)
         return await self._scene(voter, battle)
 
     async def _visitor(self, request: Request) -> int:
-        return await visitor(request, self._rooms.voters)
+        return await visitor(request, self._services.voters)
 
     async def _messages(self, voter: int, battle: LiveBattle) -> AsyncIterator[Mapping[str, object]]:
         """Tell the scene, then the words as they come, then the scene again."""
-        growing = Told()
+        growing = GrowingTexts()
         begun = False
-        async for shown in self._rooms.hall.watch(voter, battle.token):
+        async for shown in self._services.sessions.watch(voter, battle.token):
             if not shown.growing or not begun:
-                yield await self._told_scene(voter, shown)
+                yield await self._changed_scene(voter, shown)
             if shown.growing:
                 line = {"kind": "line", "status": waiting_text(shown.ahead)}
                 yield line if shown.ahead else await asyncio.to_thread(growing.words, shown.texts)
             begun = shown.growing
 
     async def _scene(self, voter: int, battle: LiveBattle) -> Response:
-        return JSONResponse(await self._told_scene(voter, Shown(battle, False, 0, {})), headers=NO_STORE)
+        return JSONResponse(await self._changed_scene(voter, LiveState(battle, False, 0, {})), headers=NO_STORE)
 
-    async def _told_scene(self, voter: int, shown: Shown) -> dict[str, object]:
+    async def _changed_scene(self, voter: int, shown: LiveState) -> dict[str, object]:
         return await asyncio.to_thread(self._made_scene, voter, shown)
 
-    def _made_scene(self, voter: int, shown: Shown) -> dict[str, object]:
+    def _made_scene(self, voter: int, shown: LiveState) -> dict[str, object]:
         battle = shown.battle
-        names = self._rooms.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
-        own = self._rooms.images.of_battle(voter, battle.id) if battle.item is None else ()
+        names = self._services.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
+        own = self._services.images.of_battle(voter, battle.id) if battle.item is None else ()
         return scene(shown, names, head_html(battle.turns[0].question, own, self._item(battle)))
 
     def _item(self, battle: LiveBattle) -> Item | None:
-        return None if battle.item is None else self._rooms.items.bank().items.get(battle.item)
+        return None if battle.item is None else self._services.items.bank().items.get(battle.item)
 
     def _drawn(self) -> Item:
         """Return an item of the bank whose pictures are kept here."""
-        items = [item for item in in_draw(self._rooms.items.bank(), self._rooms.demo_bank) if _is_kept(item)]
+        items = [item for item in in_draw(self._services.items.bank(), self._services.demo_bank) if _is_kept(item)]
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         return secrets.choice(items)
 
     def _known(self, key: str) -> Item:
-        item = self._rooms.items.bank().by_key(key)
+        item = self._services.items.bank().by_key(key)
         if item is None or not _is_kept(item):
             raise LiveError("There is no such item here; take another")
         return item
@@ -215,7 +215,7 @@ class _Live:
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
         """Return the pictures of an item of the bank."""
         names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
-        paths = [self._rooms.pictures.path(name) for name in names]
+        paths = [self._services.pictures.path(name) for name in names]
         if None in paths:
             raise LiveError("A picture of this item is not here; take another item")
         return tuple(path.read_bytes() for path in paths if path is not None)

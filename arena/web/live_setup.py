@@ -10,24 +10,24 @@ from fastapi import APIRouter
 
 from arena.battles.quotas import Networks
 from arena.battles.store import Store
-from arena.budget import LIVE, Ceilings, Ledger
+from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, DatabaseError, now
 from arena.inference.catalog import read_catalogue
-from arena.inference.local_process import Crew, LocalVLM
+from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.inference.openai_model import ApiVLM
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.chat import Chats
 from arena.live.images import OwnImages
 from arena.live.pause import Pause
-from arena.live.queue import Line
-from arena.live.sessions import LiveHall
+from arena.live.queue import GenerationQueue
+from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
 from arena.settings import Settings, secret
 from arena.types import VLM, ModelCard
 from arena.web import chat_api as chat_routes
 from arena.web import live_api as routes
-from arena.web.live_api import LiveRooms
+from arena.web.live_api import LiveServices
 
 TIDY_SECONDS = 600
 
@@ -35,35 +35,35 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class LiveWing:
+class LiveSetup:
     """The rooms of live answers."""
 
-    crew: Crew
-    ledger: Ledger
+    process_pool: ProcessPool
+    budget: Budget
     chats: Chats
-    rooms: LiveRooms
+    services: LiveServices
 
     @classmethod
     def build(
         cls, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
-    ) -> "LiveWing":
+    ) -> "LiveSetup":
         """Build the rooms.
 
         Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken.
         """
-        crew = Crew(settings.local_models)
-        vlms = [_vlm(card, crew) for card in read_catalogue(settings.models, secret).live]
+        process_pool = ProcessPool(settings.local_models)
+        vlms = [_vlm(card, process_pool) for card in read_catalogue(settings.models, secret).live]
         store, voters = LiveStore(database, settings.vote_limits), Store(database)
         store.welcome([vlm.card.name for vlm in vlms])
         images = OwnImages(database, settings.own_dir)
         live = settings.live
-        ledger = Ledger(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
-        line = Line(live.at_once, Pause(database).check)
-        hall = LiveHall(vlms, store, images, ledger, line)
-        rooms = LiveRooms(
-            hall, store, images, voters, items, settings.demo_bank, pictures, terms, Networks(settings.trusted_hops)
+        budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
+        queue = GenerationQueue(live.at_once, Pause(database).check)
+        sessions = LiveSessions(vlms, store, images, budget, queue)
+        services = LiveServices(
+            sessions, store, images, voters, items, settings.demo_bank, pictures, terms, Networks(settings.trusted_hops)
         )
-        return cls(crew, ledger, Chats(vlms, images, ledger, line), rooms)
+        return cls(process_pool, budget, Chats(vlms, images, budget, queue), services)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class LiveWing:
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
         """Return the routes of battles and chat."""
-        return routes.routes(self.rooms), chat_routes.routes(self.chats, self.rooms.voters)
+        return routes.routes(self.services), chat_routes.routes(self.chats, self.services.voters)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -82,19 +82,19 @@ class LiveWing:
             yield
         finally:
             tidying.cancel()
-            await asyncio.to_thread(self.crew.close)
+            await asyncio.to_thread(self.process_pool.close)
 
     async def _tidy(self) -> None:
         """Delete images and networks whose time is over, and count what dead servers held as spent."""
         while True:
             try:
-                await asyncio.to_thread(self.rooms.images.sweep, now())
-                await asyncio.to_thread(self.ledger.settle_lost)
-                await asyncio.to_thread(self.rooms.store.dealer.forget_networks)
+                await asyncio.to_thread(self.services.images.sweep, now())
+                await asyncio.to_thread(self.budget.commit_lost)
+                await asyncio.to_thread(self.services.store.quotas.forget_networks)
             except (DatabaseError, OSError) as error:
                 log.warning("own images were not tidied up: %s", error)
             await asyncio.sleep(TIDY_SECONDS)
 
 
-def _vlm(card: ModelCard, crew: Crew) -> VLM:
-    return ApiVLM(card) if card.kind == "api" else LocalVLM(card, crew)
+def _vlm(card: ModelCard, process_pool: ProcessPool) -> VLM:
+    return ApiVLM(card) if card.kind == "api" else LocalVLM(card, process_pool)

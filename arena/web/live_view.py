@@ -8,9 +8,9 @@ from html import escape
 from pathlib import Path
 
 from arena.clock import UNDO_SECONDS
-from arena.live.chat import ShownTalk
+from arena.live.chat import ChatState
 from arena.live.images import MOST_IMAGES
-from arena.live.sessions import Shown
+from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, LiveTurn, Outside
 from arena.markdown import instruction_html
 from arena.types import SIDES, Item, Names, Phase, Side
@@ -31,7 +31,7 @@ def live_html(models: int) -> str:
         '<div class="live" id="live" data-phase="form">'
         f"{_form('live', 'Two unnamed models answer side by side. You choose; then you learn who they are.', _KEEP)}"
         '<div class="live-battle"><div id="live-head"></div><div class="live-panes">'
-        f"{''.join(map(_pane, SIDES))}</div>"
+        f"{''.join(map(_answer_box, SIDES))}</div>"
         '<div class="live-dock"><p id="live-status" role="status" aria-live="polite" tabindex="-1"></p>'
         f'<p id="live-problem" class="problem" role="alert"></p>{_follow("live", "Ask both once more")}'
         '<div class="live-controls">'
@@ -96,7 +96,7 @@ def turns_html(turns: Sequence[LiveTurn], side: Side, growing: bool) -> str:
     return "".join(shown)
 
 
-def scene(shown: Shown, names: Names | None, head: str) -> dict[str, object]:
+def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]:
     """Return all that the page shows of a battle, as live.js takes it; names only of a revealed one."""
     battle = shown.battle
     choice = battle.choice if battle.phase is Phase.REVEALED else None
@@ -119,7 +119,7 @@ def scene(shown: Shown, names: Names | None, head: str) -> dict[str, object]:
     }
 
 
-def talk_scene(shown: ShownTalk) -> dict[str, object]:
+def talk_scene(shown: ChatState) -> dict[str, object]:
     """Return all that the page shows of a chat, as live.js takes it."""
     talk = shown.talk
     asked = [
@@ -142,7 +142,7 @@ def talk_scene(shown: ShownTalk) -> dict[str, object]:
     }
 
 
-def status_text(shown: Shown, names: Names | None) -> str:
+def status_text(shown: LiveState, names: Names | None) -> str:
     """Return where a battle stands, in words."""
     battle = shown.battle
     if battle.void is not None:
@@ -176,7 +176,7 @@ def _open_text(battle: LiveBattle) -> str:
     return f"{again}Which answer is better? Choose{more}."
 
 
-def _phase(shown: Shown) -> str:
+def _phase(shown: LiveState) -> str:
     if shown.battle.void is not None:
         return "void"
     if shown.growing:
@@ -198,7 +198,7 @@ def _figure(token: str, number: int, count: int) -> str:
     )
 
 
-def _pane(side: Side) -> str:
+def _answer_box(side: Side) -> str:
     return (
         f'<section class="answer"><div class="title" id="live-title-{side}">{title_html(side)}</div>'
         f'<div class="text" id="live-text-{side}" role="region" aria-label="Answer {side.upper()}" tabindex="0"></div>'

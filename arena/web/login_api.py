@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
-from arena.fraud.eligibility import Census
+from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.web.cookies import COOKIE, YEAR, cookie_hash, cookie_header, cookie_in, new_cookie
 from arena.web.middleware import sent_cookie
@@ -32,10 +32,10 @@ _FRAMED = "Your vote is stored; to have votes count on the board, log in: that o
 _INVITED = "Your vote is stored; the board counts the votes of invited people."
 
 
-def routes(voters: Voters, census: Census, oauth: OAuthSettings | None) -> APIRouter:
+def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | None) -> APIRouter:
     """Return the routes; without a provider the line of the page alone."""
     router = APIRouter()
-    router.add_api_route("/login/who", _Who(voters, census, oauth is not None).line, methods=["GET"])
+    router.add_api_route("/login/who", _Who(voters, eligibility, oauth is not None).line, methods=["GET"])
     if oauth is not None:
         login = _Login(voters, oauth)
         router.add_api_route("/login", login.begin, methods=["GET"], response_model=None)
@@ -45,9 +45,9 @@ def routes(voters: Voters, census: Census, oauth: OAuthSettings | None) -> APIRo
 
 
 class _Who:
-    def __init__(self, voters: Voters, census: Census, can_log_in: bool) -> None:
+    def __init__(self, voters: Voters, eligibility: VoteEligibility, can_log_in: bool) -> None:
         self._voters = voters
-        self._census = census
+        self._eligibility = eligibility
         self._log_in = _LOG_IN if can_log_in else ""
 
     async def line(self, request: Request, framed: str = "") -> HTMLResponse:
@@ -61,9 +61,9 @@ class _Who:
 
     def _of(self, hashed: str, framed: bool) -> str:
         name = self._voters.name(hashed)
-        counts = self._census.rule == "everyone" or self._census.counts(self._voters.voter(hashed))
+        counts = self._eligibility.rule == "everyone" or self._eligibility.counts(self._voters.voter(hashed))
         stored = _FRAMED if framed else _STORED
-        note = "" if counts else f"<span>{stored if self._census.rule == 'logged-in' else _INVITED}</span>"
+        note = "" if counts else f"<span>{stored if self._eligibility.rule == 'logged-in' else _INVITED}</span>"
         return f"{note}<b>{escape(name)}</b>{_LOG_OUT}" if name else note + self._log_in
 
 
@@ -80,7 +80,7 @@ class _Login:
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
-            return _told(error)
+            return _error_page(error)
         answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
         answer.headers.append("set-cookie", self._set(request, key, ATTEMPT_COOKIE, ATTEMPT_SECONDS))
         if cookie is None:
@@ -94,7 +94,7 @@ class _Login:
             account = await self._account(request, cookie)
             await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
         except (LoginError, DatabaseError) as error:
-            return _told(error)
+            return _error_page(error)
         return self._home(request, fresh)
 
     async def log_out(self, request: Request) -> Response:
@@ -102,7 +102,7 @@ class _Login:
         try:
             await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
-            return _told(error)
+            return _error_page(error)
         return self._home(request, new_cookie())
 
     async def _account(self, request: Request, cookie: str) -> Account:
@@ -135,7 +135,7 @@ class _Login:
         return cookie_header(value, self._over_https(request), name, seconds)
 
 
-def _told(error: Exception) -> HTMLResponse:
+def _error_page(error: Exception) -> HTMLResponse:
     """Return a page of one line that leads back."""
     text = f'<!doctype html><html lang="en"><title>Log in</title><p>{escape(str(error))}</p><p><a href="/">Back</a></p>'
     return HTMLResponse(text, status_code=503 if isinstance(error, DatabaseError) else 403, headers=NO_STORE)

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.web.cookies import cookie_header, cookie_in, new_cookie
 from arena.web.events import Argument, misfit
-from arena.web.rate_limit import Caller, Limits
+from arena.web.rate_limit import Caller, RateLimiter
 
 MOST_BODY = 64_000
 """Bytes that a request may send, where no route takes more."""
@@ -41,7 +41,7 @@ _GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
 _CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
 """What our page calls of Gradio: its events, none of which is queued, and after a broken line whether we are back."""
 _EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
-_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """How JSON writes half a surrogate pair, which no text may hold alone; most bodies hold none."""
 _CLOSED = re.compile(
     r"/(openapi\.json|svelte|pwa_icon|manifest\.json|monitoring|file|proxy|queue|upload|runs|run-history)\b.*",
@@ -56,7 +56,7 @@ _BUILT = frozenset({"/", "/config", "/config/"})
 """What Gradio builds anew for everybody who asks."""
 
 
-class Guard:
+class RequestMiddleware:
     """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
 
     `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often; `events` are the page's
@@ -70,13 +70,13 @@ class Guard:
         image_hosts: Sequence[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
-        limits: Limits | None = None,
+        limits: RateLimiter | None = None,
         events: Mapping[int, Sequence[Argument]] | None = None,
     ) -> None:
         self._app = app
         self._https = https
         self._uploads = uploads
-        self._limits = limits or Limits()
+        self._limits = limits or RateLimiter()
         self._events = events
         self._headers = _security_headers(image_hosts)
 
@@ -261,7 +261,7 @@ def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> Pl
     """Return what a caller is told whose body calls none of the page's events, or holds what it does not take."""
     try:
         body = json.loads(whole.decode())
-        if _HALF_PAIR.search(whole):
+        if _LONE_SURROGATE.search(whole):
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         body = None

@@ -95,7 +95,7 @@ class _Side:
         return self._buckets[call].take(key)
 
 
-class Limits:
+class RateLimiter:
     """Count the requests of voters and networks. To be used from one thread: the server's event loop."""
 
     def __init__(self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK) -> None:

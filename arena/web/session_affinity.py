@@ -43,13 +43,13 @@ ROUTES = ("/live/", "/chat/")
 """What is answered at home."""
 _PASSED = "x-stereoscope-passed"
 """A request with this header is answered where it came to: it was passed on once."""
-_OF_ONE_LINE = frozenset("connection keep-alive transfer-encoding te trailer upgrade proxy-authorization".split())
+_HOP_BY_HOP = frozenset("connection keep-alive transfer-encoding te trailer upgrade proxy-authorization".split())
 _AWAY = "The server that wrote your answers has gone. Please try again."
 
 log = logging.getLogger(__name__)
 
 
-class Homes:
+class ServerDirectory:
     """Know the living servers of a database, of which this one is reached at `address`."""
 
     def __init__(self, database: Database, address: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,8 +105,8 @@ class Homes:
             for one, address in self._alive.items()
             if one == self._id or self._unreached.get(address, 0.0) <= present
         }
-        home = max(reached, key=lambda one: hashlib.sha256(f"{visitor} {one}".encode()).digest())
-        return None if home == self._id else reached[home]
+        owner = max(reached, key=lambda one: hashlib.sha256(f"{visitor} {one}".encode()).digest())
+        return None if owner == self._id else reached[owner]
 
     def miss(self, address: str) -> None:
         """Take note that a server could not be reached."""
@@ -136,14 +136,14 @@ def own_address(host: str, port: int, database: Database) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Homeward:
+class AffinityMiddleware:
     """Wrap an ASGI app: requests for live answers go to the server where their visitor is at home.
 
     `hops` is how many proxies in front are trusted. Where a home cannot be reached, this server answers.
     """
 
-    def __init__(self, app: ASGIApp, homes: Homes, hops: int) -> None:
-        self._app, self._homes, self._hops = app, homes, hops
+    def __init__(self, app: ASGIApp, servers: ServerDirectory, hops: int) -> None:
+        self._app, self._servers, self._hops = app, servers, hops
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
@@ -152,30 +152,30 @@ class Homeward:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer here, or pass on."""
-        home = self._home(scope)
-        if home is None or not await self._passed_on(home, scope, receive, send):
+        owner = self._owner(scope)
+        if owner is None or not await self._passed_on(owner, scope, receive, send):
             await self._app(scope, receive, send)
 
-    def _home(self, scope: Scope) -> str | None:
+    def _owner(self, scope: Scope) -> str | None:
         if scope["type"] != "http" or not scope["path"].startswith(ROUTES):
             return None
         headers = Headers(scope=scope)
         visitor = cookie_in(headers.get("cookie", ""))
-        return None if visitor is None or _PASSED in headers else self._homes.of(visitor)
+        return None if visitor is None or _PASSED in headers else self._servers.of(visitor)
 
-    async def _passed_on(self, home: str, scope: Scope, receive: Receive, send: Send) -> bool:
+    async def _passed_on(self, owner: str, scope: Scope, receive: Receive, send: Send) -> bool:
         """Pass a request on; return False, with nothing of it read, if the home cannot be reached."""
         raw = scope["raw_path"].partition(b"?")[0] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         request = self._client.build_request(
             scope["method"],
-            httpx.URL(home).copy_with(raw_path=raw),
+            httpx.URL(owner).copy_with(raw_path=raw),
             headers=self._headers(scope),
             content=None if scope["method"] in ("GET", "HEAD") else _body(receive),
         )
         try:
             answer = await self._client.send(request, stream=True)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            self._homes.miss(home)
+            self._servers.miss(owner)
             return False
         except (httpx.HTTPError, ConnectionResetError):
             await PlainTextResponse(_AWAY, status_code=503)(scope, receive, send)
@@ -195,7 +195,7 @@ class Homeward:
         kept = [
             (name, value)
             for name, value in scope["headers"]
-            if name.decode("latin-1").lower() not in {*_OF_ONE_LINE, "x-forwarded-for"}
+            if name.decode("latin-1").lower() not in {*_HOP_BY_HOP, "x-forwarded-for"}
         ]
         forwarded = [(b"x-forwarded-for", ", ".join(ahead).encode("latin-1"))] if ahead else []
         return [*kept, *forwarded, (_PASSED.encode(), b"1")]
@@ -214,7 +214,7 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
 
 async def _passed_back(answer: httpx.Response, send: Send) -> None:
     """Send an answer on as it comes; where it breaks off, so does ours, and a page that listens comes back."""
-    headers = [(name, value) for name, value in answer.headers.raw if name.decode().lower() not in _OF_ONE_LINE]
+    headers = [(name, value) for name, value in answer.headers.raw if name.decode().lower() not in _HOP_BY_HOP]
     await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
     with suppress(httpx.HTTPError):
         async for part in answer.aiter_raw():

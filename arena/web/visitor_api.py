@@ -54,7 +54,7 @@ _STATUS: Mapping[type[Exception], int] = {
 }
 
 
-def told(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+def shows_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     """Make a handler answer a room's error with its text."""
 
     @wraps(handler)
@@ -119,7 +119,7 @@ class Sent:
         return value
 
 
-class Told:
+class GrowingTexts:
     """What a page was told of growing texts, so that it is told the rest only.
 
     Blocks of Markdown that are whole go out as HTML, once; the words of the last block as they come.

@@ -40,7 +40,7 @@ EVERY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Concordance:
+class PeopleAgreement:
     """What the votes of several people tell about them and about the measures."""
 
     contests: int
@@ -72,12 +72,12 @@ class VerdictSource(Protocol):
         ...
 
 
-def concordance(
+def people_agreement(
     poll: Poll,
     scores: Mapping[str, Scores] = MappingProxyType({}),
     metrics: Collection[MetricName] = KEPT,
     scorer: Scorer = score,
-) -> Concordance:
+) -> PeopleAgreement:
     """Return how people, judges, text metrics, and other metrics' scores by their name go together.
 
     Raises TextMetricError for a metric that is not installed.
@@ -87,7 +87,7 @@ def concordance(
     candidates = _candidates(poll, between)
     found = {**{name: scorer(name, candidates) for name in metrics}, **scores}
     measures = [by_scores(name, given, between) for name, given in found.items()]
-    return Concordance(
+    return PeopleAgreement(
         contests=len(poll.choices),
         with_reference=len(voted) - len(between),
         people=people(between.values()),
@@ -102,7 +102,7 @@ def between_models(poll: Poll) -> dict[Contest, Choices]:
     return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
 
 
-class Concordances:
+class PeopleAgreements:
     """Keep each source's concordance, so that it is found once for the votes it counts and not once for each visitor.
 
     `every` is how many seconds lie at least between two readings of a source's votes.
@@ -111,30 +111,30 @@ class Concordances:
     def __init__(self, polls: PollSource, verdicts: VerdictSource, every: float = EVERY_SECONDS) -> None:
         self._polls, self._verdicts, self._every = polls, verdicts, every
         self._lock = Lock()
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[MetricName, Candidate], float] = {}
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources, in the order of their first import. Raises DatabaseError."""
         return tuple(self._polls.sources())
 
-    def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> Concordance:
+    def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:
         """Return the concordance of a source; its text metrics are the kept ones. Raises DatabaseError.
 
         Other metrics' scores, by their name, stand beside them for who asks, and are not kept.
         """
         kept = self._read(source)
         if not scores:
-            return kept.concordance
+            return kept.people_agreement
         between = between_models(kept.poll)
         own = reproductions(between, [by_scores(name, given, between) for name, given in scores.items()])
-        return replace(kept.concordance, reproductions=ranked([*kept.concordance.reproductions, *own]))
+        return replace(kept.people_agreement, reproductions=ranked([*kept.people_agreement.reproductions, *own]))
 
     def answers(self, source: str) -> list[tuple[str, str]]:
         """Return the answers that a measure is to score: by item and model. Raises DatabaseError."""
         return _met(between_models(self._read(source).poll))
 
-    def _read(self, source: str) -> "_Kept":
+    def _read(self, source: str) -> "_CachedPoll":
         """Return a source's votes and what they tell, not much older than `every` seconds."""
         with self._lock:
             kept = self._kept.get(source)
@@ -143,10 +143,10 @@ class Concordances:
             poll = self._polls.poll(source)
             poll = replace(poll, verdicts=(*poll.verdicts, *self._verdicts.verdicts(source)))
             if kept is not None and poll == kept.poll:
-                found = kept.concordance
+                found = kept.people_agreement
             else:
-                found = concordance(poll, scorer=self._scored)
-            read = self._kept[source] = _Kept(time.monotonic(), poll, found)
+                found = people_agreement(poll, scorer=self._scored)
+            read = self._kept[source] = _CachedPoll(time.monotonic(), poll, found)
             return read
 
     def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
@@ -158,10 +158,10 @@ class Concordances:
         return {(one.item, one.model): value for one, value in known if value is not None}
 
 
-class _Kept(NamedTuple):
+class _CachedPoll(NamedTuple):
     at: float
     poll: Poll
-    concordance: Concordance
+    people_agreement: PeopleAgreement
 
 
 def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:

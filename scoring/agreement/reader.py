@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from arena.imports.poll_files import bank_name
-from arena.io.strict_json import Limits, RowsError
+from arena.io.strict_json import FileLimits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level, Share
-from scoring.agreement.people_agreement import Concordance
+from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.report import safe_cell
 
 
@@ -32,7 +32,7 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 
 
 def read_scores(
-    path: Path, taken: Collection[str], limits: Limits = COMMAND_LINE, name: str | None = None
+    path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
     """Return the scores of a file `item, model, metric, score`, by metric, then by item and model. Raises RowsError.
 
@@ -55,7 +55,7 @@ def read_scores(
     return scores
 
 
-def agreement_json(found: Concordance) -> str:
+def agreement_json(found: PeopleAgreement) -> str:
     """Return the findings whole, as JSON; what is undefined is null."""
     people = asdict(found.people) | {"levels": _levels(found.people.levels)}
     measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
@@ -63,7 +63,7 @@ def agreement_json(found: Concordance) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def measures_csv(found: Concordance) -> str:
+def measures_csv(found: PeopleAgreement) -> str:
     """Return Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -5,41 +5,41 @@ from typing import NamedTuple
 
 from arena.io.tables import PAGE
 from arena.ratings.agreement import Reproduction
-from scoring.agreement.people_agreement import Concordance, Concordances
+from scoring.agreement.people_agreement import PeopleAgreement, PeopleAgreements
 from scoring.agreement.reader import read_scores
-from scoring.jobs.uploads import Inbox
+from scoring.jobs.uploads import UploadStore
 
 
-class Found(NamedTuple):
+class AgreementFound(NamedTuple):
     """What a visitor is shown of a source."""
 
-    concordance: Concordance
+    people_agreement: PeopleAgreement
     own: tuple[Reproduction, ...] = ()
     """Those of the visitor's metrics, which stand among the others and are kept for nobody."""
 
 
-class AgreementDesk:
+class AgreementService:
     """Serve people at the page; an owner is the hash of a voter cookie."""
 
-    def __init__(self, concordances: Concordances, inbox: Inbox) -> None:
-        self._concordances, self._inbox = concordances, inbox
+    def __init__(self, people_agreements: PeopleAgreements, upload_store: UploadStore) -> None:
+        self._people_agreements, self._upload_store = people_agreements, upload_store
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources, in the order of their first import. Raises DatabaseError."""
-        return self._concordances.sources()
+        return self._people_agreements.sources()
 
     def answers(self, source: str) -> Sequence[tuple[str, str]]:
         """Return the answers that a metric is to score: by item and model. Raises DatabaseError."""
-        return self._concordances.answers(source)
+        return self._people_agreements.answers(source)
 
-    def of(self, source: str) -> Found:
+    def of(self, source: str) -> AgreementFound:
         """Return what everybody may see of a source. Raises DatabaseError."""
-        return Found(self._concordances.of(source))
+        return AgreementFound(self._people_agreements.of(source))
 
-    def beside(self, source: str, owner: str, token: str) -> Found:
-        """Return the same with the metrics of an uploaded file. Raises DatabaseError, InboxError and RowsError."""
-        arrived = self._inbox.find(owner, token)
-        taken = {one.measure for one in self._concordances.of(source).reproductions}
+    def beside(self, source: str, owner: str, token: str) -> AgreementFound:
+        """Return the same with the metrics of an uploaded file. Raises DatabaseError, UploadStoreError, RowsError."""
+        arrived = self._upload_store.find(owner, token)
+        taken = {one.measure for one in self._people_agreements.of(source).reproductions}
         scores = read_scores(arrived.path, taken, PAGE, arrived.name)
-        found = self._concordances.of(source, scores)
-        return Found(found, tuple(one for one in found.reproductions if one.measure in scores))
+        found = self._people_agreements.of(source, scores)
+        return AgreementFound(found, tuple(one for one in found.reproductions if one.measure in scores))

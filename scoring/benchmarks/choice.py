@@ -26,7 +26,7 @@ from scoring.report import Grade, file_stem, lines_csv
 from scoring.serialize import read_record, record_json
 
 
-class Files(Mapping[str, bytes]):
+class LazyFiles(Mapping[str, bytes]):
     """Downloads by name, each made when it is asked for."""
 
     def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
@@ -42,7 +42,7 @@ class Files(Mapping[str, bytes]):
         return len(self._makers)
 
 
-class Choices:
+class MultipleChoice:
     """MMBench and MMT-Bench."""
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
@@ -101,10 +101,10 @@ class Choices:
         blind = [row for row in report.rows if row.question.split not in answered]
         if blind:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
-        return Files(makers)
+        return LazyFiles(makers)
 
 
-class Marks:
+class VQAMarks:
     """VQA answers with marks from 1 to 5."""
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
@@ -140,7 +140,7 @@ class Marks:
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
         """Return the accuracies and the mean mark, and all answers with theirs."""
         stem = file_stem(report.file)
-        return Files(
+        return LazyFiles(
             {
                 f"{stem}_acc.csv": lambda: _marks_csv(report),
                 f"{stem}-scores.csv": lambda: lines_csv(score_lines(report)),

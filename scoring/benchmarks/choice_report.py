@@ -17,7 +17,7 @@ from scoring.multiple_choice import extract as multiple_choice
 from scoring.multiple_choice.metrics import Comparison
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Answered, ChoiceQuestion, Decided, Protocol, Rule
-from scoring.report import Grade, JudgeStamp, Line, safe_cell
+from scoring.report import Grade, JudgeStamp, ScoreLine, safe_cell
 
 ChoiceBenchmark = Literal["mmbench", "mmt-bench"]
 ChoiceTables: TypeAlias = mmbench.MMBenchReport | mmt_bench.MMTBenchReport
@@ -175,12 +175,14 @@ def _unmarked(report: MarksReport) -> str:
     return ""
 
 
-def score_lines(report: ChoiceReport | MarksReport) -> Iterator[tuple[str, list[Line]]]:
+def score_lines(report: ChoiceReport | MarksReport) -> Iterator[tuple[str, list[ScoreLine]]]:
     """Yield every table of a report by its name."""
     tables = tabulated(report)
     if isinstance(tables, vqa_marks.VQAReport):
         marks = tables.marks
-        mean = Line("mean mark", marks.n, marks.unscored, marks.mean, marks.low, marks.high, marks.worst, marks.best)
+        mean = ScoreLine(
+            "mean mark", marks.n, marks.unscored, marks.mean, marks.low, marks.high, marks.worst, marks.best
+        )
         yield tables.dataset, [tables.exact, tables.consensus, *([mean] if report.judge else [])]
     elif isinstance(tables, mmbench.MMBenchReport):
         for scores in tables.splits:

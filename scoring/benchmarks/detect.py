@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from arena.database import now
-from arena.io.tables import KEY, PAGE, VALUE, Limits, Record, read_records
+from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, read_records
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.choice_report import ChoiceBenchmark, ChoiceReport, MarksReport, decided, tabulated
@@ -121,7 +121,7 @@ Opened: TypeAlias = OpenedChoices | OpenedMarks
 
 def opened(
     path: Path,
-    limits: Limits = PAGE,
+    limits: FileLimits = PAGE,
     name: str | None = None,
     benchmark: Subject | None = None,
     questions: Mapping[int, ChoiceQuestion] | None = None,
@@ -150,7 +150,7 @@ def opened(
     return None
 
 
-def question_file(path: Path, limits: Limits = PAGE) -> Mapping[int, ChoiceQuestion]:
+def question_file(path: Path, limits: FileLimits = PAGE) -> Mapping[int, ChoiceQuestion]:
     """Return a benchmark's own questions by index. Raises RowsError, and ChoicesError with all that is wrong."""
     found, problems = read_questions(read_records(path, limits, IMAGE_COLUMNS))
     _check(path.name, problems)

@@ -21,7 +21,7 @@ from arena.io.tables import read_records
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.judges.injection import neutralise
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.report import Grade, Question, Report, Row, Table, table
+from scoring.report import Grade, Question, Report, Row, ScoreTable, table
 from scoring.report import Protocol as ProtocolName
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -55,7 +55,7 @@ _SCHEMA = json.dumps(
 )
 
 
-class Answered(Protocol):
+class AnsweredQuestion(Protocol):
     """A question with what a model said to it."""
 
     @property
@@ -70,7 +70,7 @@ class Answered(Protocol):
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScores:
     """A row of the paper's Table 2: percentages in the order of CAPABILITIES, and who judged."""
 
     model: str
@@ -80,7 +80,7 @@ class Published:
     spread: float
 
 
-def grading(filled: Answered, run: int, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> Grading:
+def grading(filled: AnsweredQuestion, run: int, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> Grading:
     """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, as its samples.
 
     A prediction that the file lacks is unscored at once, without a call.
@@ -180,7 +180,7 @@ def _fenced(question: str, truth: str, prediction: str) -> str:
     return _ROW.format(code=code, **{name: neutralise(text) for name, text in parts.items()})
 
 
-def tabulate(report: Report) -> tuple[Table, ...]:
+def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     """Return the paper's two tables: capabilities in their order, and integrations, the largest first.
 
     A capability or integration without questions has no line. In a `paper` report what could not be read counts 0.0,
@@ -264,7 +264,7 @@ def _content(protocol: ProtocolName, grade: Grade) -> str:
     return last.split(" ")[0].strip() if protocol == "paper" and UNREADABLE not in grade.flags else last
 
 
-def _score_file(model: str, scored: Table) -> bytes:
+def _score_file(model: str, scored: ScoreTable) -> bytes:
     """Return a line of means, the largest group first, then the total, its deviation and the runs, as pandas does."""
     groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
@@ -282,10 +282,10 @@ def _rounded(value: float | None) -> str:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedScores, ...]:
     """Return the rows of the paper's Table 2, in its order."""
     return tuple(
-        Published(
+        PublishedScores(
             model=str(values["model"]),
             judge=str(values["judge"]),
             scores=tuple(float(str(values[name])) for name in CAPABILITIES),

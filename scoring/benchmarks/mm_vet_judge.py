@@ -48,7 +48,7 @@ class Options:
     """What becomes of questions without a prediction."""
 
 
-class _Marked(NamedTuple):
+class _JudgedAnswer(NamedTuple):
     """One grade to come: of an item or its probe by the row's place, of a canary by its own."""
 
     kind: Kind
@@ -96,10 +96,10 @@ class MMVet:
         """Return every grade to come of a draft."""
         samples = report.runs if report.sampled else 1
 
-        def begin(marked: _Marked) -> Callable[[], Grading]:
+        def begin(marked: _JudgedAnswer) -> Callable[[], Grading]:
             return lambda: mm_vet.grading(marked.answered, marked.run, report.protocol, spec, samples)
 
-        def refused(marked: _Marked) -> Callable[[str], Grade]:
+        def refused(marked: _JudgedAnswer) -> Callable[[str], Grade]:
             return lambda reason: Grade(marked.answered.question.id, marked.run, None, reason)
 
         return [Task(marked.run, begin(marked), refused(marked)) for marked in _plan(report)]
@@ -147,7 +147,7 @@ class MMVet:
         return {**mm_vet.files(report), **more}
 
 
-def _plan(report: Report) -> Sequence[_Marked]:
+def _plan(report: Report) -> Sequence[_JudgedAnswer]:
     """Return every grade to come: run by run, so that the samples of one call are seldom waited for at once."""
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
@@ -156,7 +156,7 @@ def _plan(report: Report) -> Sequence[_Marked]:
         "probe": dict(_probes(report)) if hardened else {},
     }
     return [
-        _Marked(kind, place, run, one)
+        _JudgedAnswer(kind, place, run, one)
         for run in range(report.runs)
         for kind, ones in answered.items()
         for place, one in ones.items()
@@ -170,7 +170,7 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
             yield place, Filled(defence.swapped(row.question, row.prediction, questions), row.prediction)
 
 
-def _by_place(marked: _Marked) -> tuple[int, int]:
+def _by_place(marked: _JudgedAnswer) -> tuple[int, int]:
     return marked.place, marked.run
 
 

@@ -75,7 +75,7 @@ _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 
 
 @dataclass(frozen=True)
-class SplitScores:
+class MMBenchScores:
     """The accuracies of one split, or of all."""
 
     split: str
@@ -92,7 +92,7 @@ class MMBenchReport:
 
     edition: Edition
     protocol: Protocol
-    splits: tuple[SplitScores, ...]
+    splits: tuple[MMBenchScores, ...]
     """One a split, and "all" behind them where there are several."""
     problems: tuple[Problem, ...]
     success: Success
@@ -106,7 +106,7 @@ class MMBenchReport:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTable:
     """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the names of L-2."""
 
     table: int
@@ -288,7 +288,7 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
 
 def _split_scores(
     split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
-) -> SplitScores:
+) -> MMBenchScores:
     def chosen(question: ChoiceQuestion) -> bool:
         return split in (_WHOLE_FILE, question.split)
 
@@ -297,7 +297,7 @@ def _split_scores(
 
     base = [(row.question, row.right) for row in rows if row.question.index < PASS and chosen(row.question)]
     whole = None if found is None else [(one.question, one.right) for one in found if chosen(one.question)]
-    return SplitScores(split, tree(base, False), None if whole is None else tree(whole, True))
+    return MMBenchScores(split, tree(base, False), None if whole is None else tree(whole, True))
 
 
 _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
@@ -387,10 +387,10 @@ def accuracy_csv(report: MMBenchReport) -> bytes:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedTable, ...]:
     """Return the rows of Tables 5 and 6, in their order."""
     return tuple(
-        Published(
+        PublishedTable(
             int(str(values["table"])),
             str(values["split"]),
             str(values["model"]),

@@ -29,7 +29,7 @@ from scoring.multiple_choice.metrics import (
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
-from scoring.report import Line
+from scoring.report import ScoreLine
 
 _DATA = Path(__file__).parent.parent / "data"
 VISUAL_RECOGNITION = "visual_recognition"
@@ -71,24 +71,24 @@ class Subtask:
 class Overalls:
     """What is called Overall, each by its own rule."""
 
-    subtasks: Line
+    subtasks: ScoreLine
     """Mean over subtasks."""
-    samples: Line
+    samples: ScoreLine
     """Mean over samples: what the public toolkit prints."""
-    star: Line
+    star: ScoreLine
     """Overall*: mean over the subtasks outside Visual Recognition."""
 
 
 @dataclass(frozen=True)
-class SplitScores:
+class MMTBenchScores:
     """The accuracies of one split, or of all."""
 
     split: str
     overall: Overalls
     tree: Node
     """Mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank where the file has none."""
-    image_types: tuple[Line, ...]
-    capabilities: tuple[Line, ...]
+    image_types: tuple[ScoreLine, ...]
+    capabilities: tuple[ScoreLine, ...]
     """Means over the subtasks of each; a subtask counts in every one of its own."""
     random: Overalls
     """Expected of a guess among the options of these questions."""
@@ -101,7 +101,7 @@ class MMTBenchReport:
     """What MMT-Bench says of one file under one protocol."""
 
     protocol: Protocol
-    splits: tuple[SplitScores, ...]
+    splits: tuple[MMTBenchScores, ...]
     """One a split of the file, then ALL."""
     problems: tuple[Problem, ...]
     success: Success
@@ -269,7 +269,7 @@ def meta_task(question: ChoiceQuestion) -> str:
     return known.meta_task if known else question.group or NO_CATEGORY
 
 
-def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> SplitScores:
+def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> MMTBenchScores:
     by_subtask: dict[str, list[Decided]] = {}
     for row in rows:
         by_subtask.setdefault(category(row.question), []).append(row)
@@ -281,7 +281,7 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
     }
     overall = _overalls(lines, metas)
     samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
-    return SplitScores(
+    return MMTBenchScores(
         split,
         Overalls(overall.subtasks, samples, overall.star),
         _tree(lines, metas),
@@ -292,7 +292,7 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
     )
 
 
-def _overalls(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Overalls:
+def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overalls:
     """Return the Overalls of subtasks' lines; the samples' mean weighs each by its samples."""
     n = sum(line.n for line in lines.values())
     known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
@@ -300,16 +300,16 @@ def _overalls(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Overalls:
     ends = (0.0 if mean is None else mean,) * 2
     return Overalls(
         mean_of("Overall (mean over subtasks)", lines.values()),
-        Line("Overall (mean over samples)", n, 0, mean, None, None, *ends),
+        ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, *ends),
         mean_of("Overall* (mean over subtasks, without Visual Recognition)", _without_recognition(lines, metas)),
     )
 
 
-def _without_recognition(lines: Mapping[str, Line], metas: Mapping[str, str]) -> list[Line]:
+def _without_recognition(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> list[ScoreLine]:
     return [line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION]
 
 
-def _tree(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Node:
+def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
     strange = sorted(set(metas.values()) - meta_tasks().keys())
     return Node(
         mean_of("Overall (mean over subtasks)", lines.values()),
@@ -318,7 +318,7 @@ def _tree(lines: Mapping[str, Line], metas: Mapping[str, str]) -> Node:
     )
 
 
-def _branch(key: str, lines: Mapping[str, Line], metas: Mapping[str, str]) -> Node:
+def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
     """Return a meta-task with the file's subtasks and, blank, those that the file lacks."""
     own = {name: line for name, line in lines.items() if metas[name] == key}
     names = dict.fromkeys([*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)])
@@ -326,7 +326,7 @@ def _branch(key: str, lines: Mapping[str, Line], metas: Mapping[str, str]) -> No
     return Node(mean_of(key, own.values()), "meta-task", tuple(Node(line, "subtask") for line in below))
 
 
-def _board(lines: Mapping[str, Line], groups: Mapping[str, Sequence[str]]) -> tuple[Line, ...]:
+def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) -> tuple[ScoreLine, ...]:
     """Return the mean of each group's subtasks, the largest group first; of all groups of the paper."""
     sizes = Counter(group for members in groups.values() for group in members)
     return tuple(
@@ -335,15 +335,15 @@ def _board(lines: Mapping[str, Line], groups: Mapping[str, Sequence[str]]) -> tu
     )
 
 
-def _chance(name: str, rows: Sequence[Decided]) -> Line:
+def _chance(name: str, rows: Sequence[Decided]) -> ScoreLine:
     mean = 100 * sum(1 / len(row.question.options) for row in rows) / len(rows)
-    return Line(name, len(rows), 0, mean, None, None, mean, mean)
+    return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 
-def _most_frequent(name: str, rows: Sequence[Decided]) -> Line:
+def _most_frequent(name: str, rows: Sequence[Decided]) -> ScoreLine:
     times = Counter(row.question.answer for row in rows)
     mean = 100 * times.most_common(1)[0][1] / len(rows)
-    return Line(name, len(rows), 0, mean, None, None, mean, mean)
+    return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:

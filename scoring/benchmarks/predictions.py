@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from arena.io.tables import JSON, KEY, PAGE, VALUE, Limits, Record, RowsError, read_records, require_columns
+from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from scoring.report import NoAnswersError, Question, QuestionSet
 
 Layout = Literal[
@@ -98,7 +98,7 @@ class _Columns:
     model: str | None
 
 
-def read_predictions(path: Path, questions: QuestionSet, limits: Limits = PAGE, name: str | None = None) -> Upload:
+def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None) -> Upload:
     """Return the predictions of a file in any layout that people hold: see `Layout`.
 
     Rows name their question by its id, by the number in its id (0, "0.0"), or by its text where there is no id. JSONL,

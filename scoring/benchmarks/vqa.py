@@ -23,7 +23,7 @@ from scoring.judges.injection import neutralise
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import Problem
-from scoring.report import Grade, Line, line
+from scoring.report import Grade, ScoreLine, line
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -101,15 +101,15 @@ class VQAReport:
     """What Table 3 says of a model on one dataset."""
 
     dataset: Dataset
-    exact: Line
+    exact: ScoreLine
     """Share of answers equal to one of the references."""
-    consensus: Line
+    consensus: ScoreLine
     """VQA accuracy: an answer counts min(1, matching others / 3), averaged over references; with one, equality."""
     marks: Marks
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedMark:
     """A cell pair of Table 3."""
 
     dataset: str
@@ -269,9 +269,9 @@ def _marks(scores: Sequence[float | None]) -> Marks:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedMark, ...]:
     """Return Table 3, in its order."""
     return tuple(
-        Published(str(row["dataset"]), str(row["model"]), float(str(row["accuracy"])), float(str(row["mark"])))
+        PublishedMark(str(row["dataset"]), str(row["model"]), float(str(row["accuracy"])), float(str(row["mark"])))
         for row in (record.values for record in read_records(_PUBLISHED))
     )

@@ -10,15 +10,15 @@ from arena.figures import PlotsError, page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate, Share
 from arena.settings import Settings
-from scoring.agreement.people_agreement import Concordance, concordance
+from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName, TextMetricError
-from scoring.cli import progress as clerk
+from scoring.cli import progress as command_judge
 from scoring.cli.progress import written
 from scoring.report import NothingGradedError
 from scoring.web.agreement_view import TITLE, reproduction_figure
 
-MENDABLE = (*clerk.MENDABLE, TextMetricError, PlotsError)
+MENDABLE = (*command_judge.MENDABLE, TextMetricError, PlotsError)
 
 
 def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
@@ -31,7 +31,7 @@ def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
         poll = replace(poll, answers={**poll.answers, **read_answers(arguments.answers)})
     taken = {*arguments.metrics, *(verdict.judge for verdict in poll.verdicts)}
     scores = read_scores(arguments.scores, taken) if arguments.scores else {}
-    found = concordance(poll, scores, arguments.metrics)
+    found = people_agreement(poll, scores, arguments.metrics)
     texts = {
         "agreement.json": agreement_json(found),
         "measures.csv": measures_csv(found),
@@ -50,7 +50,7 @@ def _grammar(group: argparse.ArgumentParser) -> None:
     group.set_defaults(run=agreement)
 
 
-def _said(found: Concordance) -> Iterator[str]:
+def _said(found: PeopleAgreement) -> Iterator[str]:
     people = found.people
     yield from found.notices
     left_out = f"{found.with_reference:,} more with the reference are left out"

@@ -10,11 +10,11 @@ from scoring.benchmarks.mm_vet import tabulate
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError, draft
 from scoring.benchmarks.mm_vet_questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
-from scoring.cli import progress as clerk
-from scoring.cli.progress import Clerk, add_judge, finished
-from scoring.report import NothingGradedError, QuestionSet, Report, bounds, told_missing
+from scoring.cli import progress as command_judge
+from scoring.cli.progress import CommandJudge, add_judge, finished
+from scoring.report import NothingGradedError, QuestionSet, Report, bounds, missing_notice
 
-MENDABLE = (*clerk.MENDABLE, OptionsError, QuestionsError, UploadError)
+MENDABLE = (*command_judge.MENDABLE, OptionsError, QuestionsError, UploadError)
 
 
 def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
@@ -25,7 +25,7 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     yield from notices(upload)
     if not any((one.prediction or "").strip() for one in filled):
         raise NothingGradedError(f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions")
-    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
+    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)
     title, address = arguments.title or upload.title, serving.address.shown
@@ -48,7 +48,7 @@ def _questions(arguments: argparse.Namespace, settings: Settings) -> QuestionSet
 
 def _tables(report: Report) -> Iterator[str]:
     if report.missing:
-        yield f"PARTIAL: {told_missing(report)}"
+        yield f"PARTIAL: {missing_notice(report)}"
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:

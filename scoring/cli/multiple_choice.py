@@ -27,14 +27,14 @@ from scoring.benchmarks.detect import (
     opened,
     question_file,
 )
-from scoring.cli import progress as clerk
-from scoring.cli.progress import Clerk, Lines, add_judge, finished, written
+from scoring.cli import progress as command_judge
+from scoring.cli.progress import CommandJudge, Lines, add_judge, finished, written
 from scoring.cli.text_report import comparison_lines, problem_lines, report_lines
 from scoring.multiple_choice.types import PROTOCOLS
 from scoring.report import file_stem
 
 R = TypeVar("R", ChoiceReport, MarksReport)
-MENDABLE = (*clerk.MENDABLE, ChoicesError, ComparisonError)
+MENDABLE = (*command_judge.MENDABLE, ChoicesError, ComparisonError)
 
 
 def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _judged(found: Opened, report: R, arguments: argparse.Namespace, settings: S
         )
     if not report.left or arguments.no_judge:
         return report
-    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
+    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
     report = yield from serving.judged(asked(report, spec, serving.address.shown), spec)

@@ -18,8 +18,8 @@ from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, probe
-from scoring.judges.endpoint import Address, AddressError
-from scoring.judges.rate_limit import Pace
+from scoring.judges.endpoint import Endpoint, EndpointError
+from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
 from scoring.judges.spec import JudgeSpec, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
@@ -30,7 +30,7 @@ R = TypeVar("R", bound=AnyReport)
 Lines: TypeAlias = Generator[str, None, T]
 """The lines that a person is to read, each when it is known, and what comes of it at the end."""
 
-MENDABLE = (AddressError, DatabaseError, RowsError, SettingError, OSError)
+MENDABLE = (EndpointError, DatabaseError, RowsError, SettingError, OSError)
 """What every command raises where an input or a setting is wrong, in words for the person who gave it."""
 
 
@@ -38,14 +38,14 @@ class DeclinedError(Exception):
     """Say that the cost was not accepted."""
 
 
-class Clerk:
+class CommandJudge:
     """Serve one command; `accepted` is whether every cost is accepted unasked, `batch` whether to ask in batches."""
 
     def __init__(self, settings: Settings, base_url: str | None, accepted: bool, batch: bool = False) -> None:
         self._judge, self._batch = settings.judge, batch
         self._database = Database(settings.database_url)
         self._cache, self._jobs = ReplyCache(self._database), Jobs(self._database)
-        self.address = Address(base_url or settings.judge.base_url, settings.judge.key)
+        self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
         self._accepted = accepted
         self._pictures = PictureStore(settings.pictures_dir)
 
@@ -79,7 +79,7 @@ class Clerk:
         self._database.close()
 
     async def _scored(self, draft: R, spec: JudgeSpec) -> R:
-        pace = Pace(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
+        pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
         with tqdm(desc="judging", unit="grade") as bar:
 
             def tell(progress: Progress) -> None:

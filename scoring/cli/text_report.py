@@ -8,7 +8,7 @@ from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport
 from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import Level, Node, Success
 from scoring.multiple_choice.reader import Problem
-from scoring.report import Line, bounds
+from scoring.report import ScoreLine, bounds
 
 _SHOWN = 20
 _WIDTH = 68
@@ -99,7 +99,7 @@ def _node(node: Node) -> str:
     return _line("  " * _DEPTH[node.level] + node.line.name, node.line)
 
 
-def _line(name: str, line: Line) -> str:
+def _line(name: str, line: ScoreLine) -> str:
     mean = "" if line.mean is None else f"{line.mean:.1f}"
     interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
     return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}  {bounds(line)}".rstrip()

@@ -11,18 +11,18 @@ from arena.formats.visit_battles import results
 from arena.io.tables import COMMAND_LINE, RowsError
 from arena.settings import Settings
 from scoring.benchmarks.predictions import UploadError
-from scoring.cli import progress as clerk
-from scoring.cli.progress import Clerk, add_judge, written
-from scoring.jobs.submissions import Drafted, Submissions, Wish
+from scoring.cli import progress as command_judge
+from scoring.cli.progress import CommandJudge, add_judge, written
+from scoring.jobs.submissions import Drafted, SubmissionRequest, Submissions
 from scoring.registry import BENCHMARKS
 from scoring.report import NothingGradedError
 from scoring.visit_bench.benchmark import boards as boards_of
-from scoring.visit_bench.leaderboard import AutomaticBoard, Line, automatic_board, family_table, played_of, table
+from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
 from scoring.visit_bench.matches import MatchReport, Part, Steadiness, steadiness, ungraded
 from scoring.visit_bench.reader import read_submission
-from scoring.visit_bench.store import Book, BookError
+from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
-MENDABLE = (*clerk.MENDABLE, UploadError, BookError)
+MENDABLE = (*command_judge.MENDABLE, UploadError, SubmissionError)
 OWNER = "operator"
 """Whose submissions are those of the command line."""
 
@@ -31,7 +31,7 @@ def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     """Have a judge compare a model with its opponents; a whole submission comes onto the public board."""
     database = Database(settings.database_url)
     submissions = Submissions(database)
-    serving = Clerk(settings, arguments.base_url, arguments.yes, arguments.batch)
+    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
     drafted = _drafted(arguments, submissions, serving.address.shown)
     yield from drafted.lines
     spec = yield from serving.spec(arguments.judge)
@@ -43,8 +43,8 @@ def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     yield from _steady(steadiness(match.winners for match in report.matches))
     private = arguments.base_url and arguments.base_url != settings.judge.base_url
     if report.complete and not private and not nothing:
-        yield from _entered(submissions.book, report)
-        boards = _public(submissions.book, report)
+        yield from _entered(submissions.store, report)
+        boards = _public(submissions.store, report)
     else:
         why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
         yield f"Private: {'nothing was graded' if nothing else why}."
@@ -75,21 +75,21 @@ def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
 def withdraw(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     """Delete the texts of a submission, whoever sent it; its number and its results stay."""
     database = Database(settings.database_url)
-    book = Book(database)
+    store = SubmissionStore(database)
     source = arguments.source or (Submissions(database).sources() or ("",))[-1]
-    owners = [one.owner for one in book.submissions(source) if one.name == arguments.name]
+    owners = [one.owner for one in store.submissions(source) if one.name == arguments.name]
     if not owners:
-        raise BookError(
+        raise SubmissionError(
             f"There is no submission {arguments.name!r} on items of {source!r}; name another, or its --source"
         )
-    book.withdraw(owners[0], source, arguments.name)
+    store.withdraw(owners[0], source, arguments.name)
     database.close()
     yield f"The texts of {arguments.name!r} are gone; its number and its results stay."
 
 
 def _drafted(arguments: argparse.Namespace, submissions: Submissions, address: str) -> Drafted:
     title = arguments.title or ""
-    wish = Wish(arguments.opponents, arguments.protocol, arguments.reference, arguments.context, title)
+    wish = SubmissionRequest(arguments.opponents, arguments.protocol, arguments.reference, arguments.context, title)
     if arguments.stored:
         source = arguments.source or (submissions.sources() or ("",))[-1]
         return submissions.draft_stored(arguments.stored, source, wish, arguments.judge, address)
@@ -99,21 +99,21 @@ def _drafted(arguments: argparse.Namespace, submissions: Submissions, address: s
     return submissions.draft(OWNER, file, wish, arguments.judge, address)
 
 
-def _entered(book: Book, report: MatchReport) -> Iterator[str]:
-    entered = book.enter(OWNER, report)
+def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
+    entered = store.enter(OWNER, report)
     variant = f", variant {entered.number} of this submitter" if entered.number else ""
     yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
 
 
-def _public(book: Book, report: MatchReport) -> list[AutomaticBoard]:
+def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
     """Return the public boards that a report came onto."""
     stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
     kinds = {instance.multi for instance in report.instances}
     boards = [
-        book.standings(shelf).board
-        for shelf in book.shelves()
-        if (shelf.judging.model, shelf.judging.address, shelf.judging.prompt, shelf.source) == stamp
-        and shelf.multi in kinds
+        store.standings(board_key).board
+        for board_key in store.board_keys()
+        if (board_key.judging.model, board_key.judging.address, board_key.judging.prompt, board_key.source) == stamp
+        and board_key.multi in kinds
     ]
     return sorted(boards, key=lambda board: board.multi)
 
@@ -146,7 +146,7 @@ def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
         yield from made.notices
 
 
-def _line(line: Line) -> str:
+def _line(line: BoardLine) -> str:
     row = line.row
     elo, rating = (" " if value is None else f"{value:.0f}" for value in (row.elo_median, row.bt))
     interval = "" if row.bt_low is None or row.bt_high is None else f"{row.bt_low:.0f} to {row.bt_high:.0f}"

@@ -16,13 +16,12 @@ from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
-from scoring.jobs.submissions import StoredModel, Submissions
-from scoring.jobs.submissions import SubmissionRequest
-from scoring.jobs.uploads import Arrived, Inbox
-from scoring.jobs.worker import Operator, Runner
+from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
+from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
-from scoring.judges.endpoint import Address, AddressError
+from scoring.judges.endpoint import Endpoint, EndpointError
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
@@ -33,7 +32,7 @@ from scoring.visit_bench.reader import is_submission, read_submission
 TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
 
 
-class DeskError(ValueError):
+class JobServiceError(ValueError):
     """Say which wish cannot be met, and what to choose."""
 
 
@@ -42,13 +41,13 @@ class OwnJudge:
     """A person's own judge: its model, and the address with the key."""
 
     model: str
-    address: Address
+    address: Endpoint
     try_out: bool
     """Whether it may be asked a few tiny questions, at its owner's cost, if we do not know what it takes."""
 
 
 @dataclass(frozen=True)
-class Wish:
+class ScoreRequest:
     """What a person asks for; without a judge of their own, the operator's judges."""
 
     token: str
@@ -60,7 +59,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """What a file holds, in words."""
 
     title: str
@@ -82,7 +81,7 @@ class Recognised:
 
 
 @dataclass(frozen=True)
-class ChoiceWish:
+class ChoiceRequest:
     """What a person asks for where rules make the report."""
 
     token: str
@@ -91,15 +90,15 @@ class ChoiceWish:
     title: str
 
 
-class Desk:
+class JobService:
     """Serve people at the page; an owner is the hash of a voter cookie."""
 
     def __init__(
         self,
         question_sets: Mapping[str, QuestionSet],
-        inbox: Inbox,
+        upload_store: UploadStore,
         jobs: Jobs,
-        runner: Runner,
+        runner: JobWorker,
         cache: ReplyCache,
         operator: Operator | None,
         prices: Mapping[str, Price],
@@ -110,7 +109,7 @@ class Desk:
         self.question_sets = question_sets
         self.jobs = jobs
         self.operator = operator
-        self._inbox = inbox
+        self._upload_store = upload_store
         self._runner = runner
         self._cache = cache
         self._prices = prices
@@ -118,27 +117,27 @@ class Desk:
         self.ceiling = ceiling / 1e6
         """In US dollars."""
 
-    def look(self, owner: str, token: str, questions: str) -> Found:
-        """Tell what an uploaded file holds. Raises InboxError and RowsError."""
-        arrived = self._inbox.find(owner, token)
+    def look(self, owner: str, token: str, questions: str) -> FoundFile:
+        """Tell what an uploaded file holds. Raises UploadStoreError and RowsError."""
+        arrived = self._upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         count = len(upload.predictions)
-        return Found(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
+        return FoundFile(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
 
-    def quote(self, owner: str, wish: Wish) -> Job:
+    def quote(self, owner: str, request: ScoreRequest) -> Job:
         """Join a file to its questions and keep it as a quoted job; the file itself goes.
 
-        Raises InboxError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge that is asked a few
-        tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge that is asked
+        a few tiny questions first, JudgeError.
         """
-        arrived = self._inbox.find(owner, wish.token)
-        questions = self._questions(wish.questions)
+        arrived = self._upload_store.find(owner, request.token)
+        questions = self._questions(request.questions)
         upload = read_predictions(arrived.path, questions, name=arrived.name)
-        filled = fill(questions, upload, wish.options.missing)
-        address, spec = self._judge(wish.judge)
-        title = wish.title.strip()[:120] or upload.title
-        report = draft(filled, questions, wish.options, spec, address.shown, arrived.name, title)
-        return self._quoted(owner, report, address, spec, wish.judge)
+        filled = fill(questions, upload, request.options.missing)
+        address, spec = self._judge(request.judge)
+        title = request.title.strip()[:120] or upload.title
+        report = draft(filled, questions, request.options, spec, address.shown, arrived.name, title)
+        return self._quoted(owner, report, address, spec, request.judge)
 
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
@@ -146,9 +145,9 @@ class Desk:
         """Tell which benchmark's answers a file holds, or what it holds of the one that is told.
 
         Reading ends when the file is withdrawn, or its owner no longer `waits`.
-        Raises InboxError, RowsError and DeskError.
+        Raises UploadStoreError, RowsError and JobServiceError.
         """
-        arrived = self._inbox.find(owner, token)
+        arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
         subject = None if benchmark is None else _subject(benchmark)
@@ -160,45 +159,47 @@ class Desk:
         scorable = not any(problem.blocks == "scoring" for problem in problems)
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
-    def compare(self, owner: str, token: str, wish: SubmissionRequest, judge: OwnJudge | None) -> Job:
+    def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Draw a submission's opponents and keep their matches as a quoted job.
 
-        Raises InboxError, RowsError, UploadError, JobError, DeskError and, for an unknown judge that is asked a few
-        tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and, for an unknown judge that is
+        asked a few tiny questions first, JudgeError.
         """
-        arrived = self._inbox.find(owner, token)
+        arrived = self._upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
-        report = self._submissions.draft(owner, file, wish, spec.model, address.shown).report
+        report = self._submissions.draft(owner, file, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
     def stored(self) -> tuple[StoredModel, ...]:
         """Return the models whose answers are in the item bank."""
         return self._submissions.stored()
 
-    def compare_stored(self, owner: str, stored: StoredModel, wish: SubmissionRequest, judge: OwnJudge | None) -> Job:
+    def compare_stored(
+        self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
+    ) -> Job:
         """Do what `compare` does with the answers of a model of the item bank."""
         address, spec = self._judge(judge)
-        report = self._submissions.draft_stored(*stored, wish, spec.model, address.shown).report
+        report = self._submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
-    def extract(self, owner: str, wish: ChoiceWish) -> Job:
+    def extract(self, owner: str, request: ChoiceRequest) -> Job:
         """Keep the report that rules alone make of a file, as a job that is done.
 
-        Raises InboxError, RowsError, ChoicesError, DeskError and JobError.
+        Raises UploadStoreError, RowsError, ChoicesError, JobServiceError and JobError.
         """
-        arrived = self._inbox.find(owner, wish.token)
-        self._inbox.check_disk()
-        subject, wanted = _subject(wish.benchmark), partial(_wanted, arrived)
+        arrived = self._upload_store.find(owner, request.token)
+        self._upload_store.check_disk()
+        subject, wanted = _subject(request.benchmark), partial(_wanted, arrived)
         found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
-            raise DeskError(f"{arrived.name!r} holds no answers of {wish.benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(wish.protocol, wish.title), arrived.network)
+            raise JobServiceError(f"{arrived.name!r} holds no answers of {request.benchmark}; choose another benchmark")
+        return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
         """Delete a job with its report, and the file that it was made of where it still lies here. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        self._inbox.drop(owner, job.file)
+        self._upload_store.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
         """Return how many answers rules left to a judge whom nobody has asked."""
@@ -210,19 +211,19 @@ class Desk:
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
         """Quote what rules left open in a report of its owner's, as a job of its own.
 
-        Raises DeskError, JobError and, for an unknown judge that is asked a few tiny questions first, JudgeError.
+        Raises JobServiceError, JobError and, for an unknown judge that is asked a few tiny questions first, JudgeError.
         """
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
-            raise DeskError("There is no such report of yours; upload the file again")
+            raise JobServiceError("There is no such report of yours; upload the file again")
         if not report.left:
-            raise DeskError(f"Nothing in {report.title!r} is left to a judge")
+            raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
         address, spec = self._judge(judge)
         return self._quoted(owner, asked(report, spec, address.shown), address, spec, judge)
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Tell what a submission holds; what keeps it from being judged is told when its cost is asked for."""
-        arrived = self._inbox.find(owner, token)
+        arrived = self._upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
         try:
@@ -231,37 +232,37 @@ class Desk:
             lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
         return Recognised("visit-bench", file.model, lines, (), True)
 
-    def _quoted(self, owner: str, report: AnyReport, address: Address, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
-        self._inbox.check_disk()
+    def _quoted(self, owner: str, report: AnyReport, address: Endpoint, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
+        self._upload_store.check_disk()
         cost = quote(report, spec, address.owner, self._cache)
         if judge is None and (cost.dollars or 0) > self.ceiling:
-            raise DeskError(
+            raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
                 "Choose fewer runs or opponents, samples of one call, or your own key"
             )
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
-    def start(self, owner: str, link: str, address: Address | None) -> None:
+    def start(self, owner: str, link: str, address: Endpoint | None) -> None:
         """Start or resume a job; one with an own judge needs its address and key. Raises JobError."""
         self._runner.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
-            raise DeskError(f"Choose questions out of: {', '.join(self.question_sets)}")
+            raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
         return self.question_sets[name]
 
-    def _judge(self, own: OwnJudge | None) -> tuple[Address, JudgeSpec]:
+    def _judge(self, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
-                raise DeskError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
+                raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
             return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self._prices)
         if self.operator is None:
-            raise DeskError("No judge is lent here; choose your own key")
+            raise JobServiceError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
 
 
-def _wanted(arrived: Arrived, waits: Callable[[], bool] = lambda: True) -> bool:
+def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> bool:
     return arrived.path.exists() and waits()
 
 
@@ -269,10 +270,10 @@ def _subject(benchmark: str) -> Subject:
     for subject in (*CHOICES, *DATASETS):
         if subject == benchmark:
             return subject
-    raise DeskError(f"Choose a benchmark out of: {', '.join((*CHOICES, *DATASETS))}")
+    raise JobServiceError(f"Choose a benchmark out of: {', '.join((*CHOICES, *DATASETS))}")
 
 
-def known(model: str, address: Address, jobs: Jobs) -> JudgeSpec | None:
+def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
     """Return what a judge allows, as it is known or was found out for an earlier job; None without any."""
     return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
 
@@ -282,10 +283,10 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
     if not settings.model:
         return None
     try:
-        address = Address(settings.base_url, settings.key)
+        address = Endpoint(settings.base_url, settings.key)
         spec = known(settings.model, address, jobs) or asyncio.run(probe(address, settings.model))
         spec = with_price(spec, prices)
-    except (AddressError, JudgeError) as error:
+    except (EndpointError, JudgeError) as error:
         raise SettingError(f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}") from error
     if spec.price is None:
         raise SettingError(

@@ -18,13 +18,13 @@ from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE, folded
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
-from scoring.judges.spec import Shown
+from scoring.judges.spec import ShownImage
 from scoring.report import AnyReport, JudgeStamp, Protocol
-from scoring.visit_bench.item_index import MENDS, Index, Misfit, Named
+from scoring.visit_bench.item_index import MENDS, ItemIndex, ItemNames, Misfit
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import SubmissionFile
-from scoring.visit_bench.store import Book, Shelf
+from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
 """Every model with answers, the human-verified reference alone, or so many of all, drawn anew for each item."""
@@ -35,7 +35,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class Wish:
+class SubmissionRequest:
     """What somebody asks for."""
 
     opponents: Opponents = "all"
@@ -91,15 +91,15 @@ class Submissions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.book = Book(database)
+        self.store = SubmissionStore(database)
 
-    def draft(self, owner: str, file: SubmissionFile, wish: Wish, judge: str, address: str) -> Drafted:
+    def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
         """Join a file to the item bank and draw its opponents; `judge` and its `address` as they may be shown.
 
         Raises UploadError with all problems at once.
         """
         bank = self._bank()
-        index = Index({key: Named(item.instance.instruction, item.names) for key, item in bank.items()})
+        index = ItemIndex({key: ItemNames(item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)
         found: dict[str, str] = {}
         wrong: dict[Misfit, list[str]] = {}
@@ -108,14 +108,14 @@ class Submissions:
             if misfit:
                 wrong.setdefault(misfit, []).append(entry.shown)
         problems += [f"{misfit.value}: {_counted(entries)}; {MENDS[misfit]}" for misfit, entries in wrong.items()]
-        title = " ".join((wish.title or file.model).split())
+        title = " ".join((request.title or file.model).split())
         source = self._source([bank[item] for item in found], problems)
         problems += self._name_problems(owner, title, source)
         theirs = self._submitted(owner, title, source)
         asked = _Asked(title, file.file, False, found, lambda item: {**bank[item].answers, **theirs.get(item, {})})
-        return self._drafted(asked, source, bank, wish, _stamp(wish, judge, address), problems)
+        return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
-    def draft_stored(self, model: str, source: str, wish: Wish, judge: str, address: str) -> Drafted:
+    def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
         """Draw opponents for the answers that a model of the item bank gave to a source's items. Raises UploadError."""
         bank = self._bank()
         mine = {
@@ -129,7 +129,7 @@ class Submissions:
             return {name: text for name, text in others.items() if name != model}
 
         asked = _Asked(model, "(item bank)", True, mine, rivals)
-        return self._drafted(asked, source, bank, wish, _stamp(wish, judge, address), problems)
+        return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def stored(self) -> tuple[StoredModel, ...]:
         """Return the models whose answers are in the item bank, those of the newest source first, by name."""
@@ -140,23 +140,23 @@ class Submissions:
             rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
         return tuple(StoredModel(row.name, row.source) for row in rows)
 
-    def shelf_report(self, shelf: Shelf) -> MatchReport:
+    def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
         """Return all that a public board rests on as a report; texts that were withdrawn are empty."""
-        bank, submitted = self._bank(), self.book.answers(shelf.source)
-        matches = [match for match in self.book.matches(shelf) if match.item in bank]
-        judging = shelf.judging
+        bank, submitted = self._bank(), self.store.answers(board_key.source)
+        matches = [match for match in self.store.matches(board_key) if match.item in bank]
+        judging = board_key.judging
         played = sorted({(match.item, model) for match in matches for model in (match.a, match.b)})
         texts = [submitted.get(model, {}).get(item) or bank[item].answers.get(model, "") for item, model in played]
         return MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
-            title=f"{shelf.source}, {'multiple images' if shelf.multi else 'single image'}",
+            title=f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}",
             file="",
             created=now().isoformat(timespec="seconds"),
             judge=JudgeStamp(judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]),
             reference=judging.reference,
             context=judging.context,
-            source=shelf.source,
+            source=board_key.source,
             complete=True,
             stored=True,
             instances=tuple(bank[item].instance for item in sorted({match.item for match in matches})),
@@ -167,7 +167,7 @@ class Submissions:
     def arrived(self, job: Job, report: AnyReport) -> None:
         """Put a judged report on the public board, if it is a whole submission with results of the operator's judge."""
         if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
-            self.book.enter(job.owner, report)
+            self.store.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources, in the order of their first import."""
@@ -208,7 +208,7 @@ class Submissions:
         stored = {folded(name).casefold() for row in models for name in (row.name, row.display)}
         others = {
             folded(name).casefold()
-            for entered in self.book.submissions(source)
+            for entered in self.store.submissions(source)
             if entered.owner != owner
             for name in (entered.title, entered.name)
         }
@@ -220,11 +220,11 @@ class Submissions:
         """Return the submitted texts by item and name, without earlier variants of the same model."""
         own = {
             entered.name
-            for entered in self.book.submissions(source)
+            for entered in self.store.submissions(source)
             if (entered.owner, entered.title) == (owner, title)
         }
         found: dict[str, dict[str, str]] = {}
-        for name, texts in self.book.answers(source).items():
+        for name, texts in self.store.answers(source).items():
             for item, text in texts.items() if name not in own else ():
                 found.setdefault(item, {})[name] = text
         return found
@@ -234,14 +234,14 @@ class Submissions:
         asked: _Asked,
         source: str,
         bank: Mapping[str, _Stored],
-        wish: Wish,
+        request: SubmissionRequest,
         judge: JudgeStamp,
         problems: list[str],
     ) -> Drafted:
         """Return the report with its matches; what cannot be judged is added to the problems, which then are raised."""
-        chosen = {item: _opponents(asked.rivals(item), item, wish) for item in sorted(asked.answers)}
+        chosen = {item: _opponents(asked.rivals(item), item, request) for item in sorted(asked.answers)}
         instances = [bank[item].instance for item in chosen]
-        problems += _unfit(instances, wish)
+        problems += _unfit(instances, request)
         if asked.answers and not any(chosen.values()):
             problems.append("no other model has answers to these items; import some, or choose other opponents")
         if problems:
@@ -254,13 +254,13 @@ class Submissions:
         missing = _missing(asked.answers, source, bank)
         report = MatchReport(
             benchmark="visit-bench",
-            protocol=wish.protocol,
+            protocol=request.protocol,
             title=asked.title,
             file=asked.file,
             created=now().isoformat(timespec="seconds"),
             judge=judge,
-            reference=wish.reference,
-            context=wish.context,
+            reference=request.reference,
+            context=request.context,
             source=source,
             complete=not missing,
             stored=asked.stored,
@@ -268,7 +268,7 @@ class Submissions:
             responses=tuple(responses),
             matches=tuple(matches),
         )
-        return Drafted(report, tuple(_told(asked, missing, report)))
+        return Drafted(report, tuple(_draft_lines(asked, missing, report)))
 
 
 class PeoplesBoards:
@@ -289,7 +289,7 @@ class PeoplesBoards:
 
 
 def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
-    shown = tuple(Shown(image.sha256, image.suffix) for image in images if image.sha256)
+    shown = tuple(ShownImage(image.sha256, image.suffix) for image in images if image.sha256)
     instance = Instance(
         item=row.key,
         family=row.family,
@@ -302,33 +302,33 @@ def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
     return _Stored(instance, row.source, tuple(image.name for image in images), answers)
 
 
-def _stamp(wish: Wish, judge: str, address: str) -> JudgeStamp:
-    prompt = prompt_digest(wish.protocol, wish.reference, wish.context)
-    return JudgeStamp(judge, (), address, prompt, PARSERS[wish.protocol])
+def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
+    prompt = prompt_digest(request.protocol, request.reference, request.context)
+    return JudgeStamp(judge, (), address, prompt, PARSERS[request.protocol])
 
 
-def _opponents(rivals: Mapping[str, str], item: str, wish: Wish) -> dict[str, str]:
+def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest) -> dict[str, str]:
     """Return whom a model meets on an item, by name; who is drawn follows from the item and the names alone."""
     names = sorted(rivals)
-    if wish.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
+    if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]
-    if wish.opponents == "reference":
+    if request.opponents == "reference":
         names = [name for name in names if name == REFERENCE]
-    elif wish.opponents != "all":
-        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[: wish.opponents]
+    elif request.opponents != "all":
+        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[: request.opponents]
     return {name: rivals[name] for name in sorted(names)}
 
 
-def _unfit(instances: Iterable[Instance], wish: Wish) -> list[str]:
+def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[str]:
     """Return what the judge would lack."""
     instances = list(instances)
     problems = []
-    if wish.reference == "backed":
+    if request.reference == "backed":
         lacking = [one for one in instances if one.reference is None]
         problems += _lacks("without a reference", lacking, "judge them reference-free")
-        if wish.opponents == "reference":
+        if request.opponents == "reference":
             problems.append("a judge that is shown the reference cannot judge it; choose other opponents")
-    if wish.context == "captions":
+    if request.context == "captions":
         lacking = [one for one in instances if not all(caption.strip() for caption in one.captions)]
         problems += _lacks("without a caption", lacking, "have a vision judge look at the images")
     else:
@@ -354,7 +354,7 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
     )
 
 
-def _told(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
+def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     empty = sum(not text.strip() for text in asked.answers.values())
     rivals = {response.model for response in report.responses} - {asked.title}
     opponents = f"{len(rivals):,} opponent{'s' if len(rivals) > 1 else ''}"

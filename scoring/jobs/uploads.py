@@ -21,12 +21,12 @@ from arena.storage import VOTES_ROOM, no_room
 PAGE_BYTES = PAGE.bytes or 0
 
 
-class InboxError(ValueError):
+class UploadStoreError(ValueError):
     """Say why a file is not taken, or no longer here."""
 
 
 @dataclass(frozen=True)
-class Arrived:
+class StoredUpload:
     """An uploaded file: where it lies and what its owner calls it."""
 
     token: str
@@ -40,10 +40,10 @@ class Arrived:
 
 
 _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
-_SLIP = ".slip"
+_METADATA = ".slip"
 
 
-class Inbox:
+class UploadStore:
     """Keep uploaded files in a folder; an owner is the hash of a voter cookie.
 
     A file may have `most` bytes, all together `most_together`, those of one network a quarter of it; none counts as
@@ -67,18 +67,20 @@ class Inbox:
         folder.mkdir(parents=True, exist_ok=True)
         self.sweep()
 
-    async def receive(self, owner: str, name: str, chunks: AsyncIterator[bytes], network: str | None = None) -> Arrived:
-        """Write a file as it comes and return it; an earlier one of its owner goes. Raises InboxError."""
+    async def receive(
+        self, owner: str, name: str, chunks: AsyncIterator[bytes], network: str | None = None
+    ) -> StoredUpload:
+        """Write a file as it comes and return it; an earlier one of its owner goes. Raises UploadStoreError."""
         self.check_disk()
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
-            raise InboxError(
+            raise UploadStoreError(
                 f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these"
             )
         self.sweep(owner)
         token = secrets.token_urlsafe(16)
         path = self._folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
-        arrived = Arrived(token, owner, path, name[:200], time.time(), network)
+        arrived = StoredUpload(token, owner, path, name[:200], time.time(), network)
         try:
             size = checked = 0
             with path.open("wb") as file:
@@ -86,42 +88,42 @@ class Inbox:
                 async for chunk in chunks:
                     size += len(chunk)
                     if size > self._most:
-                        raise InboxError(
+                        raise UploadStoreError(
                             f"expected at most {self._most:,} bytes; score it on the command line: python -m scoring"
                         )
                     if size - checked > self._most // 16:
                         self._check_room(size, path)
                         checked = size
                     file.write(chunk)
-            self._slip(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
+            self._metadata(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
         except BaseException:
             self.discard(arrived)
             raise
         return arrived
 
-    def find(self, owner: str, token: str) -> Arrived:
-        """Return a file of its owner. Raises InboxError when there is none, or no longer."""
-        arrived = self._read(self._slip(token)) if _TOKEN.fullmatch(token) else None
+    def find(self, owner: str, token: str) -> StoredUpload:
+        """Return a file of its owner. Raises UploadStoreError when there is none, or no longer."""
+        arrived = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
         if arrived is None or arrived.owner != owner:
-            raise InboxError("The uploaded file is no longer here; choose it again")
+            raise UploadStoreError("The uploaded file is no longer here; choose it again")
         return arrived
 
-    def discard(self, arrived: Arrived) -> None:
+    def discard(self, arrived: StoredUpload) -> None:
         """Delete a file."""
-        self._slip(arrived.token).unlink(missing_ok=True)
+        self._metadata(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
     def drop(self, owner: str, name: str) -> None:
         """Delete an owner's file of this name."""
-        for slip in [path for path, _ in self._files() if path.suffix == _SLIP]:
+        for slip in [path for path, _ in self._files() if path.suffix == _METADATA]:
             arrived = self._read(slip)
             if arrived and (arrived.owner, arrived.name) == (owner, name):
                 self.discard(arrived)
 
     def check_disk(self) -> None:
-        """Raise InboxError where the disk takes nothing but votes."""
+        """Raise UploadStoreError where the disk takes nothing but votes."""
         if full := no_room(self._folder, self._votes_room):
-            raise InboxError(full)
+            raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
         """Delete what is too old, whatever it is, and an owner's file."""
@@ -130,21 +132,21 @@ class Inbox:
         for path, state in list(self._files()):
             token, *codes = path.name.split(".")
             if codes[:1] == [mine]:
-                self._slip(token).unlink(missing_ok=True)
+                self._metadata(token).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
             elif state.st_mtime < oldest:
                 path.unlink(missing_ok=True)
 
-    def _slip(self, token: str) -> Path:
-        return self._folder / f"{token}{_SLIP}"
+    def _metadata(self, token: str) -> Path:
+        return self._folder / f"{token}{_METADATA}"
 
-    def _read(self, slip: Path) -> Arrived | None:
+    def _read(self, slip: Path) -> StoredUpload | None:
         """Return what a slip says; None when it is gone, or torn by a kill."""
         try:
             said = json.loads(slip.read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        return Arrived(**said | {"path": self._folder / Path(said["path"]).name})
+        return StoredUpload(**said | {"path": self._folder / Path(said["path"]).name})
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Yield what lies in the folder, though another server may delete meanwhile."""
@@ -157,12 +159,12 @@ class Inbox:
         least = min(self._most, 1_000_000)
         together = same = 0
         for path, state in self._files():
-            if path != mine and path.suffix != _SLIP:
+            if path != mine and path.suffix != _METADATA:
                 bytes_held = max(state.st_size, least)
                 together += bytes_held
                 same += bytes_held if f".{network}." in path.name else 0
         if together + size > self._most_together or same + size > max(self._most_together // 4, self._most):
-            raise InboxError("Too many files are waiting to be checked; try again in a few minutes")
+            raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
 
 
 def _code(name: str) -> str:

@@ -11,15 +11,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from arena.budget import Ledger, LedgerError
+from arena.budget import Budget, BudgetError
 from arena.database import DatabaseError
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError
-from scoring.judges.endpoint import Address
-from scoring.judges.rate_limit import Meter, Pace
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.rate_limit import RateLimiter, RateLimits
 from scoring.judges.run import Progress, ScoringStopped
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import score
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 class Operator:
     """The judge that the operator lends."""
 
-    address: Address
+    address: Endpoint
     spec: JudgeSpec
 
 
@@ -48,23 +48,23 @@ class _Running:
     """A job under way here."""
 
     claim: Claim
-    own: Address | None
+    own: Endpoint | None
     """Its owner's address and key; None where the operator's judge is asked."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Progress | None = None
     ratio: float = 1.0
 
 
-class Runner:
+class JobWorker:
     """Judge jobs from `start` to `stop`; people's own keys live here and nowhere else, until their job ends."""
 
     def __init__(
         self,
         jobs: Jobs,
         cache: ReplyCache,
-        ledger: Ledger,
+        budget: Budget,
         operator: Operator | None,
-        pace: Pace,
+        pace: RateLimits,
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
@@ -74,10 +74,10 @@ class Runner:
         `judged` is told of each whole report before its job is done; after a crash in between, once more.
         """
         self.name = secrets.token_hex(8)
-        self._jobs, self._cache, self._ledger = jobs, cache, ledger
+        self._jobs, self._cache, self._budget = jobs, cache, budget
         self._operator, self._pace, self._fetcher = operator, pace, fetcher
         self._pictures, self._judged = pictures, judged
-        self._own: dict[str, Address] = {}
+        self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="runner", daemon=True)
@@ -94,7 +94,7 @@ class Runner:
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
-    def begin(self, owner: str, link: str, own: Address | None) -> Job:
+    def begin(self, owner: str, link: str, own: Endpoint | None) -> Job:
         """Queue a job, with its owner's address and key where it is judged there. Raises JobError."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
@@ -110,7 +110,7 @@ class Runner:
         self._bell.set()
 
     async def _run(self) -> None:
-        self._meter = Meter(self._pace)
+        self._meter = RateLimiter(self._pace)
         while not self._ending.is_set():
             self._bell.clear()
             try:
@@ -139,7 +139,7 @@ class Runner:
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
-        await asyncio.to_thread(self._ledger.settle_lost)
+        await asyncio.to_thread(self._budget.commit_lost)
         while len(self._running) < AT_ONCE and await self._took_one():
             pass
 
@@ -161,7 +161,7 @@ class Runner:
             await asyncio.to_thread(self._judged, running.claim.job, report)
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
-        except (JudgeError, LedgerError, JobError, ReportError) as error:
+        except (JudgeError, BudgetError, JobError, ReportError) as error:
             await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
         else:
             await asyncio.to_thread(self._jobs.finish, self.name, link, report)
@@ -184,8 +184,8 @@ class Runner:
         if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
             raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
-        purse = self._ledger.purse(job.link, job.owner)
-        return Judge(spec, operator.address, self._pace, purse, self._meter, pictures=self._pictures)
+        job_budget = self._budget.for_job(job.link, job.owner)
+        return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
         """Forget a job's key; one that ended by an error that nobody foresaw has failed."""
@@ -200,7 +200,7 @@ class Runner:
             log.error("a job ended by an error", exc_info=error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
 
-    def _forget(self, link: str, address: Address) -> None:
+    def _forget(self, link: str, address: Endpoint) -> None:
         """Drop a key, unless its owner gave another one meanwhile."""
         if self._own.get(link) is address:
             self._own.pop(link, None)

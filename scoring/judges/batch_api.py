@@ -18,9 +18,9 @@ from sqlalchemy import Column, Table, Text, delete, insert, select, update
 from arena.database import METADATA, Database, Moment, now
 from arena.io.images import PictureStore
 from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, client_errors, final
-from scoring.judges.endpoint import Address, Wire
-from scoring.judges.rate_limit import Pace
-from scoring.judges.replies import Answer, Trouble, read_answer, refusal
+from scoring.judges.endpoint import Endpoint, PinnedTransport
+from scoring.judges.rate_limit import RateLimits
+from scoring.judges.replies import JudgeAnswer, Trouble, read_answer, refusal
 from scoring.judges.spec import JudgeSpec, Price
 
 BATCH = Table(
@@ -55,7 +55,7 @@ class _Waiting(NamedTuple):
     """A question that waits for its batch: the request, and where the reply goes."""
 
     body: Mapping[str, Any]
-    reply: "asyncio.Future[Answer | Trouble]"
+    reply: "asyncio.Future[JudgeAnswer | Trouble]"
 
 
 class BatchJudge(Judge):
@@ -67,16 +67,16 @@ class BatchJudge(Judge):
     def __init__(
         self,
         spec: JudgeSpec,
-        address: Address,
+        address: Endpoint,
         database: Database,
         pictures: PictureStore | None = None,
         tell: Callable[[str], None] = lambda line: None,
         quiet: float = 2.0,
         every: float = 30.0,
     ) -> None:
-        pace = Pace(concurrency=AT_ONCE, timeout=_SECONDS)
+        pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
-        self._wire = Wire(address, 4, most=2 * MOST_BYTES)
+        self._transport = PinnedTransport(address, 4, most=2 * MOST_BYTES)
         self._database, self._say, self._quiet, self._every = database, tell, quiet, every
         self._waiting: list[_Waiting] = []
         self._news = asyncio.Event()
@@ -97,7 +97,7 @@ class BatchJudge(Judge):
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name.in_(self._names)))
 
-    async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> Answer:
+    async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
         """Wait for the batch that a question goes into, and for another where its reply did not come."""
         for _ in range(TRIES):
             if self._stopped:
@@ -106,7 +106,7 @@ class BatchJudge(Judge):
             self._waiting.append(waiting)
             self._news.set()
             outcome = await waiting.reply
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, JudgeAnswer):
                 return outcome
             if outcome.kind not in ("again", "busy"):
                 raise final(outcome)
@@ -150,7 +150,7 @@ class BatchJudge(Judge):
                     waiting.reply.set_result(Trouble("again", "the batch ended without its reply"))
 
     def _give(
-        self, found: Mapping[int, Answer | Trouble], digests: Sequence[str], places: dict[str, list[_Waiting]]
+        self, found: Mapping[int, JudgeAnswer | Trouble], digests: Sequence[str], places: dict[str, list[_Waiting]]
     ) -> None:
         """Hand replies out, each to one question of its wording: equal questions are samples of one another."""
         for line, outcome in found.items():
@@ -183,7 +183,7 @@ class BatchJudge(Judge):
         page = await self._client.batches.list(limit=100)
         return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
 
-    async def _fetched(self, name: str, remote: str | None) -> dict[int, Answer | Trouble]:
+    async def _fetched(self, name: str, remote: str | None) -> dict[int, JudgeAnswer | Trouble]:
         """Wait for a batch and return what came of it, by the lines of its file; one that never began has nothing."""
         remote = remote or await self._reliable(lambda: self._found(name))
         if remote is None:
@@ -199,7 +199,7 @@ class BatchJudge(Judge):
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name == name))
             raise JudgeStopped(f"the batch {remote} was refused ({words}); mend that and give the same command")
-        found: dict[int, Answer | Trouble] = {}
+        found: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
                 content = await self._reliable(lambda file=file: self._content(file))
@@ -272,9 +272,9 @@ def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
     return parts
 
 
-def _read(content: bytes) -> dict[int, Answer | Trouble]:
+def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
     """Return the outcomes that a file of output or errors holds, by line; lines that nobody can read are left out."""
-    found: dict[int, Answer | Trouble] = {}
+    found: dict[int, JudgeAnswer | Trouble] = {}
     for line in content.splitlines():
         try:
             said = json.loads(line)

@@ -17,14 +17,14 @@ import httpx2
 
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
-from scoring.judges.endpoint import Address, AddressError, Wire
-from scoring.judges.rate_limit import Meter, Pace
-from scoring.judges.replies import Answer, Trouble, Usage, read_answer, refusal
+from scoring.judges.endpoint import Endpoint, EndpointError, PinnedTransport
+from scoring.judges.rate_limit import RateLimiter, RateLimits
+from scoring.judges.replies import JudgeAnswer, Trouble, Usage, read_answer, refusal
 from scoring.judges.spec import (
     Ask,
+    JudgeBudget,
     JudgeSpec,
     Message,
-    Purse,
     Reply,
     TokensField,
     cost,
@@ -77,14 +77,14 @@ class _FieldRefused(JudgeStopped):
     """The model does not take a field of the request."""
 
 
-class FreePurse:
+class FreeBudget:
     """A purse for calls that nobody here pays for."""
 
-    def hold(self, amount: int) -> int:
+    def reserve(self, amount: int) -> int:
         """Hold nothing."""
         return 0
 
-    def settle(self, number: int, amount: int) -> None:
+    def commit(self, number: int, amount: int) -> None:
         """Settle nothing."""
 
 
@@ -94,10 +94,10 @@ class Judge:
     def __init__(
         self,
         spec: JudgeSpec,
-        address: Address,
-        pace: Pace | None = None,
-        purse: Purse | None = None,
-        meter: Meter | None = None,
+        address: Endpoint,
+        pace: RateLimits | None = None,
+        job_budget: JudgeBudget | None = None,
+        meter: RateLimiter | None = None,
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
     ) -> None:
@@ -105,13 +105,13 @@ class Judge:
 
         `pictures` is where those lie that it is shown.
         """
-        self.spec, self.address, self.pace = spec, address, pace or Pace()
-        self._purse = purse or FreePurse()
-        self._meter = meter or Meter(self.pace)
+        self.spec, self.address, self.pace = spec, address, pace or RateLimits()
+        self._job_budget = job_budget or FreeBudget()
+        self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
         self._slots = asyncio.Semaphore(self.pace.concurrency)
-        self._wire = Wire(address, self.pace.concurrency, fetcher)
-        self._told, self._estimated = 0, 0
+        self._transport = PinnedTransport(address, self.pace.concurrency, fetcher)
+        self._reported, self._estimated = 0, 0
         self._failures = 0
         self._stopped = ""
         """Why nothing is asked any more; empty while there is hope."""
@@ -119,15 +119,15 @@ class Judge:
     async def __aenter__(self) -> "Judge":
         """Resolve the address. Raises JudgeStopped where it may not be asked."""
         try:
-            await self._wire.resolve()
-        except AddressError as error:
+            await self._transport.resolve()
+        except EndpointError as error:
             raise JudgeStopped(str(error)) from error
         self._client = _openai().AsyncOpenAI(
             api_key=_HELD_BACK,
             base_url=self.address.base_url,
             max_retries=0,
             http_client=httpx2.AsyncClient(
-                transport=self._wire,
+                transport=self._transport,
                 trust_env=False,
                 timeout=httpx2.Timeout(self.pace.timeout, connect=min(self.pace.timeout, _CONNECT_SECONDS)),
             ),
@@ -140,7 +140,7 @@ class Judge:
     @property
     def tokens_per_estimate(self) -> float:
         """How many prompt tokens the server counts for one that we estimate, over all replies so far; 1.0 before."""
-        return self._told / self._estimated if self._estimated else 1.0
+        return self._reported / self._estimated if self._estimated else 1.0
 
     async def ask(self, ask: Ask) -> Reply:
         """Return the judge's reply, asking again where that helps.
@@ -154,7 +154,7 @@ class Judge:
             body["messages"] = await asyncio.to_thread(self._with_pictures, body["messages"])
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.usage:
-            self._told += answer.usage.prompt
+            self._reported += answer.usage.prompt
             self._estimated += estimate
         usage = answer.usage or Usage(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
@@ -182,7 +182,7 @@ class Judge:
         kind = "png" if path.suffix == ".png" else "jpeg"
         return {"url": f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"}
 
-    async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> Answer:
+    async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
         """Ask until there is an answer. `tokens` is what the pace counts, `bound` the most that an attempt may cost."""
         for attempt in range(1, self.pace.attempts + 1):
             async with self._slots:
@@ -191,7 +191,7 @@ class Judge:
                     raise JudgeStopped(self._stopped)
                 outcome = await self._paid(body, bound)
                 self._note(outcome)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, JudgeAnswer):
                 return outcome
             if outcome.kind not in ("again", "busy"):
                 raise final(outcome)
@@ -199,9 +199,9 @@ class Judge:
                 await asyncio.sleep(self.pace.wait(attempt, outcome.wait))
         raise JudgeFailed(f"no reply from the judge in {self.pace.attempts} attempts; the last: {outcome.words}")
 
-    def _note(self, outcome: Answer | Trouble) -> None:
+    def _note(self, outcome: JudgeAnswer | Trouble) -> None:
         """Keep the pace and the circuit breaker. A busy server is no broken one."""
-        kind = "answer" if isinstance(outcome, Answer) else outcome.kind
+        kind = "answer" if isinstance(outcome, JudgeAnswer) else outcome.kind
         if kind == "busy":
             self._meter.busy()
         elif kind == "again":
@@ -209,14 +209,14 @@ class Judge:
         else:
             self._failures = 0
             self._meter.free()
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, JudgeAnswer):
             return
         if kind == "hopeless":
             self._stopped = outcome.words
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
             self._stopped = f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
 
-    async def _paid(self, body: Mapping[str, Any], bound: int) -> Answer | Trouble:
+    async def _paid(self, body: Mapping[str, Any], bound: int) -> JudgeAnswer | Trouble:
         """Make one attempt: the bound is held before it; after it, what it cost is settled, or the bound if unknown."""
         number = await self._held(bound)
         spent = bound
@@ -227,20 +227,20 @@ class Judge:
             elif isinstance(outcome, Trouble) and not outcome.billed:
                 spent = 0
         finally:
-            await asyncio.shield(asyncio.to_thread(self._purse.settle, number, spent))
+            await asyncio.shield(asyncio.to_thread(self._job_budget.commit, number, spent))
         return outcome
 
     async def _held(self, amount: int) -> int:
         """Hold money; a hold that ends after this task was cancelled is given back."""
-        holding = asyncio.ensure_future(asyncio.to_thread(self._purse.hold, amount))
+        holding = asyncio.ensure_future(asyncio.to_thread(self._job_budget.reserve, amount))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
             number = await holding
-            await asyncio.to_thread(self._purse.settle, number, 0)
+            await asyncio.to_thread(self._job_budget.commit, number, 0)
             raise
 
-    async def _exchange(self, body: Mapping[str, Any]) -> Answer | Trouble:
+    async def _exchange(self, body: Mapping[str, Any]) -> JudgeAnswer | Trouble:
         openai = _openai()
         try:
             async with asyncio.timeout(self.pace.timeout):
@@ -266,7 +266,9 @@ def final(trouble: Trouble) -> JudgeError:
     return {"hopeless": JudgeStopped, "field": _FieldRefused, "refused": AskRefused}[trouble.kind](trouble.words)
 
 
-async def probe(address: Address, model: str, pace: Pace | None = None, fetcher: Fetcher | None = None) -> JudgeSpec:
+async def probe(
+    address: Endpoint, model: str, pace: RateLimits | None = None, fetcher: Fetcher | None = None
+) -> JudgeSpec:
     """Return what a model allows, found out by six or seven short calls; its price is not known.
 
     Raises JudgeStopped where the server takes no chat completion of this model, and JudgeFailed.
@@ -300,7 +302,7 @@ async def probe(address: Address, model: str, pace: Pace | None = None, fetcher:
     )
 
 
-async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> Answer | None:
+async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
     """Return the answer to a short call with these fields; None where the model does not take them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}

@@ -26,12 +26,12 @@ _SENT = ("accept", "content-length", "content-type", "transfer-encoding")
 """Headers that go out as openai makes them; others may hold what its environment says of the operator."""
 
 
-class AddressError(ValueError):
+class EndpointError(ValueError):
     """Say what is wrong with an address or its key, without showing either."""
 
 
 @dataclass(frozen=True)
-class Address:
+class Endpoint:
     """The base URL of an OpenAI-compatible server and the key for it."""
 
     base_url: str
@@ -43,13 +43,13 @@ class Address:
         url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
         if url is None:
             problem = "the judge's address must look like https://api.example.org/v1, without user, password or query"
-            raise AddressError(f"{problem} (it is not shown: it may hold a key)")
+            raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
         if not _KEY.fullmatch(self.key.reveal()):
-            raise AddressError("the judge's key holds characters that no key has, such as spaces; copy it anew")
+            raise EndpointError("the judge's key holds characters that no key has, such as spaces; copy it anew")
         if self.owner is not None and url.scheme != "https":
-            raise AddressError("the judge's address begins with http:, which shows your key; give an https one")
+            raise EndpointError("the judge's address begins with http:, which shows your key; give an https one")
         if self.owner is not None and url.port not in (None, 443):
-            raise AddressError(f"the judge's address names port {url.port}; only the default port 443 is asked")
+            raise EndpointError(f"the judge's address names port {url.port}; only the default port 443 is asked")
 
     @property
     def shown(self) -> str:
@@ -90,11 +90,11 @@ def _base64_cores(key: bytes) -> set[str]:
     return cores
 
 
-class Wire(httpx2.AsyncBaseTransport):
+class PinnedTransport(httpx2.AsyncBaseTransport):
     """Carry requests to one address and nowhere else, with its key and bounded replies."""
 
     def __init__(
-        self, address: Address, connections: int, fetcher: Fetcher | None = None, most: int = MOST_BYTES
+        self, address: Endpoint, connections: int, fetcher: Fetcher | None = None, most: int = MOST_BYTES
     ) -> None:
         """Prepare the way; `fetcher` says how a user's host is resolved and checked, a reply has `most` bytes."""
         self._most = most
@@ -109,16 +109,16 @@ class Wire(httpx2.AsyncBaseTransport):
         )
 
     async def resolve(self) -> None:
-        """Resolve and check a user's host, once. Raises AddressError."""
+        """Resolve and check a user's host, once. Raises EndpointError."""
         if not self._fetcher:
             return
         host = self._url.raw_host.decode()
         try:
             found = await self._fetcher.resolve(host)
         except FetchError as error:
-            raise AddressError(f"the judge's address: {error}") from error
+            raise EndpointError(f"the judge's address: {error}") from error
         if not found or not all(self._fetcher.allowed(address) for address in found):
-            raise AddressError(f"the judge's host {host} is not on the public internet; only public hosts are asked")
+            raise EndpointError(f"the judge's host {host} is not on the public internet; only public hosts are asked")
         self._pinned = found[:_MOST_ADDRESSES]
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

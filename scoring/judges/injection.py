@@ -62,9 +62,9 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:
         return ()
     found: list[str] = []
-    for text, disguised in readings(prediction):
+    for text, obfuscated in readings(prediction):
         here = _families(text)
-        found += [*here, "disguised"] if here and disguised and not found else here
+        found += [*here, "disguised"] if here and obfuscated and not found else here
     return tuple(dict.fromkeys(found))
 
 

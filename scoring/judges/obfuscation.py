@@ -45,7 +45,7 @@ class Reading(NamedTuple):
     """One way to read a text, and whether a person who sees the text would not read it so."""
 
     text: str
-    disguised: bool
+    obfuscated: bool
 
 
 def readings(text: str) -> tuple[Reading, ...]:

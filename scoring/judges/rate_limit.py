@@ -9,7 +9,7 @@ _FIRST_GAP, _LONGEST_GAP = 0.02, 10.0
 
 
 @dataclass(frozen=True)
-class Pace:
+class RateLimits:
     """How fast a judge may be asked."""
 
     concurrency: int = 16
@@ -32,13 +32,13 @@ class Pace:
         return backoff * random.uniform(0.5, 1.0) if asked is None else asked + self.backoff * random.uniform(0.0, 0.5)
 
 
-class Meter:
+class RateLimiter:
     """Space the calls out so that no minute holds more requests or tokens than allowed: one for all that share a key.
 
     A server that is busy nevertheless is asked ever less often, and as it replies, more often again.
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
         self._next = 0.0
         self._gap = 0.0

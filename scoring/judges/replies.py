@@ -43,7 +43,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgeAnswer:
     """A whole and well-formed reply."""
 
     texts: tuple[str, ...]
@@ -70,7 +70,7 @@ class Trouble:
     usage: Usage | None = None
 
 
-def read_answer(content: bytes) -> Answer | Trouble:
+def read_answer(content: bytes) -> JudgeAnswer | Trouble:
     """Return the completion that a 200 holds, or what is wrong with it: then the model may have run, and cost."""
     try:
         found = json.loads(content)
@@ -86,7 +86,7 @@ def read_answer(content: bytes) -> Answer | Trouble:
     if len(whole) < len(read):
         return _broken("a reply without its text or finish_reason", usage)
     model = found.get("model")
-    return Answer(
+    return JudgeAnswer(
         tuple(choice.text for choice in whole),
         tuple(choice.finish for choice in whole),
         _storable(model)[:200] if isinstance(model, str) else "",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from arena.budget import LedgerError
+from arena.budget import BudgetError
 from arena.database import DatabaseError
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
@@ -21,7 +21,7 @@ PASSES = 2
 """How often a task is tried before the scoring ends without it."""
 _TYPICAL = 0.25
 """The share of its room that a judge writes, hidden tokens too."""
-PURSE_SECONDS = 0.5
+RESERVE_SECONDS = 0.5
 """How long to wait while only the money of calls on their way leaves no room for another."""
 
 T = TypeVar("T")
@@ -82,12 +82,12 @@ class Progress(NamedTuple):
     """Outcomes that the judge was asked for just now."""
 
 
-class _Found(NamedTuple):
+class _KnownOutcome(NamedTuple):
     outcome: Any
     fresh: bool
 
 
-def quoted(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
+def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
     """Return what the tasks cost: about, if each first reply can be read.
 
     At most it costs what every call costs that no reply ends; faults on the way come on top. `address` is the judge's
@@ -112,15 +112,15 @@ def quoted(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | No
     )
 
 
-async def drive(
+async def run_tasks(
     tasks: Sequence[Task[T]], judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> tuple[T, ...]:
     """Return the outcomes in the order of the tasks; `tell` hears of each, and `stop` ends it before the next call.
 
-    Raises JudgeStopped, JudgeFailed, LedgerError and DatabaseError when the calls on their way have ended, and
+    Raises JudgeStopped, JudgeFailed, BudgetError and DatabaseError when the calls on their way have ended, and
     ScoringStopped. Whatever the judge replied is in the cache by then.
     """
-    return await _Drive(tasks, judge, cache, tell, stop).outcomes()
+    return await _Run(tasks, judge, cache, tell, stop).outcomes()
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
@@ -140,7 +140,7 @@ def _seeded(ask: Ask, run: int) -> Ask:
     return replace(ask, seed=run) if ask.samples == 1 else ask
 
 
-class _Drive(Generic[T]):
+class _Run(Generic[T]):
     """One drive under way: as many workers as the judge may be asked at once."""
 
     def __init__(
@@ -185,14 +185,14 @@ class _Drive(Generic[T]):
             except JudgeFailed as error:
                 failed.append(error)
                 continue
-            except (JudgeStopped, LedgerError, DatabaseError, ScoringStopped) as error:
+            except (JudgeStopped, BudgetError, DatabaseError, ScoringStopped) as error:
                 self._ended = self._ended or error
                 return
             self._outcomes[place] = outcome
             self._fresh += fresh
             self._tell(Progress(len(self._outcomes), len(self._tasks), self._fresh))
 
-    async def _done(self, task: Task[T]) -> _Found:
+    async def _done(self, task: Task[T]) -> _KnownOutcome:
         asking = task.begin()
         ordinal, fresh = 0, False
         try:
@@ -209,9 +209,9 @@ class _Drive(Generic[T]):
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
-            return _Found(end.value, fresh)
+            return _KnownOutcome(end.value, fresh)
         except AskRefused as error:
-            return _Found(task.refused(str(error)), fresh)
+            return _KnownOutcome(task.refused(str(error)), fresh)
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and keep the reply; wait for money that is only on its way."""
@@ -220,9 +220,9 @@ class _Drive(Generic[T]):
                 raise ScoringStopped("The scoring was stopped; what is judged stays")
             try:
                 reply = await self._judge.ask(ask)
-            except LedgerError as error:
+            except BudgetError as error:
                 if not error.passing:
                     raise
-                await asyncio.sleep(PURSE_SECONDS)
+                await asyncio.sleep(RESERVE_SECONDS)
             else:
                 return await asyncio.to_thread(self._cache.put, key, reply)

@@ -31,7 +31,7 @@ _PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownImage:
     """A picture that a judge is shown: one of the picture store, named by its content."""
 
     sha256: str
@@ -49,7 +49,7 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     text: str
-    pictures: tuple[Shown, ...] = ()
+    pictures: tuple[ShownImage, ...] = ()
     """What stands under the text."""
 
 
@@ -104,14 +104,14 @@ class JudgeSpec:
     """None: not known, and then nobody but the owner of the key may spend it."""
 
 
-class Purse(Protocol):
+class JudgeBudget(Protocol):
     """What pays for calls: money is held before a call and settled after. Amounts are millionths of a US dollar."""
 
-    def hold(self, amount: int) -> int:
+    def reserve(self, amount: int) -> int:
         """Hold an upper bound and return its number; raises an error that says which ceiling is in the way."""
         ...
 
-    def settle(self, number: int, amount: int) -> None:
+    def commit(self, number: int, amount: int) -> None:
         """Replace what was held by what the call cost."""
         ...
 

@@ -11,7 +11,7 @@ import numpy as np
 from arena.ratings.intervals import wilson
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
-from scoring.report import Line
+from scoring.report import ScoreLine
 
 _SHOWN = 20
 Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
@@ -21,7 +21,7 @@ Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
 class Node:
     """A line of an expandable table with the lines below it."""
 
-    line: Line
+    line: ScoreLine
     level: Level
     children: tuple["Node", ...] = ()
 
@@ -41,7 +41,7 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
     return protocol != "strict"
 
 
-def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> Line:
+def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> ScoreLine:
     """Return the share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
 
     Questions that are `missing` stay out of it and are unscored, whatever the protocol.
@@ -51,13 +51,13 @@ def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = Fa
     n = times.total() + missing
     scored = n - missing if undecided_wrong else n - unscored
     if not scored:
-        return Line(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
+        return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     bounds = wilson(np.array([right]), np.array([scored]))
     low, high = float(bounds.low[0]) * 100, float(bounds.high[0]) * 100
-    return Line(name, n, unscored, 100 * right / scored, low, high, 100 * right / n, 100 * (right + unscored) / n)
+    return ScoreLine(name, n, unscored, 100 * right / scored, low, high, 100 * right / n, 100 * (right + unscored) / n)
 
 
-def mean_of(name: str, lines: Iterable[Line]) -> Line:
+def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
     """Return the unweighted mean of lines; lines without a score stay out of it.
 
     Its interval is put together from theirs (MOVER, Zou and Donner 2008): of one line, it is that line's own.
@@ -66,7 +66,7 @@ def mean_of(name: str, lines: Iterable[Line]) -> Line:
     means = [line.mean for line in lines if line.mean is not None]
     n, unscored = sum(line.n for line in lines), sum(line.unscored for line in lines)
     if not means:
-        return Line(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
+        return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     mean = math.fsum(means) / len(means)
     below = math.hypot(*(line.mean - line.low for line in lines if line.mean is not None and line.low is not None))
     above = math.hypot(*(line.high - line.mean for line in lines if line.mean is not None and line.high is not None))
@@ -75,7 +75,7 @@ def mean_of(name: str, lines: Iterable[Line]) -> Line:
     )
     sure = any(line.low is not None for line in lines)
     low, high = (mean - below / len(means), mean + above / len(means)) if sure else (None, None)
-    return Line(name, n, unscored, mean, low, high, worst, best)
+    return ScoreLine(name, n, unscored, mean, low, high, worst, best)
 
 
 @dataclass(frozen=True)

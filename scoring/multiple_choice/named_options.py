@@ -145,7 +145,7 @@ def _value(text: str) -> Decimal | None:
     return Decimal(text.replace(",", "")) if len(text) < 40 and _WHOLE_NUMBER.fullmatch(text) else None
 
 
-class Named(NamedTuple):
+class NamedOptions(NamedTuple):
     """What an answer says of the options' contents."""
 
     affirmed: frozenset[str]
@@ -154,7 +154,7 @@ class Named(NamedTuple):
     """Letters of all options that are named."""
 
 
-class Answer:
+class AnswerText:
     """A plain answer beside the options of its question; what the rules ask of it is worked out once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
@@ -184,7 +184,7 @@ class Answer:
         return "".join(signs)
 
     @cached_property
-    def named(self) -> Named:
+    def named(self) -> NamedOptions:
         """Return which options the answer names, those with their own label in front left out."""
         affirmed: set[str] = set()
         every: set[str] = set()
@@ -196,7 +196,7 @@ class Answer:
             opening = self.contents.texts[mention.letter] in COMMON
             if opening or not self._denies(self._sentence_number(mention.start)):
                 affirmed.add(mention.letter)
-        return Named(frozenset(affirmed), frozenset(every))
+        return NamedOptions(frozenset(affirmed), frozenset(every))
 
     def sentence(self, place: int) -> str:
         """Return the sentence around a place, with named contents blanked."""

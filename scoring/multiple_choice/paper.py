@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.plain_answers import squeezed
 from scoring.multiple_choice.statements import denied_letter, speaks
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
@@ -43,13 +43,13 @@ def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
         return _undecided(prediction)
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
     if len(words) > 1:
-        answer = Answer(squeezed(prediction), options)
+        answer = AnswerText(squeezed(prediction), options)
         if speaks(answer) or denied_letter(answer, letter) or _another_option(answer, letter):
             return Decision(None, (Clue(Rule.CONFLICT, None, span),))
     return Decision(letter, (Clue(Rule.WORD, letter, span),))
 
 
-def _another_option(answer: Answer, letter: str) -> bool:
+def _another_option(answer: AnswerText, letter: str) -> bool:
     """Tell whether the letter stands inside other options' contents only: "vitamin C" where that is option A."""
     places = [
         word.start() + word[0].find(letter)

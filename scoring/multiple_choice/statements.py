@@ -7,7 +7,7 @@ answer, instead of answering, is found here as well.
 import re
 from dataclasses import dataclass
 
-from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.phrases import (
     CLAUSE_START,
     DENIED,
@@ -90,7 +90,7 @@ class _InClause:
         return found is not None
 
 
-def speaks(answer: Answer) -> str:
+def speaks(answer: AnswerText) -> str:
     """Return the piece of the answer that tells its reader what to put out; "" where it only answers."""
     found = None if answer.words.isdisjoint(SPEAK_WORDS) else _in_pieces(SPEAKS, answer.masked)
     return answer.text[found.start() : found.end() + 20].strip() if found else ""
@@ -105,7 +105,7 @@ def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
     return None
 
 
-def last_statement(answer: Answer) -> Reference | None:
+def last_statement(answer: AnswerText) -> Reference | None:
     """Return what the last explicit statement means; None where there is none, or it is denied or taken back."""
     found: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
@@ -122,7 +122,7 @@ def last_statement(answer: Answer) -> Reference | None:
     return max(found, key=lambda one: one.end, default=None)
 
 
-def reference_at(answer: Answer, place: int) -> Reference | None:
+def reference_at(answer: AnswerText, place: int) -> Reference | None:
     """Return the option that a letter means here, with the content right behind it; None for an article or pronoun."""
     found = _LETTER.match(answer.masked, place)
     if not found or not _is_letter(answer, found):
@@ -138,7 +138,7 @@ def reference_at(answer: Answer, place: int) -> Reference | None:
     )
 
 
-def _is_letter(answer: Answer, found: re.Match[str]) -> bool:
+def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     """Tell a letter from a word: "A" and "I" before more words, and a small letter, need a mark or the end behind."""
     letter, end = found[1], found.end()
     wrapped = end - found.end(1) > 0
@@ -150,13 +150,13 @@ def _is_letter(answer: Answer, found: re.Match[str]) -> bool:
     return True
 
 
-def _own_content(answer: Answer, letter: str, end: int) -> bool:
+def _own_content(answer: AnswerText, letter: str, end: int) -> bool:
     behind = _SEPARATOR.match(answer.lower, end)
     content = answer.contents.at(answer.lower, behind.end() if behind else end)
     return content is not None and content.letter == letter
 
 
-def _content_at(answer: Answer, place: int) -> Reference | None:
+def _content_at(answer: AnswerText, place: int) -> Reference | None:
     start = place + len(answer.text[place:]) - len(answer.text[place:].lstrip(" \t\n\"'“‘(["))
     content = answer.contents.at(answer.lower, start)
     if content is None or content.end - content.start < 2 and not answer.text[content.start].isdigit():
@@ -166,7 +166,7 @@ def _content_at(answer: Answer, place: int) -> Reference | None:
     )
 
 
-def _ordinal_at(answer: Answer, place: int) -> Reference | None:
+def _ordinal_at(answer: AnswerText, place: int) -> Reference | None:
     found = ORDINAL.match(answer.text, place)
     if not found:
         return None
@@ -187,7 +187,7 @@ _STANDING = re.compile(
 _BARE = re.compile(r"[\"')\]*.:,]*")
 
 
-def _right_ones(answer: Answer) -> list[Reference]:
+def _right_ones(answer: AnswerText) -> list[Reference]:
     """Return the options that are called right behind their letter: "B is correct", "(B) cat is the answer"."""
     found = []
     for letter in _STANDING.finditer(answer.masked):
@@ -203,12 +203,12 @@ def _right_ones(answer: Answer) -> list[Reference]:
     return found
 
 
-def taken_back(answer: Answer, end: int) -> bool:
+def taken_back(answer: AnswerText, end: int) -> bool:
     """Tell whether what was named before this place is called wrong right behind it."""
     return bool(TAKEN_BACK.match(answer.masked, end))
 
 
-def denied_letter(answer: Answer, letter: str) -> bool:
+def denied_letter(answer: AnswerText, letter: str) -> bool:
     """Tell whether the letter is denied wherever it stands alone: "It is not B", "B is wrong"."""
     denied = _InClause(answer.text, PLAIN_NOT)
     places = [found for found in _STANDING.finditer(answer.text) if found["letter"] == letter]
@@ -218,7 +218,7 @@ def denied_letter(answer: Answer, letter: str) -> bool:
     return bool(places)
 
 
-def hedged(answer: Answer, found: Reference) -> bool:
+def hedged(answer: AnswerText, found: Reference) -> bool:
     """Tell whether another option stands right beside: "A or B", "B/C", and a list of all options."""
     other = _OTHER.match(answer.text, found.end)
     place = other.end() if other else found.end

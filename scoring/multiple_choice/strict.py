@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
-from scoring.multiple_choice.named_options import Answer
+from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.phrases import FILLERS, IN_A_WORD, NONE_LIKE, NOT, REFUSALS, SECOND_THOUGHTS, STILL_ANSWERS
 from scoring.multiple_choice.plain_answers import plain, plain_content
 from scoring.multiple_choice.statements import Reference, hedged, last_statement, reference_at, speaks, taken_back
@@ -54,7 +54,7 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     if len(text) > 2 * ENDS:
         text = _ends(text)
         trail = (*trail, Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
-    answer = Answer(text, options)
+    answer = AnswerText(text, options)
     for rule in _RULES:
         if clue := rule(answer):
             return Decision(clue.letter, (*trail, clue))
@@ -79,7 +79,7 @@ def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
     return Clue(Rule.LABEL, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
 
 
-def _letter_alone(answer: Answer) -> Clue | None:
+def _letter_alone(answer: AnswerText) -> Clue | None:
     """Read an answer that is one letter in whatever wrapper, in either case, maybe several times."""
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
     return _alone(found[1], answer.text, answer.options) if found else None
@@ -96,7 +96,7 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
     return Clue(Rule.OUTSIDE, NONE, span) if outside else None
 
 
-def _content_alone(answer: Answer) -> Clue | None:
+def _content_alone(answer: AnswerText) -> Clue | None:
     """Read an answer that is one option's text, number or not, and nothing else."""
     letters = answer.contents.equal(plain_content(answer.text))
     if not letters:
@@ -104,13 +104,13 @@ def _content_alone(answer: Answer) -> Clue | None:
     return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
 
 
-def _speaks(answer: Answer) -> Clue | None:
+def _speaks(answer: AnswerText) -> Clue | None:
     """Notice an answer that tells its reader what to put out; the letter that it demands is in the span."""
     found = speaks(answer)
     return Clue(Rule.SPEAKS, None, found) if found else None
 
 
-def _statement(answer: Answer) -> Clue | None:
+def _statement(answer: AnswerText) -> Clue | None:
     """Read the last explicit statement, by letter or content: "the answer is B", "I choose the cat", "答案是B"."""
     found = last_statement(answer)
     if found is None:
@@ -121,7 +121,7 @@ def _statement(answer: Answer) -> Clue | None:
     return Clue(Rule.STATEMENT, found.letter, found.span) if sure else Clue(Rule.CONFLICT, None, found.span)
 
 
-def _leading_label(answer: Answer) -> Clue | None:
+def _leading_label(answer: AnswerText) -> Clue | None:
     """Read a label that opens the answer: "B. cat", "B) because", "B" and a line break."""
     found = _LABEL.match(answer.masked)
     if not found or found[1] not in answer.options:
@@ -142,13 +142,13 @@ def _leading_label(answer: Answer) -> Clue | None:
     return Clue(Rule.LABEL, label.letter, label.span)
 
 
-def _cut_short(answer: Answer, letter: str, rest: str) -> bool:
+def _cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
     """Tell whether what follows the label is the beginning of its content, where a token limit cut it."""
     bare = plain_content(rest)
     return len(bare) > 2 and answer.contents.texts[letter].startswith(bare)
 
 
-def _own_line(answer: Answer) -> Clue | None:
+def _own_line(answer: AnswerText) -> Clue | None:
     """Read a letter that has a line of its own, where no other letter has one."""
     lines = {found[1]: line.strip() for line in answer.masked.split("\n") if (found := _LINE.fullmatch(line))}
     if len(lines) != 1:
@@ -159,7 +159,7 @@ def _own_line(answer: Answer) -> Clue | None:
     return Clue(Rule.LINE, letter, span)
 
 
-def _labelled_content(answer: Answer) -> Clue | None:
+def _labelled_content(answer: AnswerText) -> Clue | None:
     """Read the one option that is named with its own label: "it shows (B) cat"; a list of options names them all."""
     labels: dict[str, str] = {}
     for found in _letter_places(answer.masked):
@@ -174,7 +174,7 @@ def _labelled_content(answer: Answer) -> Clue | None:
     return Clue(Rule.LABELLED, letter, span)
 
 
-def _among_fillers(answer: Answer) -> Clue | None:
+def _among_fillers(answer: AnswerText) -> Clue | None:
     """Read a letter beside words that say nothing: "I think B", "B, of course"."""
     words = _TOKEN.findall(answer.text)
     if len(words) > 8:
@@ -188,7 +188,7 @@ def _among_fillers(answer: Answer) -> Clue | None:
     return Clue(Rule.FILLERS, letters[0], answer.text)
 
 
-def _named_content(answer: Answer) -> Clue | None:
+def _named_content(answer: AnswerText) -> Clue | None:
     """Read the one option whose content the answer names, whole and not denied."""
     affirmed, every = answer.named
     if len(affirmed) != 1:
@@ -200,7 +200,7 @@ def _named_content(answer: Answer) -> Clue | None:
     return Clue(Rule.NAMED, letter, span)
 
 
-def _refusal(answer: Answer) -> Clue | None:
+def _refusal(answer: AnswerText) -> Clue | None:
     """Read an answer of which every sentence refuses, where no option says that none is right."""
     if len(answer.text) > 400 or answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
@@ -209,7 +209,7 @@ def _refusal(answer: Answer) -> Clue | None:
     return Clue(Rule.REFUSAL, NONE, answer.text) if refuses and not _letters(answer.masked) else None
 
 
-_RULES: tuple[Callable[[Answer], Clue | None], ...] = (
+_RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _letter_alone,
     _content_alone,
     _speaks,
@@ -223,11 +223,11 @@ _RULES: tuple[Callable[[Answer], Clue | None], ...] = (
 )
 
 
-def _conflict(answer: Answer) -> Clue:
+def _conflict(answer: AnswerText) -> Clue:
     return Clue(Rule.CONFLICT, None, answer.text[:200])
 
 
-def _contradicted(answer: Answer, found: Reference) -> bool:
+def _contradicted(answer: AnswerText, found: Reference) -> bool:
     """Tell whether the words around a statement name another option: beside it, or as the only one they affirm."""
     if found.named is not None and found.named != found.letter:
         return True
@@ -235,7 +235,7 @@ def _contradicted(answer: Answer, found: Reference) -> bool:
     return len(affirmed) == 1 and found.letter not in affirmed
 
 
-def _denied(answer: Answer, span: str) -> bool:
+def _denied(answer: AnswerText, span: str) -> bool:
     return bool(NOT.search(answer.sentence(answer.text.find(span))))
 
 

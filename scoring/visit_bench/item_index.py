@@ -23,7 +23,7 @@ MENDS: Mapping[Misfit, str] = {
 }
 
 
-class Named(NamedTuple):
+class ItemNames(NamedTuple):
     """What an item is known by, beside its key."""
 
     instruction: str
@@ -31,10 +31,10 @@ class Named(NamedTuple):
     """File names of its pictures."""
 
 
-class Index:
+class ItemIndex:
     """Find the item that an entry means."""
 
-    def __init__(self, items: Mapping[str, Named]) -> None:
+    def __init__(self, items: Mapping[str, ItemNames]) -> None:
         """Prepare to find the items, which are given by their keys."""
         self._keys = items.keys()
         self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}

@@ -70,7 +70,7 @@ class WinRate:
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardLine:
     """One model."""
 
     row: BoardRow
@@ -86,7 +86,7 @@ class AutomaticBoard:
 
     multi: bool
     matches: int
-    lines: tuple[Line, ...]
+    lines: tuple[BoardLine, ...]
     """The best first; groups that never met one below the other."""
     families: Mapping[str, Mapping[str, WinRate]]
     """By family and model, against the reference, with whatever n."""
@@ -118,7 +118,7 @@ def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str
     return AutomaticBoard(
         multi=multi,
         matches=len(matches),
-        lines=tuple(Line(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
+        lines=tuple(BoardLine(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
         families={
             family: _win_rates(list(group))
             for family, group in itertools.groupby(sorted(matches, key=_family), key=_family)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from scoring.judges.spec import Shown
+from scoring.judges.spec import ShownImage
 from scoring.report import JudgeStamp, Protocol
 
 Winner = Literal["a", "b", "tie"]
@@ -33,7 +33,7 @@ class Instance:
     instruction: str
     captions: tuple[str, ...]
     """One a picture; empty where there is none."""
-    pictures: tuple[Shown, ...]
+    pictures: tuple[ShownImage, ...]
     """Those that are kept; the judge can be shown them where they are as many as the captions."""
     sources: tuple[str, ...]
     """Where the pictures came from: addresses, or the sha256 of a file."""

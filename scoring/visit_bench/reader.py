@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from arena.io.strict_json import parse_json
-from arena.io.tables import JSON, PAGE, Limits, Record, RowsError, read_records
+from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
 from scoring.report import NoAnswersError
 
 PREDICTION = "prediction"
@@ -52,7 +52,7 @@ class SubmissionFile:
     problems: tuple[str, ...]
 
 
-def read_submission(path: Path, limits: Limits = PAGE, name: str | None = None) -> SubmissionFile:
+def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
     """Return a file's answers with all that is wrong about them; `name` is what the owner calls the file.
 
     Raises RowsError for what is no table at all.

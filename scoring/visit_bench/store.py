@@ -100,7 +100,7 @@ _AT_ONCE = 500
 _WINNERS: Mapping[str | None, Winner | None] = {None: None, "a": "a", "b": "b", "tie": "tie"}
 
 
-class BookError(ValueError):
+class SubmissionError(ValueError):
     """Say why a submission cannot be entered or withdrawn, and what to do."""
 
 
@@ -138,7 +138,7 @@ class Submission:
     """Whether its texts are gone."""
 
 
-class Shelf(NamedTuple):
+class JudgeBoardKey(NamedTuple):
     """One board that there is."""
 
     judging: Judging
@@ -160,7 +160,7 @@ class Standings(NamedTuple):
     steadiness: Steadiness
 
 
-class _Kept(NamedTuple):
+class _CachedBoard(NamedTuple):
     matches: int
     standings: Standings
 
@@ -175,24 +175,26 @@ class Entered(NamedTuple):
     """New on the board."""
 
 
-class Book:
+class SubmissionStore:
     """Keep submissions and verdicts in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._turn = Lock()
-        self._kept: dict[tuple[int, str, bool], _Kept] = {}
+        self._kept: dict[tuple[int, str, bool], _CachedBoard] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
         """Put a judged, complete report on its public boards; the same one twice changes nothing.
 
-        Where another's submission took the name meanwhile, it stands there as a variant. Raises BookError for a
+        Where another's submission took the name meanwhile, it stands there as a variant. Raises SubmissionError for a
         partial one, and for one without any verdict.
         """
         if nothing := ungraded(report):
-            raise BookError(f"{nothing}: {report.title} gets no place on a public board")
+            raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")
         if not report.complete:
-            raise BookError(f"{report.title} answers some items only: it gets a report, and no place on a public board")
+            raise SubmissionError(
+                f"{report.title} answers some items only: it gets a report, and no place on a public board"
+            )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)
             name, number = report.title, None
@@ -212,13 +214,13 @@ class Book:
     def withdraw(self, owner: str, source: str, name: str) -> None:
         """Delete a submission's texts, and what judges said of them; its number and its results stay.
 
-        Raises BookError if it is not this owner's.
+        Raises SubmissionError if it is not this owner's.
         """
         with self._database.write() as connection:
             its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == source) & (SUBMISSION.c.name == name)
             number = connection.scalar(select(SUBMISSION.c.id).where(its))
             if number is None:
-                raise BookError(f"There is no submission {name!r} of yours")
+                raise SubmissionError(f"There is no submission {name!r} of yours")
             connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == number))
             played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
             connection.execute(update(JUDGED).where(played).values(replies="[]"))
@@ -247,7 +249,7 @@ class Book:
                 found.setdefault(row.name, {})[row.item] = row.text
         return found
 
-    def shelves(self) -> tuple[Shelf, ...]:
+    def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Return every board that has a result, the one with the most matches first."""
         counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
             JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
@@ -256,38 +258,43 @@ class Book:
         with self._database.read() as connection:
             judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
             rows = connection.execute(counted).all()
-        shelves = [Shelf(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows]
-        return tuple(sorted(shelves, key=lambda shelf: (-shelf.matches, shelf.judging.id, shelf.source, shelf.multi)))
+        board_keys = [JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows]
+        return tuple(
+            sorted(
+                board_keys,
+                key=lambda board_key: (-board_key.matches, board_key.judging.id, board_key.source, board_key.multi),
+            )
+        )
 
-    def standings(self, shelf: Shelf) -> Standings:
+    def standings(self, board_key: JudgeBoardKey) -> Standings:
         """Return a board; it is computed anew when it has more matches than before."""
-        key = (shelf.judging.id, shelf.source, shelf.multi)
+        key = (board_key.judging.id, board_key.source, board_key.multi)
         with self._turn:
             kept = self._kept.get(key)
-            if kept is None or kept.matches != shelf.matches:
-                kept = self._kept[key] = _Kept(shelf.matches, self._computed(shelf))
+            if kept is None or kept.matches != board_key.matches:
+                kept = self._kept[key] = _CachedBoard(board_key.matches, self._computed(board_key))
             return kept.standings
 
-    def matches(self, shelf: Shelf) -> tuple[Match, ...]:
+    def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
         """Return a board's matches, with what the judge said."""
         with self._database.read() as connection:
-            rows = connection.execute(_of(shelf)).all()
+            rows = connection.execute(_of(board_key)).all()
         return tuple(_match(row) for row in rows)
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
         """Return who won each match on a source's items, by each judge: a vote of kind judge."""
-        shelves = [shelf for shelf in self.shelves() if shelf.source == source]
-        names = labels(shelf.judging for shelf in shelves)
+        board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
+        names = labels(board_key.judging for board_key in board_keys)
         return [
-            agreement.Verdict(match.item, match.a, match.b, match.winner, names[shelf.judging.id])
-            for shelf in shelves
-            for match in self.matches(shelf)
+            agreement.Verdict(match.item, match.a, match.b, match.winner, names[board_key.judging.id])
+            for board_key in board_keys
+            for match in self.matches(board_key)
             if match.winner is not None
         ]
 
-    def _computed(self, shelf: Shelf) -> Standings:
+    def _computed(self, board_key: JudgeBoardKey) -> Standings:
         with self._database.read() as connection:
-            rows = connection.execute(_of(shelf)).all()
+            rows = connection.execute(_of(board_key)).all()
         unscored: Counter[str] = Counter()
         played = []
         pairs: list[Pair] = [(_WINNERS[row.a_first], _WINNERS[row.b_first]) for row in rows]
@@ -296,8 +303,8 @@ class Book:
             if winner is None:
                 unscored.update((row.a, row.b))
             else:
-                played.append(Played(row.item, row.family, shelf.multi, row.a, row.b, winner))
-        return Standings(automatic_board(played, shelf.multi, unscored), steadiness(pairs))
+                played.append(Played(row.item, row.family, board_key.multi, row.a, row.b, winner))
+        return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:
         """Return the submission of these texts: a known one, or one under the next number of its submitter."""
@@ -368,10 +375,10 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
     return rows
 
 
-def _of(shelf: Shelf):
+def _of(board_key: JudgeBoardKey):
     """Return the query for a board's matches, in the order they came."""
-    on = (JUDGED.c.judging_id == shelf.judging.id) & (JUDGED.c.source == shelf.source)
-    return select(JUDGED).where(on, JUDGED.c.multi == shelf.multi).order_by(JUDGED.c.id)
+    on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
+    return select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
 
 
 def _match(row) -> Match:

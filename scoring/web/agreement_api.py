@@ -10,34 +10,34 @@ from arena.database import DatabaseError
 from arena.io.tables import RowsError
 from arena.web.cookies import cookie_hash
 from arena.web.middleware import sent_cookie
-from scoring.agreement.people_agreement import Concordance
+from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
-from scoring.agreement.service import AgreementDesk
-from scoring.jobs.uploads import InboxError
+from scoring.agreement.service import AgreementService
+from scoring.jobs.uploads import UploadStoreError
 
-FIGURES: Mapping[str, Callable[[Concordance], str]] = {
+FIGURES: Mapping[str, Callable[[PeopleAgreement], str]] = {
     "measures.csv": measures_csv,
     "agreement.json": agreement_json,
 }
 SCORES = "scores.csv"
 
 
-def routes(desk: AgreementDesk) -> APIRouter:
+def routes(service: AgreementService) -> APIRouter:
     """Return the routes; `own` is the token of an uploaded file, which its owner alone may name."""
     router = APIRouter()
 
     @router.get("/agreement/{name}")
     def download(request: Request, name: str, source: str = "", own: str = "") -> Response:
         try:
-            if source not in desk.sources() or name not in (*FIGURES, SCORES):
+            if source not in service.sources() or name not in (*FIGURES, SCORES):
                 return PlainTextResponse("There are no such items or file.", status_code=404)
             if name == SCORES:
-                text = scores_csv(desk.answers(source))
+                text = scores_csv(service.answers(source))
             else:
                 cookie = sent_cookie(request.headers)
-                found = desk.beside(source, cookie_hash(cookie or ""), own) if own else desk.of(source)
-                text = FIGURES[name](found.concordance)
-        except (InboxError, RowsError) as error:
+                found = service.beside(source, cookie_hash(cookie or ""), own) if own else service.of(source)
+                text = FIGURES[name](found.people_agreement)
+        except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
         except DatabaseError as error:
             return PlainTextResponse(str(error), status_code=503)

@@ -13,8 +13,8 @@ from arena.io.tables import RowsError
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, offered
 from arena.web.middleware import sent_cookie
-from scoring.agreement.service import AgreementDesk, Found
-from scoring.jobs.uploads import InboxError
+from scoring.agreement.service import AgreementFound, AgreementService
+from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import (
     NO_SOURCE,
     OWN,
@@ -36,8 +36,8 @@ Updates = dict[Any, Any]
 class AgreementTab:
     """Components of the tab as attributes, its handlers as methods."""
 
-    def __init__(self, desk: AgreementDesk) -> None:
-        self._desk = desk
+    def __init__(self, service: AgreementService) -> None:
+        self._service = service
         with gr.Row():
             self.source = gr.Dropdown([], label="Items", elem_id="agreement-source", scale=0, min_width=320)
         self.tells = gr.HTML(READING, elem_id="agreement-tells", padding=False)
@@ -66,7 +66,7 @@ class AgreementTab:
     def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
         """Show the chosen source, at first the newest, with the visitor's own metrics."""
         try:
-            sources = self._desk.sources()
+            sources = self._service.sources()
             if not sources:
                 return {self.tells: NO_SOURCE, self.body: gr.update(visible=False)}
             chosen = source if isinstance(source, str) and source in sources else sources[-1]
@@ -79,13 +79,13 @@ class AgreementTab:
         """Return a source's figures; without the visitor's metrics where their file is wrong or gone, which is told."""
         own = token if isinstance(token, str) else ""
         try:
-            found = self._desk.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None
-        except (InboxError, RowsError) as error:
-            return {**self._shown(source, self._desk.of(source), ""), self.own: problem_html(str(error))}
-        return self._shown(source, found or self._desk.of(source), own)
+            found = self._service.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None
+        except (UploadStoreError, RowsError) as error:
+            return {**self._shown(source, self._service.of(source), ""), self.own: problem_html(str(error))}
+        return self._shown(source, found or self._service.of(source), own)
 
-    def _shown(self, source: str, found: Found, own: str) -> Updates:
-        shown = found.concordance
+    def _shown(self, source: str, found: AgreementFound, own: str) -> Updates:
+        shown = found.people_agreement
         measures = measures_html(shown)
         figure = reproduction_figure(shown) if measures else None
         return {

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from arena.figures import Figure
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Estimate, Level, People, Reproduction, Share
-from scoring.agreement.people_agreement import Concordance
+from scoring.agreement.people_agreement import PeopleAgreement
 
 
 class Mark(NamedTuple):
@@ -40,7 +40,7 @@ _ROW_PIXELS, _FRAME_PIXELS = 56, 130
 _LINE_LETTERS = 18
 
 
-def tells_html(found: Concordance) -> str:
+def tells_html(found: PeopleAgreement) -> str:
     """Return what the numbers of a concordance can and cannot tell."""
     return f'<p class="tells">{" ".join((*_of_people(found), *_of_measures(found)))}</p>'
 
@@ -66,7 +66,7 @@ def people_html(people: People) -> str:
     )
 
 
-def measures_html(found: Concordance) -> str:
+def measures_html(found: PeopleAgreement) -> str:
     """Return Figure 9 as a table, the best measure first; nothing where no pair has a majority."""
     if not any(one.overall.n for one in found.reproductions):
         return ""
@@ -80,7 +80,7 @@ def measures_html(found: Concordance) -> str:
     )
 
 
-def notes_html(found: Concordance) -> str:
+def notes_html(found: PeopleAgreement) -> str:
     """Return how the figures were found."""
     notes = [
         f"Counted are pairs of answers by two models that several people voted on; {_pairs(found.with_reference)} with "
@@ -129,7 +129,7 @@ def shown_levels(people: People) -> list[Level]:
     return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
 
 
-def reproduction_figure(found: Concordance) -> Figure:
+def reproduction_figure(found: PeopleAgreement) -> Figure:
     """Return Figure 9: each measure's share of reproduced majorities with its interval, the best on top."""
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
@@ -163,7 +163,7 @@ def reproduction_figure(found: Concordance) -> Figure:
 
 
 # Sentences.
-def _of_people(found: Concordance) -> tuple[str, ...]:
+def _of_people(found: PeopleAgreement) -> tuple[str, ...]:
     people = found.people
     if not found.contests:
         return ("Nobody has voted on these items yet.",)
@@ -184,7 +184,7 @@ def _of_people(found: Concordance) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _of_measures(found: Concordance) -> tuple[str, ...]:
+def _of_measures(found: PeopleAgreement) -> tuple[str, ...]:
     shown = [one for one in found.reproductions if one.overall.n]
     if not shown:
         return ()

@@ -23,7 +23,7 @@ _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 
 @dataclass(frozen=True)
-class Filter:
+class AuditFilter:
     """Which answers of an audit to show; an empty category is every one."""
 
     show: Show = "all answers"
@@ -31,7 +31,7 @@ class Filter:
     page: int = 1
 
 
-def audit_html(rows: Sequence[Decided], others: Sequence[Decided], other: Protocol, chosen: Filter) -> str:
+def audit_html(rows: Sequence[Decided], others: Sequence[Decided], other: Protocol, chosen: AuditFilter) -> str:
     """Return one page of the answers that fit; `others` are the same rows as another protocol reads them."""
     fit = [one for one in _shown(rows, others, chosen.show) if chosen.category in ("", _row(one).question.category)]
     if not fit:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from arena.figures import Figure
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import ChoiceBenchmark
-from scoring.report import Line
+from scoring.report import ScoreLine
 from scoring.web.levels_view import Measure, board_html, levels_html
 from scoring.web.multiple_choice_view import (
     Total,
@@ -30,11 +30,11 @@ class Tables(NamedTuple):
 class Pair(NamedTuple):
     """The same mean under two protocols."""
 
-    here: Line
-    there: Line
+    here: ScoreLine
+    there: ScoreLine
 
 
-class Face(Protocol):
+class BenchmarkView(Protocol):
     """What one benchmark shows; `found` is what its `tabulate` returned, and a split is chosen by its place."""
 
     def name(self, found: Any) -> str:
@@ -66,7 +66,7 @@ class Face(Protocol):
         ...
 
 
-class MMBenchFace:
+class MMBenchView:
     """MMBench and its editions: vanilla and circular, three levels, Tables 5 and 6."""
 
     def name(self, found: mmbench.MMBenchReport) -> str:
@@ -120,7 +120,7 @@ class MMBenchFace:
         return mmbench_success_html(title, found.success)
 
 
-class MMTBenchFace:
+class MMTBenchView:
     """MMT-Bench: three Overalls, meta-tasks and subtasks, boards by image type and capability, Table A17."""
 
     def name(self, found: mmt_bench.MMTBenchReport) -> str:
@@ -168,7 +168,7 @@ class MMTBenchFace:
         return mmt_success_html(title, found.success)
 
 
-FACES: Mapping[ChoiceBenchmark, Face] = {"mmbench": MMBenchFace(), "mmt-bench": MMTBenchFace()}
+BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
 
 
 def split_names(found: Any) -> tuple[str, ...]:
@@ -176,20 +176,20 @@ def split_names(found: Any) -> tuple[str, ...]:
     return tuple(scores.split or "(no split)" for scores in found.splits)
 
 
-def _measures(scores: mmbench.SplitScores) -> list[Measure]:
+def _measures(scores: mmbench.MMBenchScores) -> list[Measure]:
     circular = [Measure("CircularEval", scores.circular)] if scores.circular else []
     return [*circular, Measure("Vanilla", scores.vanilla)]
 
 
-def _published(found: mmbench.MMBenchReport) -> Sequence[mmbench.Published]:
+def _published(found: mmbench.MMBenchReport) -> Sequence[mmbench.PublishedTable]:
     return () if found.edition == "CCBench" else mmbench.published()
 
 
-def _row_name(row: mmbench.Published) -> str:
+def _row_name(row: mmbench.PublishedTable) -> str:
     return f"{row.model} (Table {row.table}, {row.split})"
 
 
-def _apart(found: mmbench.MMBenchReport, scores: mmbench.SplitScores, row: mmbench.Published) -> str:
+def _apart(found: mmbench.MMBenchReport, scores: mmbench.MMBenchScores, row: mmbench.PublishedTable) -> str:
     """Return why a file and a published row cannot be compared; "" if they can."""
     reasons = []
     if scores.circular is None:

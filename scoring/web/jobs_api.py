@@ -9,13 +9,13 @@ from arena.web.cookies import cookie_hash
 from arena.web.middleware import sent_cookie
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.jobs.store import Jobs
-from scoring.jobs.uploads import Inbox, InboxError
+from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.registry import BENCHMARKS
 
 UPLOADS = "/uploads"
 
 
-def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
+def routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
     """Return the routes; a file goes to its voter's inbox, a report to whoever holds its link."""
     router = APIRouter()
 
@@ -25,8 +25,8 @@ def routes(inbox: Inbox, jobs: Jobs) -> APIRouter:
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
         try:
-            arrived = await inbox.receive(cookie_hash(cookie), name, request.stream(), request.state.network)
-        except InboxError as error:
+            arrived = await upload_store.receive(cookie_hash(cookie), name, request.stream(), request.state.network)
+        except UploadStoreError as error:
             return PlainTextResponse(str(error), status_code=400)
         return PlainTextResponse(arrived.token)
 

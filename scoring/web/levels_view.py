@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.multiple_choice.metrics import Level, Node
-from scoring.report import Line
+from scoring.report import ScoreLine
 
 L2_WORDS = {
     "CP": "Coarse perception",
@@ -41,7 +41,7 @@ def levels_html(caption: str, measures: Sequence[Measure]) -> str:
     )
 
 
-def board_html(caption: str, head: str, lines: Iterable[Line]) -> str:
+def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
     """Return lines that belong to no level, such as those by image type."""
     rows = "".join(
         f'<tr><th scope="row" class="name">{escape(line.name)}</th><td>{line.n:,}</td><td>{bar_html(line)}</td></tr>'
@@ -55,7 +55,7 @@ def board_html(caption: str, head: str, lines: Iterable[Line]) -> str:
     )
 
 
-def bar_html(line: Line) -> str:
+def bar_html(line: ScoreLine) -> str:
     """Return a mean in percent over the bar of its interval."""
     if line.mean is None:
         return "–"

@@ -9,11 +9,11 @@ from arena.web.events import LATEST
 from scoring.benchmarks.mm_vet import published, tabulate
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.jobs.store import Jobs
-from scoring.report import Report, Table
-from scoring.web.mm_vet_view import SHOWS, Filter, audit_html, capability_figure, head_html, table_html
+from scoring.report import Report, ScoreTable
+from scoring.web.mm_vet_view import SHOWS, MMVetFilter, audit_html, capability_figure, head_html, table_html
 
 EVERY = "every capability"
-ALL: Filter = Filter()
+ALL: MMVetFilter = MMVetFilter()
 
 Updates = dict[Any, Any]
 
@@ -84,14 +84,14 @@ class MMVetView:
         return report if isinstance(report, Report) else None
 
 
-def _plot(report: Report, capabilities: Table, beside: object) -> Any:
+def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
     rows = published()
     row = next((row for row in rows if row.model == beside), rows[-1])
     return plotly_figure(capability_figure(report, capabilities, row))
 
 
-def _filter(show: object, group: object, page: object) -> Filter:
+def _filter(show: object, group: object, page: object) -> MMVetFilter:
     """Return the filter that the page asks for; a word that it does not know is as if it were not chosen."""
     shown = SHOWS.get(str(show), "all questions")
     chosen = str(group) if group in CAPABILITIES else ""
-    return Filter(shown, chosen, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)
+    return MMVetFilter(shown, chosen, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 from urllib.parse import quote
 
 from arena.figures import Figure
-from scoring.benchmarks.mm_vet import UNREADABLE, Published, scored_only, tabulate, ungraded
+from scoring.benchmarks.mm_vet import UNREADABLE, PublishedScores, scored_only, tabulate, ungraded
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
-from scoring.report import Grade, Line, Report, Row, Table, told_missing
+from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
 
 Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0.5", "no prediction"]
 SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
@@ -24,7 +24,7 @@ PROTOCOL_NOTES = {
 
 
 @dataclass(frozen=True)
-class Filter:
+class MMVetFilter:
     """Which questions of an audit to show; an empty group is every one."""
 
     show: Show = "all questions"
@@ -36,7 +36,7 @@ class Filter:
         return [row for row in report.rows if self.group in ("", *row.question.groups) and _fits(row, self.show)]
 
 
-def head_html(report: Report, total: Table) -> str:
+def head_html(report: Report, total: ScoreTable) -> str:
     """Return what was scored, by whom, how, and the total."""
     line = total.lines[-1]
     notes = [PROTOCOL_NOTES[report.protocol]]
@@ -48,7 +48,7 @@ def head_html(report: Report, total: Table) -> str:
     nothing = ungraded(report)
     warnings = [nothing] if nothing else []
     if report.missing:
-        warnings.append(f"partial: {told_missing(report)}")
+        warnings.append(f"partial: {missing_notice(report)}")
     if not report.trusted:
         warnings.append("judge not trusted: it gave points to an answer that deserves none")
     if line.unscored:
@@ -76,7 +76,7 @@ def head_html(report: Report, total: Table) -> str:
     )
 
 
-def table_html(table: Table) -> str:
+def table_html(table: ScoreTable) -> str:
     """Return one table, the total last; the column of unscored grades only where there are any."""
     unscored = any(line.unscored for line in table.lines)
     rows = "".join(_line(line, line is table.lines[-1], unscored) for line in table.lines)
@@ -88,7 +88,7 @@ def table_html(table: Table) -> str:
     )
 
 
-def audit_html(report: Report, chosen: Filter) -> str:
+def audit_html(report: Report, chosen: MMVetFilter) -> str:
     """Return one page of the questions that fit: truth, prediction, scores, replies, flags."""
     rows = chosen.rows(report)
     pages = pages_of(rows)
@@ -122,7 +122,7 @@ def flags_of(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
 
 
-def _total_html(line: Line, table: Table) -> str:
+def _total_html(line: ScoreLine, table: ScoreTable) -> str:
     if line.mean is None:
         return '<p class="total">nothing scored</p>'
     spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
@@ -138,11 +138,11 @@ def _sentence(notes: Sequence[str]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _interval(line: Line) -> str:
+def _interval(line: ScoreLine) -> str:
     return "no interval" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
 
 
-def _line(line: Line, last: bool, with_unscored: bool) -> str:
+def _line(line: ScoreLine, last: bool, with_unscored: bool) -> str:
     mean = "–" if line.mean is None else f"{line.mean:.1f}"
     interval = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
     unscored = f"{line.unscored} <small>({line.worst:.1f} to {line.best:.1f})</small>" if line.unscored else ""
@@ -192,7 +192,7 @@ def files_html(link: str, names: Sequence[str]) -> str:
     return f'<ul class="files">{items}</ul>'
 
 
-def capability_figure(report: Report, capabilities: Table, row: Published) -> Figure:
+def capability_figure(report: Report, capabilities: ScoreTable, row: PublishedScores) -> Figure:
     """Return the capabilities as bars with their intervals beside a published row, which names its judge."""
     names = [line.name for line in capabilities.lines]
     means = [line.mean for line in capabilities.lines]

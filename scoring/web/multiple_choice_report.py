@@ -13,8 +13,8 @@ from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, comp
 from scoring.jobs.store import Jobs
 from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.types import Protocol
-from scoring.web.audit_view import PROTOCOL_WORDS, SHOWS, Filter, audit_html
-from scoring.web.benchmark_views import FACES, Face, split_names
+from scoring.web.audit_view import PROTOCOL_WORDS, SHOWS, AuditFilter, audit_html
+from scoring.web.benchmark_views import BENCHMARK_VIEWS, BenchmarkView, split_names
 from scoring.web.levels_view import label
 from scoring.web.multiple_choice_view import comparison_html, letters_html
 from scoring.web.report_head import Found, choice_head_html, what_if_html
@@ -33,9 +33,9 @@ class _Seen(NamedTuple):
     found: Found
 
     @property
-    def face(self) -> Face:
+    def benchmark_view(self) -> BenchmarkView:
         """Return what its benchmark shows."""
-        return FACES[self.report.benchmark]
+        return BENCHMARK_VIEWS[self.report.benchmark]
 
     @property
     def others(self) -> list[Protocol]:
@@ -115,7 +115,7 @@ class ChoiceView:
     def opened(self, link: str, report: ChoiceReport) -> Updates:
         """Return the tables of all splits together, and the first page of the audit."""
         seen = self._tabulated(link)
-        splits, beside = split_names(seen.found), seen.face.beside(seen.found)
+        splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
         named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
         others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
@@ -124,9 +124,9 @@ class ChoiceView:
             self.beside: gr.update(choices=list(beside), value=beside[0] if beside else None, visible=bool(beside)),
             self.other: gr.update(choices=others, value=None),
             self.category: gr.update(choices=[EVERY, *named], value=EVERY, visible=len(named) > 1),
-            self.success: seen.face.success(report.title, seen.found),
+            self.success: seen.benchmark_view.success(report.title, seen.found),
             self.letters: letters_html(seen.found.letters),
-            self.audit: audit_html(report.rows, (), seen.others[0], Filter()),
+            self.audit: audit_html(report.rows, (), seen.others[0], AuditFilter()),
             **self._tables(seen, splits[-1] if splits else None, beside[0] if beside else None),
         }
 
@@ -159,7 +159,7 @@ class ChoiceView:
             return {self.what_if: ""}
         there = self._under(str(link), other)
         parted = differences(seen.report.rows, there.report.rows)
-        pairs = seen.face.pairs(seen.found, there.found)
+        pairs = seen.benchmark_view.pairs(seen.found, there.found)
         return {
             self.what_if: what_if_html(seen.report, other, pairs, parted),
             self.show: "differs by protocol",
@@ -179,20 +179,20 @@ class ChoiceView:
         protocol = other if other in seen.others else seen.others[0]
         others = self._under(str(link), protocol).report.rows if chosen == "differs by protocol" else ()
         number = int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1
-        fit = Filter(chosen, "" if category == EVERY else str(category), number)
+        fit = AuditFilter(chosen, "" if category == EVERY else str(category), number)
         return {self.audit: audit_html(seen.report.rows, others, protocol, fit)}
 
     def _tables(self, seen: _Seen, split: object, beside: object) -> Updates:
         if not seen.found.splits:
             return {self.levels: "", self.worst: "", self.more: "", self.plot: None}
-        tables = seen.face.tables(seen.report.title, seen.found, _place(seen.found, split))
+        tables = seen.benchmark_view.tables(seen.report.title, seen.found, _place(seen.found, split))
         plot = _plot(seen, split, beside)
         return {self.levels: tables.levels, self.worst: tables.worst, self.more: tables.more, self.plot: plot}
 
     def _seen(self, link: str) -> _Seen | None:
         """Return the report under a link as long as it is there; what is done never changes."""
         job = self._jobs.find(link)
-        there = job is not None and job.state == "done" and job.benchmark in FACES
+        there = job is not None and job.state == "done" and job.benchmark in BENCHMARK_VIEWS
         return self._tabulated(link) if there else None
 
     def _read(self, link: str) -> _Seen:
@@ -209,7 +209,7 @@ def _plot(seen: _Seen, split: object, beside: object) -> Any:
     if not seen.found.splits:
         return None
     place = _place(seen.found, split)
-    return plotly_figure(seen.face.figure(seen.report.title, seen.found, place, str(beside)))
+    return plotly_figure(seen.benchmark_view.figure(seen.report.title, seen.found, place, str(beside)))
 
 
 def _place(found: Found, split: object) -> int:

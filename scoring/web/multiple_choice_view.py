@@ -8,7 +8,7 @@ from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import Compared
 from scoring.multiple_choice.metrics import Comparison, LetterCount, Node, Success
 from scoring.multiple_choice.reader import Blocks, Problem
-from scoring.report import Line
+from scoring.report import ScoreLine
 from scoring.web.levels_view import L2_WORDS, bar_html, label, name_html
 
 WORST = 10
@@ -27,7 +27,7 @@ class Total(NamedTuple):
     """A number that opens a report, with its name."""
 
     name: str
-    line: Line
+    line: ScoreLine
 
 
 def totals_html(totals: Sequence[Total]) -> str:
@@ -49,7 +49,7 @@ def opening_html(name: str, value: str, notes: Sequence[str]) -> str:
     return f"<div><dt>{escape(name)}</dt><dd><b>{value}</b>{small}</dd></div>"
 
 
-def overalls_html(scores: mmt_bench.SplitScores) -> str:
+def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
     """Return MMT-Bench's three Overalls, each by its name, beside what guessing would bring."""
     own, random, frequent = scores.overall, scores.random, scores.frequency
     lines = (
@@ -123,7 +123,7 @@ def mmt_success_html(title: str, success: Success) -> str:
     return _success(heads, ((title, (*steps, success.refused)), *rows), "Table A17 is of the whole benchmark.")
 
 
-def published_html(title: str, own: Node | None, rows: Sequence[mmbench.Published], apart: str) -> str:
+def published_html(title: str, own: Node | None, rows: Sequence[mmbench.PublishedTable], apart: str) -> str:
     """Return a file's CircularEval beside Table 5 or 6; `apart` says why they cannot be compared, if they cannot."""
     columns = ("Overall", *L2_WORDS)
     heads = "".join(f'<th scope="col"><abbr title="{L2_WORDS.get(name, name)}">{name}</abbr></th>' for name in columns)

@@ -5,16 +5,16 @@ from html import escape
 from typing import Any
 
 from arena.figures import Figure
-from scoring.benchmarks.mmbench import Published
+from scoring.benchmarks.mmbench import PublishedTable
 from scoring.multiple_choice.metrics import Node
-from scoring.report import Line
+from scoring.report import ScoreLine
 from scoring.web.levels_view import L2_WORDS, label
 
 _OWN, _OTHER = "#3f4db8", "#8a8f98"
 _ROW_PIXELS = 22
 
 
-def ability_figure(title: str, tree: Node, row: Published | None, apart: str) -> Figure:
+def ability_figure(title: str, tree: Node, row: PublishedTable | None, apart: str) -> Figure:
     """Return MMBench's L-2 abilities as bars with their intervals, beside a published row.
 
     `apart` says why the two cannot be compared, if they cannot.
@@ -72,7 +72,7 @@ def meta_task_figure(title: str, tree: Node) -> Figure:
     return Figure("Meta-tasks", "Accuracy in percent with 95% intervals.", (bars,), layout)
 
 
-def _bars(title: str, lines: Sequence[Line]) -> dict[str, Any]:
+def _bars(title: str, lines: Sequence[ScoreLine]) -> dict[str, Any]:
     return {
         "type": "bar",
         "name": escape(title),
@@ -82,7 +82,7 @@ def _bars(title: str, lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def _errors(lines: Sequence[Line]) -> dict[str, Any]:
+def _errors(lines: Sequence[ScoreLine]) -> dict[str, Any]:
     """Return the intervals of lines as plotly.js draws them."""
     above = [None if line.high is None or line.mean is None else line.high - line.mean for line in lines]
     below = [None if line.low is None or line.mean is None else line.mean - line.low for line in lines]

@@ -11,9 +11,9 @@ from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import Difference
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
-from scoring.report import JudgeStamp, Line
+from scoring.report import JudgeStamp, ScoreLine
 from scoring.web.audit_view import PROTOCOL_WORDS
-from scoring.web.benchmark_views import FACES, Pair
+from scoring.web.benchmark_views import BENCHMARK_VIEWS, Pair
 from scoring.web.levels_view import name_html
 from scoring.web.multiple_choice_view import file_problems_html, number, totals_html
 from scoring.web.vqa_view import marks_totals_html
@@ -37,11 +37,11 @@ _MARKS: Mapping[str, str] = {
 
 def choice_head_html(report: ChoiceReport, found: Found, place: int) -> str:
     """Return what was scored and how, the totals of a split, and what its reader must know."""
-    face = FACES[report.benchmark]
-    totals = totals_html(face.totals(found, place)) if found.splits else '<p class="total">nothing scored</p>'
+    benchmark_view = BENCHMARK_VIEWS[report.benchmark]
+    totals = totals_html(benchmark_view.totals(found, place)) if found.splits else '<p class="total">nothing scored</p>'
     notes = f"{_PROTOCOLS[report.protocol]}. {_judge(report.judge, 'Letters read by rules alone')}"
     listed = _listed((*found.problems, *report.problems))
-    return _head(face.name(found), report, totals, _warnings(report, found, place), notes, listed)
+    return _head(benchmark_view.name(found), report, totals, _warnings(report, found, place), notes, listed)
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
@@ -118,7 +118,7 @@ def _warnings(report: ChoiceReport, found: Found, place: int) -> Sequence[str]:
     told = [problem.text for problem in found.problems if problem.blocks == "whole"]
     told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
     if told:
-        totals = FACES[report.benchmark].totals(found, place) if found.splits else ()
+        totals = BENCHMARK_VIEWS[report.benchmark].totals(found, place) if found.splits else ()
         ends = "".join(f"; {name} lies between {one.worst:.1f} and {one.best:.1f}" for name, one in totals[:1])
         warnings += [*told[:-1], f"{told[-1]}{ends}"]
     if found.without_answer:
@@ -134,13 +134,13 @@ def _judge(judge: JudgeStamp | None, without: str) -> str:
     return f"Judge: {judge.model} at {judge.address}{answered}; prompt {judge.prompt[:20]}, reading {judge.parser}."
 
 
-def _moves(here: Line, there: Line) -> bool:
+def _moves(here: ScoreLine, there: ScoreLine) -> bool:
     if here.mean is None or there.mean is None:
         return here.mean is not there.mean
     return abs(here.mean - there.mean) > CHANGE
 
 
-def _changed(here: Line, there: Line) -> str:
+def _changed(here: ScoreLine, there: ScoreLine) -> str:
     change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
     cells = "".join(f"<td>{cell}</td>" for cell in (number(here.mean), number(there.mean), change))
     return f'<tr><th scope="row" class="name">{name_html(here.name)}</th>{cells}</tr>'

@@ -18,12 +18,12 @@ from arena.web.middleware import sent_cookie
 from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import TRY_OUT, ChoiceWish, Desk, DeskError, OwnJudge, Recognised, Wish
+from scoring.jobs.service import TRY_OUT, ChoiceRequest, JobService, JobServiceError, OwnJudge, Recognised, ScoreRequest
 from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.jobs.uploads import InboxError
+from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
-from scoring.judges.endpoint import Address, AddressError
+from scoring.judges.endpoint import Endpoint, EndpointError
 from scoring.web.multiple_choice_view import file_problems_html
 from scoring.web.scoring_forms import (
     CONTEXTS,
@@ -56,13 +56,23 @@ from scoring.web.scoring_view import (
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
 """The form before any file has come."""
-TOLD = (AddressError, ChoicesError, DatabaseError, DeskError, InboxError, JobError, JudgeError, OptionsError, RowsError)
+SHOWN_ERRORS = (
+    EndpointError,
+    ChoicesError,
+    DatabaseError,
+    JobServiceError,
+    UploadStoreError,
+    JobError,
+    JudgeError,
+    OptionsError,
+    RowsError,
+)
 """The rooms' errors that a person reads."""
 
 Updates = dict[Any, Any]
 
 
-class Wanted(NamedTuple):
+class FormValues(NamedTuple):
     """What a person chose for a file, as the page sends it."""
 
     token: object
@@ -78,7 +88,7 @@ class Wanted(NamedTuple):
     judge: OwnJudge | None
 
 
-def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
     """Make a handler tell a room's error on the page, which stays as it is."""
 
     @wraps(handler)
@@ -87,7 +97,7 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
             return {tab.problem: "", **handler(tab, *values)}
         except UploadError as error:
             return {tab.problem: problems_html(f"{error.file} cannot be scored yet:", error.problems)}
-        except TOLD as error:
+        except SHOWN_ERRORS as error:
             return {tab.problem: problems_html(str(error))}
 
     return tried
@@ -96,10 +106,10 @@ def told(handler: Callable[..., Updates]) -> Callable[..., Updates]:
 class ScoringTab:
     """Components of the tab as attributes, its handlers as methods; `copied` says whether uploads leave the machine."""
 
-    def __init__(self, desk: Desk, copied: bool) -> None:
-        self._desk = desk
+    def __init__(self, service: JobService, copied: bool) -> None:
+        self._service = service
         self._copied = copied
-        self._ways: Mapping[Way, Callable[[str, Form, Any, Wanted], Job]] = {
+        self._ways: Mapping[Way, Callable[[str, Form, Any, FormValues], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -134,7 +144,7 @@ class ScoringTab:
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        sets, protocols = list(self._desk.question_sets), list(FIRST.protocols)
+        sets, protocols = list(self._service.question_sets), list(FIRST.protocols)
         self.benchmark = gr.Radio(list(NAMES), value=FIRST.name, label="Benchmark", elem_id="benchmark")
         self.questions = gr.Radio(sets, value=sets[0], label="Questions", elem_id="questions")
         with gr.Row():
@@ -157,7 +167,7 @@ class ScoringTab:
             )
 
     def _build_judge(self) -> None:
-        operator = self._desk.operator
+        operator = self._service.operator
         judges = [*([operator.spec.model] if operator else []), OWN]
         self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge")
         with gr.Group(visible=judges[0] == OWN) as self.own:
@@ -175,12 +185,12 @@ class ScoringTab:
         job += [self.mine, self.clock, self.problem]
         judge = [self.judge, self.url, self.model, self.key, self.try_out]
         parts = [self.questions, self.missing, self.runs, self.stored, self.opponents, self.reference, self.context]
-        wish = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
+        request_inputs = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
         found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
         self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
         self.arrived.click(self.on_arrived, [self.token, self.questions], found, **LATEST)
         self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **RAW)
-        self.check.click(self.on_check, wish, job, **RAW)
+        self.check.click(self.on_check, request_inputs, job, **RAW)
         self.rest.click(self.on_rest, [self.link, *judge], job, **RAW)
         begun = [self.link, self.url, self.key]
         gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
@@ -192,24 +202,24 @@ class ScoringTab:
         """Ask for address, model and key where the judge is the person's own."""
         return {self.own: gr.update(visible=judge == OWN)}
 
-    @told
+    @shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
         """Tell what an uploaded file holds, and ask for what its benchmark needs."""
-        recognised = self._desk.recognise(self._owner(request), str(token), waits=still_there(request))
+        recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
         form = self._form(FORMS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
-    @told
+    @shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
         """Read the file as the answers to another benchmark."""
         benchmark = _known(NAMES, name)
         form = self._form(FORMS[benchmark])
         if not token:
             return form
-        recognised = self._desk.recognise(self._owner(request), str(token), benchmark, still_there(request))
+        recognised = self._service.recognise(self._owner(request), str(token), benchmark, still_there(request))
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
-    @told
+    @shows_errors
     def on_check(
         self,
         token: object,
@@ -233,10 +243,12 @@ class ScoringTab:
         """Show what the judging of a file costs, or have rules read it at once."""
         owner, benchmark = self._owner(request), _known(NAMES, name)
         form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
-        wanted = Wanted(token, questions, protocol, missing, runs, stored, opponents, reference, context, title, own)
+        wanted = FormValues(
+            token, questions, protocol, missing, runs, stored, opponents, reference, context, title, own
+        )
         return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
 
-    @told
+    @shows_errors
     def on_rest(
         self,
         link: object,
@@ -250,30 +262,30 @@ class ScoringTab:
         """Show what it costs to have a judge read what rules left open."""
         owner = self._owner(request)
         own = self._own_judge(owner, judge, url, model, key, try_out)
-        return self._shown(self._desk.judge_rest(owner, str(link), own).link, request)
+        return self._shown(self._service.judge_rest(owner, str(link), own).link, request)
 
-    @told
+    @shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
         """Start the judging of a quoted job, or go on with one that stopped; the key leaves the page."""
         owner = self._owner(request)
-        job = self._desk.jobs.find(str(link))
+        job = self._service.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
-        self._desk.start(owner, str(link), own)
+        self._service.start(owner, str(link), own)
         return {**self._shown(str(link), request), self.key: ""}
 
-    @told
+    @shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
         """Stop the judging; what is judged stays."""
-        self._desk.jobs.cancel(self._owner(request), str(link))
+        self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
-    @told
+    @shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
         """Delete a job, its report and its file."""
-        self._desk.delete(self._owner(request), str(link))
+        self._service.delete(self._owner(request), str(link))
         return self._shown("", request)
 
-    @told
+    @shows_errors
     def on_look(self, link: object, request: gr.Request) -> Updates:
         """Show how far the job is, and the person's reports; what a page tells of a file or a newer job stays.
 
@@ -287,22 +299,26 @@ class ScoringTab:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+    def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
         """Join the file to the questions and quote their judging."""
         count, sampled = _known(RUNS, wanted.runs)
         protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
         options = Options(protocol, count, sampled, missing)
-        wish = Wish(str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge)
-        return self._desk.quote(owner, wish)
+        request_inputs = ScoreRequest(
+            str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge
+        )
+        return self._service.quote(owner, request_inputs)
 
-    def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+    def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
         """Keep the report that rules alone make of the file."""
         protocol = _known(form.protocols, wanted.protocol)
-        return self._desk.extract(owner, ChoiceWish(str(wanted.token), benchmark, protocol, str(wanted.title or "")))
+        return self._service.extract(
+            owner, ChoiceRequest(str(wanted.token), benchmark, protocol, str(wanted.title or ""))
+        )
 
-    def _compared(self, owner: str, form: Form, benchmark: Any, wanted: Wanted) -> Job:
+    def _compared(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
         """Draw the file's opponents and quote the matches."""
-        wish = SubmissionRequest(
+        request_inputs = SubmissionRequest(
             opponents=_known(OPPONENTS, wanted.opponents),
             protocol=_known(form.protocols, wanted.protocol),
             reference=_known(REFERENCES, wanted.reference),
@@ -310,9 +326,9 @@ class ScoringTab:
             title=str(wanted.title or ""),
         )
         if wanted.stored == FILE:
-            return self._desk.compare(owner, str(wanted.token), wish, wanted.judge)
-        stored = _known({str(one): one for one in self._desk.stored()}, wanted.stored)
-        return self._desk.compare_stored(owner, stored, wish, wanted.judge)
+            return self._service.compare(owner, str(wanted.token), request_inputs, wanted.judge)
+        stored = _known({str(one): one for one in self._service.stored()}, wanted.stored)
+        return self._service.compare_stored(owner, stored, request_inputs, wanted.judge)
 
     def _form(self, form: Form) -> Updates:
         """Return the page with what a benchmark needs, and nothing else."""
@@ -326,7 +342,7 @@ class ScoringTab:
             "context": self.context,
         }
         protocols = list(form.protocols)
-        stored = [FILE, *map(str, self._desk.stored())] if "stored" in form.parts else [FILE]
+        stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
@@ -339,7 +355,7 @@ class ScoringTab:
         """Return what a file holds, its problems first."""
         title, lines = recognised.title, recognised.lines
         if "questions" in FORMS[recognised.benchmark].parts:
-            found = self._desk.look(self._owner(request), str(token), str(questions))
+            found = self._service.look(self._owner(request), str(token), str(questions))
             title, lines = found.title, found.lines
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
         check = VANILLA if vanilla else FORMS[recognised.benchmark].check
@@ -358,14 +374,14 @@ class ScoringTab:
     def _shown(self, link: str, request: gr.Request) -> Updates:
         """Return the part of the page that follows a job."""
         owner = self._owner(request)
-        jobs = self._desk.jobs.of_owner(owner)
+        jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
-        ahead = self._desk.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left = self._desk.left(job) if job else 0
+        ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
+        left = self._service.left(job) if job else 0
         return {
             self.link: job.link if job else "",
-            self.quote: quote_html(job, self._desk.ceiling) if job and state == "quoted" else "",
+            self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
             self.rest: gr.update(visible=left > 0, value=rest_text(job, left) if job else ""),
             self.confirm: gr.update(visible=state == "quoted"),
@@ -383,17 +399,17 @@ class ScoringTab:
             return None
         return OwnJudge(str(model or "").strip(), self._own(owner, url, key), try_out is True)
 
-    def _own(self, owner: str, url: object, key: object) -> Address:
-        return Address(str(url or "").strip(), Secret(str(key or "").strip()), owner)
+    def _own(self, owner: str, url: object, key: object) -> Endpoint:
+        return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
 
     def _owner(self, request: gr.Request) -> str:
         cookie = sent_cookie(request.headers)
         if cookie is None:
-            raise DeskError("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
+            raise JobServiceError("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
         return cookie_hash(cookie)
 
 
 def _known(choices: Mapping[str, Any], word: object) -> Any:
     if not isinstance(word, str) or word not in choices:
-        raise DeskError(f"Choose one of: {', '.join(choices)}.")
+        raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
     return choices[word]

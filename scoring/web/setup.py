@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from arena.budget import Ceilings, Ledger
+from arena.budget import Budget, Ceilings
 from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.settings import Settings
-from scoring.jobs.service import Desk, operators_judge, question_sets
+from scoring.jobs.service import JobService, operators_judge, question_sets
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
-from scoring.jobs.uploads import Inbox
-from scoring.jobs.worker import Runner
+from scoring.jobs.uploads import UploadStore
+from scoring.jobs.worker import JobWorker
 from scoring.judges.cache import ReplyCache
-from scoring.judges.rate_limit import Pace
+from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
 
 TIDY_SECONDS = 600.0
@@ -25,32 +25,32 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Wing:
+class ScoringSetup:
     """The rooms that score uploads."""
 
-    inbox: Inbox
+    upload_store: UploadStore
     jobs: Jobs
-    runner: Runner
-    desk: Desk
+    runner: JobWorker
+    service: JobService
     submissions: Submissions
 
     @classmethod
-    def build(cls, settings: Settings, database: Database) -> "Wing":
+    def build(cls, settings: Settings, database: Database) -> "ScoringSetup":
         """Build the rooms.
 
         Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for a file that is wrong.
         """
-        jobs, cache, inbox = Jobs(database), ReplyCache(database), Inbox(settings.uploads_dir)
+        jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
         judge = settings.judge
         prices = read_prices(judge.prices) if judge.prices else {}
         operator = operators_judge(judge, jobs, prices)
-        ledger = Ledger(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
-        pace = Pace(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+        budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
+        pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
         submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
-        runner = Runner(jobs, cache, ledger, operator, pace, pictures=pictures, judged=submissions.arrived)
+        runner = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.arrived)
         sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
-        desk = Desk(sets, inbox, jobs, runner, cache, operator, prices, ceiling, submissions)
-        return cls(inbox, jobs, runner, desk, submissions)
+        service = JobService(sets, upload_store, jobs, runner, cache, operator, prices, ceiling, submissions)
+        return cls(upload_store, jobs, runner, service, submissions)
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ class Wing:
         """Delete uploads, free reports and quotes whose time is over."""
         while True:
             try:
-                await asyncio.to_thread(self.inbox.sweep)
+                await asyncio.to_thread(self.upload_store.sweep)
                 await asyncio.to_thread(self.jobs.sweep)
             except (DatabaseError, OSError) as error:
                 log.warning("uploads and free reports were not tidied up: %s", error)

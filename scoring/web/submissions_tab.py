@@ -12,7 +12,7 @@ from arena.web.events import LATEST, RAW, offered
 from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import rank_correlation
-from scoring.visit_bench.store import BookError, Shelf, Submission, labels
+from scoring.visit_bench.store import JudgeBoardKey, Submission, SubmissionError, labels
 from scoring.web.submissions_view import (
     MEANINGS,
     NO_BOARD,
@@ -31,7 +31,7 @@ class SubmissionsTab:
     """Components of the tab as attributes, its handlers as methods."""
 
     def __init__(self, submissions: Submissions, people: PeoplesBoards) -> None:
-        self._book = submissions.book
+        self._store = submissions.store
         self._people = people
         self.choice = gr.Dropdown([], label="Board", elem_id="automatic-choice")
         self.board = gr.HTML(NO_BOARD, elem_id="automatic", padding=False)
@@ -67,13 +67,13 @@ class SubmissionsTab:
             chosen = known.get(str(which))
             if chosen is None:
                 return {self.said: problem_html("Choose a submission of yours.")}
-            self._book.withdraw(chosen.owner, chosen.source, chosen.name)
+            self._store.withdraw(chosen.owner, chosen.source, chosen.name)
             told = (
                 f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
                 'you delete it under "Score outputs".'
             )
             return {**self._shown(choice), **self._own(request), self.said: note_html(told)}
-        except (BookError, DatabaseError) as error:
+        except (SubmissionError, DatabaseError) as error:
             return {self.said: problem_html(str(error))}
 
     def _shown(self, choice: object) -> Updates:
@@ -81,25 +81,28 @@ class SubmissionsTab:
         if not boards:
             return {self.board: NO_BOARD, self.plot: gr.update(visible=False), self.note: ""}
         name = choice if isinstance(choice, str) and choice in boards else next(iter(boards))
-        shelf = boards[name]
-        found = self._book.standings(shelf)
+        board_key = boards[name]
+        found = self._store.standings(board_key)
         figure = family_figure(found.board)
-        variants = {one.name: one.number for one in self._book.submissions(shelf.source)}
+        variants = {one.name: one.number for one in self._store.submissions(board_key.source)}
         return {
             self.choice: gr.update(**offered(list(boards), name, choice)),
-            self.board: board_html(shelf, found, self._beside(shelf, found.board.ratings), variants),
+            self.board: board_html(board_key, found, self._beside(board_key, found.board.ratings), variants),
             self.plot: gr.update(value=plotly_figure(figure), visible=True) if figure else gr.update(visible=False),
             self.note: note_html(figure.note) if figure else "",
         }
 
-    def _boards(self) -> Mapping[str, Shelf]:
-        shelves = self._book.shelves()
-        names = labels(shelf.judging for shelf in shelves)
+    def _boards(self) -> Mapping[str, JudgeBoardKey]:
+        board_keys = self._store.board_keys()
+        names = labels(board_key.judging for board_key in board_keys)
         kinds = {False: "single image", True: "multiple images"}
-        return {f"{shelf.source}, {kinds[shelf.multi]} · {names[shelf.judging.id]}": shelf for shelf in shelves}
+        return {
+            f"{board_key.source}, {kinds[board_key.multi]} · {names[board_key.judging.id]}": board_key
+            for board_key in board_keys
+        }
 
-    def _beside(self, shelf: Shelf, judged: Mapping[str, float]) -> Beside:
-        people = self._people.ratings(shelf.source, shelf.multi)
+    def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
+        people = self._people.ratings(board_key.source, board_key.multi)
         both = sorted(judged.keys() & people.keys())
         return Beside(people, rank_correlation([judged[one] for one in both], [people[one] for one in both]))
 
@@ -115,7 +118,7 @@ class SubmissionsTab:
     def _submitted(self, request: gr.Request) -> list[Submission]:
         cookie = sent_cookie(request.headers)
         owner = cookie_hash(cookie) if cookie else None
-        return [one for one in self._book.submissions() if one.owner == owner]
+        return [one for one in self._store.submissions() if one.owner == owner]
 
 
 def _named(submission: Submission) -> str:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from arena.figures import Figure
-from scoring.visit_bench.leaderboard import FLOOR, ORDERS, AutomaticBoard, Correlation, Line, WinRate
+from scoring.visit_bench.leaderboard import FLOOR, ORDERS, AutomaticBoard, BoardLine, Correlation, WinRate
 from scoring.visit_bench.matches import Part, Steadiness
-from scoring.visit_bench.store import Judging, Shelf, Standings, Submission
+from scoring.visit_bench.store import JudgeBoardKey, Judging, Standings, Submission
 
 NO_BOARD = (
     '<p class="empty">No judge has compared models yet. Submit a model\'s answers under "Score outputs", or with '
@@ -64,14 +64,14 @@ class Beside(NamedTuple):
     agreement: Correlation | None
 
 
-def board_html(shelf: Shelf, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
+def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
     """Return a board: what it can tell, the table, and downloads; `variants` are submissions' numbers by name."""
-    title = f"{shelf.source}, {'multiple images' if shelf.multi else 'single image'}"
+    title = f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}"
     return (
-        f'<p class="tells">{" ".join(_tells(shelf, found, beside))}</p>'
+        f'<p class="tells">{" ".join(_tells(board_key, found, beside))}</p>'
         f"{steady_html(found.steadiness)}"
         f'<div class="board automatic">{board_table(title, found.board, beside, variants)}</div>'
-        f'<p class="downloads">{_downloads(shelf)}</p>'
+        f'<p class="downloads">{_downloads(board_key)}</p>'
     )
 
 
@@ -136,9 +136,9 @@ def family_figure(board: AutomaticBoard) -> Figure | None:
 
 
 # What the numbers can tell.
-def _tells(shelf: Shelf, found: Standings, beside: Beside) -> list[str]:
+def _tells(board_key: JudgeBoardKey, found: Standings, beside: Beside) -> list[str]:
     return [
-        f"<b>{found.board.matches:,} matches</b> judged by {_judge(shelf.judging)}, in both orders of every pair.",
+        f"<b>{found.board.matches:,} matches</b> judged by {_judge(board_key.judging)}, in both orders of every pair.",
         _people(beside),
         *(f"{escape(notice[0].upper() + notice[1:])}." for notice in found.board.notices),
     ]
@@ -191,7 +191,7 @@ def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Map
     )
 
 
-def _cells(line: Line, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
+def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
     """Return what stands in a model's cells, by column; empty where there is nothing to say."""
     row, people = line.row, beside.ratings.get(line.row.model)
     return {
@@ -214,7 +214,7 @@ def _cell(cells: Mapping[str, str], column: _Column) -> str:
     return f'<td role="cell" class="{column.name}" data-label="{column.label}" data-value="{known}">{shown}</td>'
 
 
-def _rank(line: Line) -> str:
+def _rank(line: BoardLine) -> str:
     """Return a rank with its range, which takes the rank in: it counts only models that are surely better."""
     row = line.row
     if row.rank is None or row.rank_low is None or row.rank_high is None:
@@ -226,7 +226,7 @@ def _range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None or low == high else f" <small>{low:.0f}–{high:.0f}</small>"
 
 
-def _rating(line: Line, low: float, high: float) -> str:
+def _rating(line: BoardLine, low: float, high: float) -> str:
     """Return a rating with its interval in numbers and as a bar on the board's scale."""
     row = line.row
     if row.bt is None or row.bt_low is None or row.bt_high is None:
@@ -246,8 +246,8 @@ def _win_rate(rate: WinRate | None) -> str:
     return f'{rate.value:.2%} <small title="{interval}">(n={rate.n:,}{ties})</small>'
 
 
-def _downloads(shelf: Shelf) -> str:
-    query = escape(urlencode({"board": shelf.key}))
+def _downloads(board_key: JudgeBoardKey) -> str:
+    query = escape(urlencode({"board": board_key.key}))
     files = {"board.tsv": "Table (TSV, as the authors')", "battles.jsonl": "Battles (JSONL, as the authors')"}
     files["families.csv"] = "Families (CSV)"
     return "".join(f'<a href="automatic/{name}?{query}" download>{text}</a>' for name, text in files.items())

@@ -8,12 +8,16 @@ from fastapi.responses import PlainTextResponse
 from scoring.jobs.submissions import Submissions
 from scoring.visit_bench.benchmark import VisitBench
 from scoring.visit_bench.leaderboard import family_table, table
-from scoring.visit_bench.store import Shelf
+from scoring.visit_bench.store import JudgeBoardKey
 
-FILES: Mapping[str, Callable[[Submissions, Shelf], bytes]] = {
-    "board.tsv": lambda submissions, shelf: table([submissions.book.standings(shelf).board]).encode(),
-    "families.csv": lambda submissions, shelf: family_table([submissions.book.standings(shelf).board]).encode(),
-    "battles.jsonl": lambda submissions, shelf: VisitBench().files(submissions.shelf_report(shelf))["battles.jsonl"],
+FILES: Mapping[str, Callable[[Submissions, JudgeBoardKey], bytes]] = {
+    "board.tsv": lambda submissions, board_key: table([submissions.store.standings(board_key).board]).encode(),
+    "families.csv": lambda submissions, board_key: family_table(
+        [submissions.store.standings(board_key).board]
+    ).encode(),
+    "battles.jsonl": lambda submissions, board_key: VisitBench().files(submissions.board_report(board_key))[
+        "battles.jsonl"
+    ],
 }
 
 
@@ -23,10 +27,10 @@ def routes(submissions: Submissions) -> APIRouter:
 
     @router.get("/automatic/{name}")
     def download(name: str, board: str = "") -> Response:
-        shelf = next((shelf for shelf in submissions.book.shelves() if shelf.key == board), None)
-        if shelf is None or name not in FILES:
+        board_key = next((board_key for board_key in submissions.store.board_keys() if board_key.key == board), None)
+        if board_key is None or name not in FILES:
             return PlainTextResponse("There is no such board or file.", status_code=404)
-        content = FILES[name](submissions, shelf)
+        content = FILES[name](submissions, board_key)
         headers = {"content-disposition": f"attachment; filename={name}", "cache-control": "no-store"}
         return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -10,7 +10,7 @@ from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
 from scoring.visit_bench.matches import MatchReport
 from scoring.web.submissions_view import family_figure, note_html
-from scoring.web.visit_bench_view import SHOWS, Filter, boards_html, head_html, matches_html, opponents
+from scoring.web.visit_bench_view import SHOWS, MatchFilter, boards_html, head_html, matches_html, opponents
 
 EVERY = "every opponent"
 
@@ -59,7 +59,7 @@ class MatchesView:
             self.plot: gr.update(value=plotly_figure(figure), visible=True) if figure else gr.update(visible=False),
             self.note: note_html(figure.note) if figure else "",
             self.opponent: gr.update(choices=[EVERY, *opponents(report)], value=EVERY),
-            self.matches: matches_html(report, Filter()),
+            self.matches: matches_html(report, MatchFilter()),
         }
 
     def on_filter(self, link: object, show: object, opponent: object, page: object) -> Updates:
@@ -74,8 +74,8 @@ class MatchesView:
         return {self.matches: matches_html(report, _filter(report, show, opponent, page))}
 
 
-def _filter(report: MatchReport, show: object, opponent: object, page: object) -> Filter:
+def _filter(report: MatchReport, show: object, opponent: object, page: object) -> MatchFilter:
     """Return the filter that the page asks for; a word that it does not know is as if it were not chosen."""
     chosen = SHOWS.get(str(show), "all matches")
     met = str(opponent) if opponent in opponents(report) else ""
-    return Filter(chosen, met, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)
+    return MatchFilter(chosen, met, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)

@@ -16,7 +16,7 @@ _SEEN = {"captions": "the judge read the pictures' captions", "images": "the jud
 _SHOWN = {"free": "was not shown the reference", "backed": "was shown the reference"}
 
 
-class Filter(NamedTuple):
+class MatchFilter(NamedTuple):
     """Which matches are shown."""
 
     show: Show = "all matches"
@@ -58,7 +58,7 @@ def boards_html(boards: Sequence[AutomaticBoard]) -> str:
     return f'<div class="board automatic">{tables}</div>'
 
 
-def matches_html(report: MatchReport, chosen: Filter) -> str:
+def matches_html(report: MatchReport, chosen: MatchFilter) -> str:
     """Return a page of the matches that fit, each with its answers and what the judge said in either order."""
     fit = [match for match in report.matches if _fits(match, report.title, chosen)]
     pages = max(1, -(-len(fit) // MATCHES_A_PAGE))
@@ -81,7 +81,7 @@ def opponents(report: MatchReport) -> list[str]:
     return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
 
 
-def _fits(match: Match, title: str, chosen: Filter) -> bool:
+def _fits(match: Match, title: str, chosen: MatchFilter) -> bool:
     if chosen.opponent and chosen.opponent not in (match.a, match.b):
         return False
     won = _won(match, title)

@@ -237,31 +237,31 @@ def _plant(room: Canvas, x: float, y: float) -> None:
 
 def mugs(row: tuple[tuple[str, str], ...]) -> Canvas:
     """A shelf of mugs."""
-    shelf = Canvas(1200, 560, "#f1ece2")
-    shelf.fade(0, 0, 1200, 560, "#f6f2ea", "#e7dfd0")
+    shared_statistics = Canvas(1200, 560, "#f1ece2")
+    shared_statistics.fade(0, 0, 1200, 560, "#f6f2ea", "#e7dfd0")
     step = 1200 / len(row)
     for place, (glaze, pattern) in enumerate(row):
         x = step * (place + 0.5)
-        shelf.shadow([(x - 72, 404), (x + 70, 404), (x + 80, 424), (x - 64, 424)], 8, 0.35)
-        _mug(shelf, x - 22, 400, _GLAZES[glaze], pattern)
-    shelf.box(0, 410, 1200, 452, "#b98a58")
-    shelf.box(0, 410, 1200, 420, "#cda06c")
-    shelf.box(0, 452, 1200, 462, "#00000022")
+        shared_statistics.shadow([(x - 72, 404), (x + 70, 404), (x + 80, 424), (x - 64, 424)], 8, 0.35)
+        _mug(shared_statistics, x - 22, 400, _GLAZES[glaze], pattern)
+    shared_statistics.box(0, 410, 1200, 452, "#b98a58")
+    shared_statistics.box(0, 410, 1200, 420, "#cda06c")
+    shared_statistics.box(0, 452, 1200, 462, "#00000022")
     for x in (130, 1040):
-        shelf.poly([(x, 452), (x + 30, 452), (x + 30, 470), (x + 14, 520), (x, 530)], "#8f6740")
-    return shelf
+        shared_statistics.poly([(x, 452), (x + 30, 452), (x + 30, 470), (x + 14, 520), (x, 530)], "#8f6740")
+    return shared_statistics
 
 
-def _mug(shelf: Canvas, x: float, y: float, glaze: str, pattern: str) -> None:
-    shelf.line(arc_points(x + 64, y - 74, 38, -80, 80), glaze, 17)
-    shelf.box(x - 64, y - 146, x + 64, y + 8, glaze, radius=18)
-    shelf.disc(x, y - 138, 64, glaze, squash=0.2)
-    shelf.disc(x, y - 138, 55, "#3b2a22", squash=0.17)
+def _mug(shared_statistics: Canvas, x: float, y: float, glaze: str, pattern: str) -> None:
+    shared_statistics.line(arc_points(x + 64, y - 74, 38, -80, 80), glaze, 17)
+    shared_statistics.box(x - 64, y - 146, x + 64, y + 8, glaze, radius=18)
+    shared_statistics.disc(x, y - 138, 64, glaze, squash=0.2)
+    shared_statistics.disc(x, y - 138, 55, "#3b2a22", squash=0.17)
     if pattern == "striped":
         for top in (-108, -70, -32):
-            shelf.box(x - 64, y + top, x + 64, y + top + 17, WHITE)
+            shared_statistics.box(x - 64, y + top, x + 64, y + top + 17, WHITE)
     if pattern == "dotted":
         for line in range(3):
             for px in (-40, 0, 40) if line % 2 == 0 else (-20, 20):
-                shelf.disc(x + px, y - 100 + line * 38, 10, WHITE)
-    shelf.box(x - 52, y - 120, x - 42, y - 10, "#ffffff40", radius=5)
+                shared_statistics.disc(x + px, y - 100 + line * 38, 10, WHITE)
+    shared_statistics.box(x - 52, y - 120, x - 42, y - 10, "#ffffff40", radius=5)
