@@ -1,4 +1,4 @@
-"""Stereoscope: settings to database to rooms to tabs to FastAPI with Gradio mounted."""
+"""App: settings, database and services assembled into a FastAPI app with the Gradio page mounted."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.settings import SettingError, Settings  # before gradio, which reads its switches when it is imported
+from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
 
 # isort: split
 import gradio as gr
@@ -81,17 +81,17 @@ STOPS = (
     *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
     *(QuestionsError, RowsError, CatalogueError, LiveModelError),
 )
-"""Errors that end the start with one line."""
+"""Errors that stop the start with a one-line message."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
 SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + ADMIN_HEAD + UPLOAD
 YEAR = 365 * 24 * 3600
 
 
 class Page(gr.Blocks):
-    """Blocks whose events take plain values only: nothing here is a file, whatever a value calls itself."""
+    """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuse lists and objects before Gradio looks into them: it would copy or fetch the files that they name."""
+        """Refuse lists and objects before Gradio processes them: it would copy or fetch the files that they name."""
         if not isinstance(inputs, list) or any(isinstance(value, dict | list) for value in inputs):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
@@ -99,7 +99,7 @@ class Page(gr.Blocks):
 
 @dataclass(frozen=True)
 class AppContext:
-    """What the page and the routes are made of."""
+    """Services that the page and the routes share."""
 
     settings: Settings
     database: Database
@@ -114,11 +114,11 @@ class AppContext:
     live: LiveSetup
     operating: AdminSetup
     servers: ServerDirectory | None
-    """Where several servers may share the database."""
+    """Set where several servers may share the database."""
 
     @classmethod
     def build(cls, settings: Settings) -> "AppContext":
-        """Open the database, fill an empty one, and build the rooms on it. Raises one of STOPS."""
+        """Open the database, restore or fill it if it is empty, and build the services. Raises one of STOPS."""
         database = Database(settings.database_url)
         database.become_server()
         backup = open_backup(settings, database)
@@ -153,14 +153,14 @@ class AppContext:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """Do what is done beside the requests while the server runs, and end it in order."""
+        """Run the background tasks while the server runs, and stop them in order."""
         at_home = self.servers.running() if self.servers else nullcontext()
         async with backing_up(self.backup), self.scoring.running(app), self.live.running(), at_home:
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
     def routers(self) -> tuple[APIRouter, ...]:
-        """Return the routes beside the page's own."""
+        """Return all routes other than Gradio's."""
         settings = self.settings
         return (
             page_routes(self.pictures, self.terms),
@@ -177,7 +177,7 @@ class AppContext:
 
 
 def create_app(context: AppContext) -> FastAPI:
-    """Build the app of these rooms: the routes, the page, and the guard around both."""
+    """Build the app: the routes, the page, and the middleware around both."""
     settings = context.settings
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     for router in context.routers():
@@ -217,7 +217,10 @@ def _argument(block: Block) -> Argument:
 
 
 def open_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Fill an empty database from its backup, if it has one. Raises HubError, ChangeLogError, DatabaseError."""
+    """Open the backup if one is set, and restore an empty database from it.
+
+    Raises HubError, ChangeLogError, DatabaseError.
+    """
     if settings.backup is None:
         return None
     hub = HubDataset(settings.backup.dataset, settings.backup.token)
@@ -228,7 +231,7 @@ def open_backup(settings: Settings, database: Database) -> HubBackup | None:
 
 @asynccontextmanager
 async def backing_up(backup: HubBackup | None) -> AsyncIterator[None]:
-    """Copy while the server runs, and what is left when it ends."""
+    """Back up while the server runs, and copy the rest when it ends."""
     if backup:
         await asyncio.to_thread(backup.start)
     yield
@@ -237,7 +240,7 @@ async def backing_up(backup: HubBackup | None) -> AsyncIterator[None]:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    """Build the tabs."""
+    """Build the page with its tabs."""
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(TOP, padding=False)
         with gr.Tabs() as tabs:
@@ -276,7 +279,7 @@ def build_page(context: AppContext) -> gr.Blocks:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    """Build the tab of the item bank's battles."""
+    """Build the tab for battles on the item bank."""
     settings = context.settings
     store = Store(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
@@ -294,7 +297,7 @@ def battle_tab(context: AppContext) -> BattleTab:
 
 
 def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
-    """Return the routes of the pictures, by their hash, and of the terms."""
+    """Return the routes for pictures, by their hash, and for the terms."""
     router = APIRouter()
 
     @router.get("/pictures/{name}")
@@ -312,7 +315,7 @@ def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
 
 
 def main() -> int:
-    """Start the server; return 2 with one clear line if a setting or the database is wrong."""
+    """Start the server. Return 2 after a one-line message if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
         storage = storage_of(settings)
@@ -329,7 +332,7 @@ def main() -> int:
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
     serve = zero_gpu.serve if settings.zero_gpu else serving.serve
-    gc.freeze()  # no search for garbage goes through what stays anyway: each held all requests up for 0.15 s
+    gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
     try:
         serve(app, settings, context.database.close)
     finally:

@@ -1,7 +1,7 @@
-"""The ledger: what the operator's judge and live models may cost, held before each call and settled after it.
+"""Budget: limits on what the operator's judge and live models cost, reserved before each call, committed after it.
 
-A hold is taken by an UPDATE that finds room under every ceiling: the database decides, however many jobs of however
-many servers spend at once. Amounts are millionths of a US dollar.
+A reservation is an UPDATE that succeeds only where every limit has room: the database decides, however many jobs on
+however many servers spend at once. Amounts are in millionths of a US dollar.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ HOLD = Table(
     Column("amount", BigInteger, nullable=False),
     Column("since", Moment, nullable=False, index=True),
 )
-"""Money on its way; `job` and `day` name the budgets that it is held in, beside the fund's total."""
+"""Open reservations. `job` and `day` name the budgets they count against, besides the fund's total."""
 
 LOST = timedelta(minutes=10)
-"""No call takes that long: who held the money died before the call was settled."""
+"""No call takes this long: a reservation older than this belongs to a process that died before it committed."""
 
 
 class BudgetError(RuntimeError):
-    """Say which budget has no room for a call; `passing` if it may have some when calls on their way are settled."""
+    """A budget has no room for a call; `passing` if calls under way may free some when they are committed."""
 
     def __init__(self, text: str, passing: bool) -> None:
         super().__init__(text)
@@ -44,7 +44,7 @@ class BudgetError(RuntimeError):
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What a job, a person in a day (UTC) and all together may cost."""
+    """Limits per job, per person and day (UTC), and in total."""
 
     job: int
     user_day: int
@@ -52,13 +52,13 @@ class Ceilings:
 
 
 class Fund(NamedTuple):
-    """Money of its own: how the names of its budgets begin, and what its messages say."""
+    """A separate pot of money: the prefix of its budgets' names, and the words of its messages."""
 
     prefix: str
     job: str
-    """Whose the smallest budget is."""
+    """What the smallest budget belongs to, in words."""
     settings: tuple[str, str, str]
-    """What sets the ceilings of job, day and total."""
+    """Names of the settings that limit job, day and total."""
     advice: str
 
 
@@ -77,7 +77,7 @@ LIVE = Fund(
 
 
 class Spent(NamedTuple):
-    """What a job, its person today and all together did cost, without what is on its way."""
+    """Cost so far of a job, of its person today, and in total; without open reservations."""
 
     job: int
     user_day: int
@@ -85,7 +85,7 @@ class Spent(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What all together did cost, what is on its way, and what it may come to."""
+    """Total cost so far, total reserved, and the limit."""
 
     spent: int
     held: int
@@ -100,7 +100,7 @@ class _Limit(NamedTuple):
 
 
 class Budget:
-    """Keep what is spent and held under each ceiling."""
+    """Spent and reserved amounts under each limit, kept in the database."""
 
     def __init__(self, database: Database, ceilings: Ceilings, fund: Fund = JUDGE) -> None:
         self._database = database
@@ -109,21 +109,21 @@ class Budget:
         self._total = f"{fund.prefix}total"
 
     def for_job(self, job: str, user: str) -> "JobBudget":
-        """Return what pays for the calls of a person's job."""
+        """Return the budget for the calls of one person's job."""
         return JobBudget(self, job, user)
 
     def reserve(self, job: str, user: str, amount: int) -> int:
-        """Hold an amount in the budgets of job, day and total, or in none; return its number. Raises BudgetError."""
+        """Reserve an amount in the budgets of job, day and total, or in none; return its id. Raises BudgetError."""
         _check(amount)
         limits = self._limits(job, user)
         with self._database.write() as connection:
-            for limit in limits:  # always in this order, so that two holds never wait for each other
+            for limit in limits:  # always in this order, so that two reservations never deadlock
                 self._reserve_in(connection, limit, amount)
             values = {"job": limits[0].name, "day": limits[1].name, "amount": amount, "since": now()}
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace what was held by what the call cost; what was settled before stays as it is."""
+        """Replace a reservation by the actual cost; a reservation that is already committed stays as it is."""
         _check(amount)
         with self._database.write() as connection:
             held = connection.execute(delete(HOLD).where(HOLD.c.id == number).returning(HOLD)).one_or_none()
@@ -134,7 +134,7 @@ class Budget:
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
-        """Count what dead servers held as spent, at its upper bound; return how many calls these were."""
+        """Commit the reservations of dead servers at their upper bounds; return how many there were."""
         mine = HOLD.c.job.startswith(f"{self._fund.prefix}job ")
         with self._database.read() as connection:
             lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)).all()
@@ -143,7 +143,7 @@ class Budget:
         return len(lost)
 
     def spent(self, job: str, user: str) -> Spent:
-        """Return what was spent so far in the budgets of a person's job."""
+        """Return the amounts spent so far in the budgets of a person's job."""
         names = [limit.name for limit in self._limits(job, user)]
         query = select(BUDGET.c.name, BUDGET.c.spent).where(BUDGET.c.name.in_(names))
         with self._database.read() as connection:
@@ -151,7 +151,6 @@ class Budget:
         return Spent(*(found.get(name, 0) for name in names))
 
     def total(self) -> Total:
-        """Return how the budget of all together stands."""
         query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
@@ -182,25 +181,25 @@ class Budget:
 
 
 def spend_reserved(database: Database) -> None:
-    """Count all that is held as spent, at its upper bound, where a copy came back: who held it is gone."""
+    """Count all reservations as spent, at their upper bounds, after a restore: whoever made them is gone."""
     with database.write() as connection:
         connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
 
 
 @dataclass(frozen=True)
 class JobBudget:
-    """Pay for the calls of one job out of the ledger."""
+    """The budget of one job."""
 
     budget: Budget
     job: str
     user: str
 
     def reserve(self, amount: int) -> int:
-        """Hold an upper bound and return its number. Raises BudgetError."""
+        """Reserve an upper bound and return its id. Raises BudgetError."""
         return self.budget.reserve(self.job, self.user, amount)
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace what was held by what the call cost."""
+        """Replace a reservation by the actual cost."""
         self.budget.commit(number, amount)
 
 

@@ -1,8 +1,8 @@
-"""The database's clock and its numbers of changes: both go on when the machine's clock is set back.
+"""Database clock: timestamps and change numbers that never go back, even when the system clock does.
 
-Where several servers share a database, they share its clock. When the machine's clock is found to be set back, the
-database's goes on from the last time that was stored. What readers go by is that stored time: it never falls, and it
-stands still while somebody holds it (`hold_clock`), so that nothing becomes public under an undo that is on its way.
+Servers that share a database share its clock. When the system clock is set back, the database clock continues from the
+last stored time. Readers use that stored time: it never falls, and it stands still while a transaction holds it
+(`hold_clock`), so that no vote becomes public while its undo is under way.
 """
 
 import logging
@@ -22,35 +22,35 @@ CLOCK = Table(
     Column("seen", BigInteger, nullable=False),
     Column("ahead", BigInteger, nullable=False),
 )
-"""One row, in microseconds: the last time that was stored, and how far the clock is ahead of the machine's."""
+"""One row, in microseconds: the last stored time, and how far this clock is ahead of the system clock."""
 SECOND = 1_000_000
 UNDO_SECONDS = 3
-"""How long a choice can be taken back."""
+"""How long a choice can be undone."""
 UNDO_GRACE_SECONDS = 2
-"""What the network may take on top of it."""
+"""Allowance for the network on top of it."""
 FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
-"""After so long a choice is final."""
+"""Age at which a choice is final."""
 
 log = logging.getLogger(__name__)
 
 
 @event.listens_for(CLOCK, "after_create")
 def _start(_table: Table, connection: Connection, **_options: Any) -> None:
-    # Late enough for a vote without a tick, of an older schema or from a copy, to be final.
+    # Late enough that a vote without a tick (from an older schema or a restored copy) is final.
     connection.execute(insert(CLOCK).values(id=1, seen=FINAL_SECONDS * SECOND, ahead=0))
 
 
 class MachineTime(FunctionElement):
-    """What the clock of the database's machine shows, in SQL."""
+    """The system clock of the database's machine, in SQL."""
 
     type = BigInteger()
     inherit_cache = True
 
 
 class ChangeNumber(FunctionElement):
-    """The number of a change, in SQL: never below that of an earlier one. Takes the highest id of the rows that change.
+    """The number of a change, in SQL: never below an earlier change's. Takes the highest id of the changing rows.
 
-    SQLite has one writer at a time, so that this id will do; PostgreSQL numbers its transactions.
+    SQLite has one writer at a time, so the id suffices; PostgreSQL uses its transaction ids.
     """
 
     type = BigInteger()
@@ -58,7 +58,7 @@ class ChangeNumber(FunctionElement):
 
 
 class ChangesSeen(FunctionElement):
-    """The number from which on changes may be unknown to this transaction, in SQL. Takes what `ChangeNumber` takes."""
+    """The first change number that this transaction may not see, in SQL. Takes the same argument as `ChangeNumber`."""
 
     type = BigInteger()
     inherit_cache = True
@@ -71,18 +71,18 @@ _POSTGRESQL = {
 }
 for _function, _sql in _POSTGRESQL.items():
     compiles(_function, "postgresql")(lambda element, compiler, _sql=_sql, **_: _sql)
-compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")  # made in `database.py`
+compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")  # defined in `database.py`
 for _function in (ChangeNumber, ChangesSeen):
     compiles(_function, "sqlite")(lambda element, compiler, **more: compiler.process(element.clauses, **more))
 
 LAST_OPEN = select(CLOCK.c.seen - FINAL_SECONDS * SECOND).scalar_subquery()
-"""In SQL, the tick after which a choice may still be taken back."""
+"""In SQL, the tick after which a choice can still be undone."""
 _CLOCK = select(CLOCK.c.id)
 _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
 
 
 def tick(connection: Connection) -> int:
-    """Return the database's time in a writing transaction, and put it ahead of a machine's clock that was set back."""
+    """Return the database time in a writing transaction; where the system clock was set back, move ahead of it."""
     row = connection.execute(_READING).one()
     present = row.machine + row.ahead
     if present < row.seen:
@@ -96,15 +96,15 @@ def tick(connection: Connection) -> int:
 
 
 def hold_clock(connection: Connection) -> int:
-    """Return the time as `tick` does, and let the stored one stand still until this transaction has ended."""
+    """Return the time as `tick` does, and keep the stored time still until this transaction ends."""
     connection.execute(_CLOCK.with_for_update())  # SQLite has one writer at a time anyway
     return tick(connection)
 
 
 def keep_time(database: Database, *votes: Table) -> None:
-    """Let the stored time go on before these tables' votes are read, if any of them waits to become final.
+    """Advance the stored time before these tables' votes are read, if any vote is waiting to become final.
 
-    Where the database is held or stores nothing, readers go by the time that it has.
+    Where the database is locked or read-only, readers use the stored time as it is.
     """
     with database.read() as connection:
         row = connection.execute(_READING).one()

@@ -1,8 +1,8 @@
-"""The database: engine, transactions and schema version; the one door to SQLAlchemy's engines.
+"""Database: engines, transactions and schema migrations on SQLite or PostgreSQL; the only user of SQLAlchemy engines.
 
-SQLite runs in WAL mode with synchronous=FULL and one writing connection behind a lock: with a connection a thread,
-writers starve for seconds. PostgreSQL runs with a pool; its rows are locked where a transaction decides. What a
-transaction only reads is of one moment on both.
+SQLite runs in WAL mode with synchronous=FULL and one writing connection behind a lock: with one connection per thread,
+writers starve for seconds. PostgreSQL runs with a connection pool and locks the rows that a transaction decides on. On
+both, a read transaction sees one snapshot.
 """
 
 import hashlib
@@ -51,15 +51,15 @@ METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
 CACHE_KB = 65_536
-"""How much of an SQLite file its writer keeps at hand: at a million votes, the pages of the win counts."""
+"""SQLite page cache of the writer: at a million votes, it holds the pages of the win counts."""
 WAL_PAGES = 4000
-"""How many pages (4 kB each) of SQLite's log are brought into the file at once: a vote whose turn it is waits some
-milliseconds, one in 300."""
+"""WAL checkpoint size in pages (4 kB each): the vote that triggers a checkpoint (one in 300) waits some milliseconds.
+"""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Upgrade(NamedTuple):
-    """What brings a table of one schema version to the next, in SQL that both databases speak."""
+    """A migration of one table to the next schema version, in SQL that both databases accept."""
 
     table: str
     statements: tuple[str, ...]
@@ -102,7 +102,7 @@ UPGRADES: dict[int, tuple[Upgrade, ...]] = {
         ),
     ),
 }
-"""By the version that they start from."""
+"""Migrations, by the version they start from."""
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -110,35 +110,33 @@ log = logging.getLogger(__name__)
 
 
 class DatabaseError(RuntimeError):
-    """Say that the database could not be opened, or that a transaction was not stored, and what to do."""
+    """The database cannot be opened, or a transaction was not stored; the message says what to do."""
 
 
 class Moment(TypeDecorator):
-    """Keep an aware UTC time as whole microseconds since 1970: the same number on every database."""
+    """An aware UTC time, stored as whole microseconds since 1970: the same number on every database."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect) -> int | None:
-        """Turn an aware time into microseconds."""
         return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
 
     def process_result_value(self, value: int | None, dialect) -> datetime | None:
-        """Turn microseconds into an aware time."""
         return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
 def now() -> datetime:
-    """Return the present as an aware UTC time."""
+    """Return the current time as an aware UTC datetime."""
     return datetime.now(UTC)
 
 
 class Database:
-    """Hold the engines of one database and hand out transactions.
+    """The engines of one database, and its transactions.
 
-    Opening creates the tables of every room that was imported before, and refuses a schema newer than this code's. An
-    SQLite file of an older schema is first copied to a file beside it, named by that schema's version. `mounts` is the
-    system's table of mounts.
+    Opening creates the tables of every module imported so far, and refuses a schema newer than this code's. An SQLite
+    file with an older schema is first copied to a file beside it, named after that schema version. `mounts` is the
+    system's mount table.
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
@@ -169,7 +167,7 @@ class Database:
 
     @property
     def shown(self) -> str:
-        """Name the database without its password."""
+        """The database URL without its password."""
         return self.url.render_as_string(hide_password=True)
 
     @property
@@ -179,9 +177,9 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Run one transaction that may write; it is committed when the block ends and undone when the block raises.
+        """Run a writing transaction: committed when the block ends, rolled back when it raises.
 
-        Raises DatabaseError if the database refuses (locked, full, read-only, gone): nothing of the block is stored.
+        Raises DatabaseError if the database refuses (locked, full, read-only, gone); nothing of the block is stored.
         """
         try:
             if not self.is_sqlite:
@@ -196,12 +194,12 @@ class Database:
 
     @property
     def is_writing(self) -> bool:
-        """Tell whether who wants to write to the SQLite file has to wait for another of this process."""
+        """Whether another thread of this process is writing to the SQLite file, so that a writer has to wait."""
         return self._turn.locked()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Run one transaction that only reads; raises DatabaseError if the database cannot be read."""
+        """Run a read-only transaction. Raises DatabaseError if the database cannot be read."""
         try:
             with self._reader.begin() as connection:
                 yield connection
@@ -210,16 +208,16 @@ class Database:
             raise DatabaseError("The database cannot be read at the moment. Please try again.") from error
 
     def try_write(self) -> None:
-        """Ask to write, as a vote does, and change nothing; raise DatabaseError where that is refused."""
+        """Open a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
         with self.write() as connection:
             connection.execute(update(META).where(false()).values(value=0))
 
     def insert(self, table: Table):
-        """Return an INSERT of this database's dialect, which has on_conflict_do_nothing and on_conflict_do_update."""
+        """Return this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def become_server(self) -> None:
-        """Take the SQLite file's server lock for the life of this process; raise DatabaseError if it is taken.
+        """Take the SQLite file's server lock until this process ends. Raises DatabaseError if it is taken.
 
         Commands do not take it and may run beside the server.
         """
@@ -235,7 +233,7 @@ class Database:
             ) from error
 
     def close(self) -> None:
-        """Close every connection and give the server lock back."""
+        """Close all connections and release the server lock."""
         self._writer.dispose()
         self._reader.dispose()
         if self._server_lock is not None:
@@ -243,19 +241,19 @@ class Database:
 
 
 def counter(connection: Connection, name: str) -> int:
-    """Return the number kept under a name in the meta table, 0 if there is none."""
+    """Return a number from the meta table, 0 if it is absent."""
     return connection.scalar(select(META.c.value).where(META.c.name == name)) or 0
 
 
 def bump_counter(connection: Connection, name: str) -> None:
-    """Add one to the number kept under a name in the meta table."""
+    """Add one to a number in the meta table."""
     changed = connection.execute(update(META).where(META.c.name == name).values(value=META.c.value + 1))
     if changed.rowcount == 0:
         connection.execute(insert(META).values(name=name, value=1))
 
 
 def take_turn(connection: Connection, table: Table) -> None:
-    """Wait until no other transaction of any server has this table's turn, and keep it to the end of this one.
+    """Take this table's lock, across all servers, until the transaction ends.
 
     SQLite has one writing transaction at a time anyway.
     """
@@ -304,13 +302,13 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
 
 
 def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
-    # Two pools: who reads inside a writing transaction never waits for a connection that another writer holds.
+    # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     return create_engine(url, **pool), create_engine(url, **pool, isolation_level="REPEATABLE READ")
 
 
 def _prepare_schema(connection: Connection, file: Path | None) -> None:
-    """Create what is missing and check the version, under one lock so that two starting servers take turns."""
+    """Create missing tables and check the version, under one lock so that two starting servers take turns."""
     take_turn(connection, META)
     found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
     if found > SCHEMA_VERSION:
@@ -327,12 +325,12 @@ def _prepare_schema(connection: Connection, file: Path | None) -> None:
 
 
 def _make_private(file: Path) -> None:
-    """Make an empty file that nobody else may read; SQLite gives its mode to the files beside it."""
-    file.touch(0o600, exist_ok=False)  # one that is there is not opened: closing it would drop SQLite's locks
+    """Create an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
+    file.touch(0o600, exist_ok=False)  # an existing file is not opened: closing it would drop SQLite's locks
 
 
 def _back_up(file: Path, copy: Path) -> None:
-    """Copy an SQLite file, whole or not at all: the copy gets its name when it is on the disk."""
+    """Copy an SQLite file atomically: the copy gets its name once it is on the disk."""
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     _make_private(unfinished)
@@ -344,7 +342,7 @@ def _back_up(file: Path, copy: Path) -> None:
 
 
 def _upgrade(connection: Connection, found: int) -> None:
-    """Bring the tables that are there to this version; those that are not will be made whole."""
+    """Migrate the existing tables to this version; missing ones are created at it."""
     for version in range(found, SCHEMA_VERSION):
         for table, statements in UPGRADES[version]:
             if inspect(connection).has_table(table):
@@ -354,6 +352,6 @@ def _upgrade(connection: Connection, found: int) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the driver's own one-line reason, without the statement and its parameters."""
+    """Return the driver's one-line reason, without the statement and its parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -1,6 +1,6 @@
-"""The boards' plots: figures as data, a page of them that needs no network, and Plotly's own objects for a screen.
+"""Plots of the leaderboards: Plotly figures as JSON, as an HTML page that needs no network, and as Plotly objects.
 
-A figure here is the JSON document that plotly.js draws. Names of models are text, never markup.
+A figure is the JSON document that plotly.js draws. Model names are text, never markup.
 """
 
 import importlib
@@ -24,31 +24,31 @@ _COUNTS = [[0.0, "#f7f5f2"], [1.0, "#3f4db8"]]
 _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10}
 _ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 140, 4000
 _LINES_PIXELS = 360
-"""Height of lines over time without their legend, which on a phone has a row for each."""
+"""Height of a line plot without its legend, which on a phone has one row per line."""
 _MOST_LETTERS = 24
 _COLOURS = 10
-"""Lines that plotly.js draws before its colours begin again."""
+"""Number of lines after which plotly.js repeats its colours."""
 _CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
-"""The page shows through, light or dark; `page.css` gives a screen's plots its colours of text and lines."""
+"""Transparent background, for light and dark pages; `page.css` sets the colours of text and lines on screen."""
 
 
 class PlotsError(RuntimeError):
-    """Say that Plotly is not installed."""
+    """Plotly is not installed."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot, as plotly.js takes it."""
+    """One plot in plotly.js's format."""
 
     title: str
     note: str
-    """What the plot shows, in a sentence under it."""
+    """Caption: what the plot shows, in one sentence."""
     traces: tuple[dict[str, Any], ...]
     layout: dict[str, Any]
 
 
 class Bar(NamedTuple):
-    """One model's rating with its interval, None where it has none."""
+    """One model's rating and interval; None where it has none."""
 
     model: str
     rating: float | None
@@ -57,7 +57,7 @@ class Bar(NamedTuple):
 
 
 def interval_figure(bars: Sequence[Bar], note: str) -> Figure:
-    """Return the models with their ratings and intervals, the first on top; those without a number are left out."""
+    """Plot ratings with intervals, the first model on top; models without a rating are left out."""
     shown = [(bar.model, bar.rating, bar.low, bar.high) for bar in bars if bar.rating is not None]
     trace = {
         "type": "scatter",
@@ -79,7 +79,7 @@ def interval_figure(bars: Sequence[Bar], note: str) -> Figure:
 
 
 def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
-    """Return the predicted share of wins of each row's model against each column's (models x models, NaN: blank)."""
+    """Plot the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
     trace = _heat_map(models, chances, "%{y} beats %{x}: %{z:.1%}<extra></extra>")
     trace |= {"zmin": 0, "zmax": 1, "colorscale": _SHADES, "colorbar": {**_LEGEND, "tickformat": ".0%"}}
     note = "Bradley-Terry's predicted share of wins of the model on the left against the one below."
@@ -87,7 +87,7 @@ def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
 
 
 def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
-    """Return how often two models met on either side (models x models: first on side a, then on side b)."""
+    """Plot how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
     trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
@@ -97,14 +97,14 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
 
 
 class RatingLine(NamedTuple):
-    """One model's ratings over the days, None where it has none."""
+    """One model's ratings by day; None where it has none."""
 
     model: str
     ratings: Sequence[float | None]
 
 
 def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
-    """Return how ratings moved over the days, written as 2026-01-31."""
+    """Plot ratings over days, which are written as 2026-01-31."""
     traces = tuple(
         {
             "type": "scatter",
@@ -131,7 +131,7 @@ def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
 
 
 class Cell(NamedTuple):
-    """One model's rating in one family, with its interval and the votes it rests on."""
+    """One model's rating in one family, with its interval and number of votes."""
 
     rating: float
     low: float
@@ -140,7 +140,7 @@ class Cell(NamedTuple):
 
 
 def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[Cell | None]]) -> Figure:
-    """Return ratings by family (rows) and model (columns); None: blank."""
+    """Plot ratings by family (rows) and model (columns); None: blank."""
     trace = {
         "type": "heatmap",
         "x": _labels(models),
@@ -162,7 +162,7 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
 
 
 def page(title: str, figures: Iterable[Figure]) -> str:
-    """Return an HTML page with the figures and plotly.js in it. Raises PlotsError where Plotly is not installed."""
+    """Return a self-contained HTML page of the figures with plotly.js. Raises PlotsError if Plotly is missing."""
     parts = []
     for number, figure in enumerate(figures):
         drawing = ", ".join(map(_script_json, (list(figure.traces), figure.layout, {"responsive": True})))
@@ -180,7 +180,7 @@ def page(title: str, figures: Iterable[Figure]) -> str:
 
 
 def plotly_figure(figure: Figure) -> Any:
-    """Return the figure as Plotly's own object, which checks it. Raises PlotsError where Plotly is not installed."""
+    """Return the figure as a Plotly object, validated by Plotly. Raises PlotsError if Plotly is not installed."""
     try:
         objects = importlib.import_module("plotly.graph_objects")
     except ImportError as error:
@@ -189,7 +189,7 @@ def plotly_figure(figure: Figure) -> Any:
 
 
 def _library() -> str:
-    """Return plotly.js as the Python package brings it, without loading the package."""
+    """Return the plotly.js source from the Python package, without importing the package."""
     package = importlib.util.find_spec("plotly")
     if package is None or package.origin is None:
         raise PlotsError("plots need plotly; install it")
@@ -203,7 +203,7 @@ def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, An
 
 
 def _layout(rows: Sequence[str], columns: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the frame of a plot with a name for each row, and for each column where these are not ratings."""
+    """Return the layout of a plot with named rows; None as columns: the x axis shows ratings."""
     x_axis = {"title": {"text": "rating"}} if columns is None else {"tickangle": 90, **_names(columns)}
     frame = _FRAME_PIXELS if columns is None else 2 * _FRAME_PIXELS
     return {
@@ -216,7 +216,7 @@ def _layout(rows: Sequence[str], columns: Sequence[str] | None = None) -> dict[s
 
 
 def _names(names: Sequence[str]) -> dict[str, Any]:
-    """Return an axis of names; long ones are shortened beside it and whole on hover."""
+    """Return an axis of names; long names are shortened on the axis and shown in full on hover."""
     labels = {"tickmode": "array", "tickvals": _labels(names), "ticktext": _labels(map(_short, names))}
     return {"type": "category", **labels}
 
@@ -226,10 +226,10 @@ def _short(name: str) -> str:
 
 
 def _labels(models: Iterable[str]) -> list[str]:
-    """Return names as plotly.js shows them: it takes tags and entities for markup."""
+    """Escape names for plotly.js, which interprets tags and entities."""
     return [escape(model) for model in models]
 
 
 def _script_json(value: Any) -> str:
-    """Return JSON that cannot end the script it stands in."""
+    """Return JSON that cannot close the script element it stands in."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

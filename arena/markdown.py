@@ -1,4 +1,7 @@
-"""Model text to safe HTML: one Markdown subset for both sides, and nothing that runs, loads, hides or marks a model."""
+"""Markdown: untrusted model text to safe HTML, with the same subset for both sides.
+
+Nothing in the HTML runs, loads, hides or identifies a model.
+"""
 
 import html
 import re
@@ -11,27 +14,27 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 MOST_TEXT = 20_000
-"""Characters of an answer that is read as Markdown; a longer one is shown as it is."""
+"""Most characters of an answer that is rendered as Markdown; a longer one is shown as plain text."""
 MOST_HTML = 200_000
-"""Characters of HTML that an answer may grow to; else it is shown as it is."""
+"""Most characters of rendered HTML; an answer that needs more is shown as plain text."""
 NO_ANSWER = '<p class="empty">(no answer)</p>'
-"""What stands where a model said nothing."""
+"""Placeholder for an empty answer."""
 
 TAGS = frozenset(
     ("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li")
     + ("table", "thead", "tbody", "tr", "th", "td", "h4", "h5", "h6", "a")
 )
-"""Elements that can come out of `answer_html`, besides the one `div class="plain"` around plain text."""
+"""Elements that `answer_html` can return, besides the `div class="plain"` around plain text."""
 
 _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
 _JOINERS = re.compile("[\u200c\u200d]+")
 _LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
 _MOST_MARKS = 8
-_MOST_CELLS = 20_000  # more would be over MOST_HTML
+_MOST_CELLS = 20_000  # more would exceed MOST_HTML
 
-# Cc but \n and \t; soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, format controls, variation
-# selectors but the two of emoji, byte order mark, interlinear notes, shorthand and musical controls, tags.
+# Cc except \n and \t; soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, format controls, variation
+# selectors except emoji's two, byte order mark, interlinear notes, shorthand and musical controls, tags.
 _UNSEEN = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -69,7 +72,7 @@ def answer_html(text: str) -> str:
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
-    """Leave out an address that is none: `[a]()` has passed Markdown's own check."""
+    """Drop an invalid link address: `[a]()` passes Markdown's own check."""
     return None if attribute == "href" and not _LINK.match(value) else value
 
 
@@ -80,16 +83,16 @@ def plain_html(text: str) -> str:
 
 
 def instruction_html(text: str) -> str:
-    """Return an instruction escaped, its line breaks kept; it is never read as Markdown."""
+    """Return an instruction escaped, with its line breaks; it is never rendered as Markdown."""
     return html.escape(visible_text(text)).replace("\n", "<br>")
 
 
 def visible_text(text: str) -> str:
-    """Take out what a reader cannot see and a model could be known by; doing so twice changes nothing more.
+    """Remove invisible characters, which could identify a model. Idempotent.
 
-    Gone are controls, bidi controls, zero widths, fillers, tag characters, spaces at line ends, and combining marks
-    after the eighth. ZWJ and ZWNJ stay between characters that are not ASCII (emoji, Persian). Odd spaces become a
-    space, lone surrogates U+FFFD.
+    Removes controls, bidi controls, zero widths, fillers, tag characters, spaces at line ends, and combining marks
+    after the eighth. ZWJ and ZWNJ stay between non-ASCII characters (emoji, Persian). Odd spaces become a space, lone
+    surrogates U+FFFD.
     """
     text = _NEWLINES.sub("\n", text)
     if not text.isascii():
@@ -102,7 +105,7 @@ def visible_text(text: str) -> str:
 
 
 def seen_length(text: str) -> int:
-    """Return how many characters of a text that goes on show something by now: blanks at its end wait for the rest."""
+    """Return the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
     return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
 
 
@@ -122,7 +125,7 @@ def _joined(joiners: re.Match[str]) -> str:
 
 
 def _most_cells(text: str) -> int:
-    """Bound the cells of all tables: short rows are filled up to the width of the line of dashes under the head."""
+    """Return an upper bound on the cells of all tables: short rows are padded to the width of the delimiter row."""
     lines = text.split("\n")
     return len(lines) * max((line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0)
 

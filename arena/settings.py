@@ -1,6 +1,6 @@
-"""Settings: the only reader of the environment.
+"""Settings: read from environment variables, here and nowhere else.
 
-Import this module before gradio or huggingface_hub: it sets the switches that those read when they are imported.
+Import this module before gradio or huggingface_hub: it sets environment variables that those read on import.
 """
 
 import os
@@ -13,12 +13,12 @@ from urllib.parse import unquote
 
 from arena.types import Secret
 
-# No version check, no telemetry, and no rebuilt analytics frame at each event.
+# No version check, no telemetry, and no rebuilding of the analytics frame at each event.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a board is small: more threads would spin beside the requests
-os.environ["FORWARDED_ALLOW_IPS"] = ""  # only the guard reads X-Forwarded-For, as far as TRUSTED_HOPS goes
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a board is small: more threads would only spin beside the requests
+os.environ["FORWARDED_ALLOW_IPS"] = ""  # only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
 if os.environ.get("SPACES_ZERO_GPU"):
     os.environ.pop("SYSTEM", None)  # launch() would open port 7887, where anyone may rewrite the app's files
 
@@ -33,95 +33,95 @@ _HUSH = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 _SPACE_HOPS = 1
-"""A Space is reached through its platform's proxy only; how many stand there is not documented. The rightmost address
-no visitor can forge; were it that of an inner proxy, it would be private, and count as no network."""
+"""A Space is reached only through its platform's proxies; how many there are is not documented. No visitor can forge
+the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
 
 DemoBank = Literal["auto", "on", "off"]
 CountRule = Literal["everyone", "logged-in", "campaign"]
 
 
 class SettingError(ValueError):
-    """Say which setting is wrong, what it holds and what it may hold."""
+    """A setting is wrong; the message names it, its value and the allowed values."""
 
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """The operator's judge, how fast it may be asked, and what it may cost; amounts are millionths of a US dollar."""
+    """The operator's judge: its address, rate limit and budgets in millionths of a US dollar."""
 
     model: str = ""
-    """Empty: the operator lends no judge, and uploads are scored with their owner's own key."""
+    """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
     base_url: str = "https://api.openai.com/v1"
-    """Address of an OpenAI-compatible server."""
+    """Base URL of an OpenAI-compatible server."""
     key: Secret = Secret("")
     prices: Path | None = None
-    """CSV of prices (model, prompt, completion: US dollars for a million tokens)."""
+    """CSV of prices: model, prompt, completion; US dollars per million tokens."""
     concurrency: int = 16
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     job_budget: int = 5_000_000
     day_budget: int = 10_000_000
-    """For one person and day."""
+    """Per person and day."""
     total_budget: int = 100_000_000
 
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """What live battles and the chat may cost, and how many run at one time; millionths of a US dollar."""
+    """Budgets of live battles and chats in millionths of a US dollar, and how many run at once."""
 
     battle_budget: int = 200_000
-    """For one live battle or one conversation of the chat."""
+    """Per live battle or chat."""
     day_budget: int = 1_000_000
-    """For one person and day."""
+    """Per person and day."""
     total_budget: int = 20_000_000
     at_once: int = 20
-    """Battles and chats whose models are writing at one time; others wait."""
+    """Battles and chats that generate at the same time; others wait."""
 
 
 @dataclass(frozen=True)
 class BackupSettings:
-    """Where the durable copy lies."""
+    """Where the backup is stored."""
 
     dataset: str
-    """Private dataset of the Hub, as owner/name."""
+    """Private dataset on the Hub, as owner/name."""
     token: Secret
 
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """The OpenID provider at which people log in, and this app's name and secret there."""
+    """OpenID provider for login, and this app's client id and secret."""
 
     client_id: str
     client_secret: Secret
     provider: str = "https://huggingface.co"
     scopes: str = "openid profile"
     host: str = ""
-    """The Space's own host; empty: the one that a browser asked for."""
+    """The Space's host; empty: the host of the request."""
 
 
 @dataclass(frozen=True)
 class CountSettings:
-    """Whose votes count on the boards; everybody's are stored."""
+    """Whose votes count on the boards; all votes are stored."""
 
     rule: CountRule = "everyone"
     campaigns: tuple[str, ...] = ()
-    """The campaigns whose workers count, where the rule is "campaign"."""
+    """Campaigns whose workers count, if the rule is "campaign"."""
 
 
 @dataclass(frozen=True)
 class VoteLimits:
-    """How many battles are dealt: within a day (UTC) to a voter and to a network, and to a voter in all."""
+    """Limits on battles served: per day (UTC) to a voter and to a network, and per voter overall."""
 
     voter_day: int = 500
     network_day: int = 3000
     voter_item: int = 20
-    """Of one item to one voter."""
+    """Battles of one item per voter."""
     voter_pair: int = 300
-    """Of one pair of models to one voter."""
+    """Battles of one pair of models per voter."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator can choose, read once at start."""
+    """The operator's settings, read once at start."""
 
     host: str
     """Address to listen on."""
@@ -130,40 +130,40 @@ class Settings:
     data_dir: Path
     """Folder for the SQLite file and the pictures."""
     database_url: str
-    """SQLAlchemy address of the database."""
+    """SQLAlchemy URL of the database."""
     demo_bank: DemoBank
-    """auto: the demo bank is drawn from until another source is imported; on: always; off: never."""
+    """auto: demo items are served until another source is imported; on: always; off: never."""
     image_hosts: tuple[str, ...]
-    """Hosts whose pictures a voter's browser may load by itself."""
+    """Hosts from which a voter's browser may load pictures directly."""
     voters_per_pair: int
-    """Distinct voters that a campaign collects for one item and pair."""
+    """Distinct voters that a campaign collects per item and pair."""
     judge: JudgeSettings
     """The judge that the operator lends."""
     mm_vet: Path | None
-    """Folder with MM-Vet's `mm-vet.json`; none: only our own sample can be scored."""
+    """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
     models: Path | None
-    """Catalogue of models (TOML); none: no live battles."""
+    """Model catalogue (TOML); None: no live battles."""
     local_models: int
-    """Models of this machine that are loaded at one time."""
+    """Most local models loaded at the same time."""
     live: LiveSettings
     backup: BackupSettings | None
-    """None: nothing is copied."""
+    """None: no backup."""
     space: bool
     """Whether this is a Hugging Face Space."""
     zero_gpu: bool
-    """Whether it is a ZeroGPU Space, which Gradio's own launch() must start."""
+    """Whether this is a ZeroGPU Space, which Gradio's own launch() must start."""
     trusted_hops: int
-    """Trusted proxies in front: a caller's address is so many hops from the right of X-Forwarded-For, or the peer's."""
+    """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
     oauth: OAuthSettings | None
-    """None: nobody can log in."""
+    """None: no login."""
     operators: frozenset[str]
-    """User names, lower case, of the people who run this app."""
+    """User names of the operators, lower case."""
     counts: CountSettings
     vote_limits: VoteLimits
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Read the settings; raise SettingError with one clear line for a wrong value."""
+        """Read the settings. Raises SettingError for a wrong value."""
         space = bool(environ.get("SPACE_ID"))
         data_dir = _data_dir(environ)
         oauth = _oauth(environ)
@@ -192,27 +192,27 @@ class Settings:
 
     @property
     def uploads_dir(self) -> Path:
-        """Folder of files that wait to be checked."""
+        """Folder for uploads that are not yet checked."""
         return self.data_dir / "uploads"
 
     @property
     def pictures_dir(self) -> Path:
-        """Folder of the kept pictures."""
+        """Folder for stored pictures."""
         return self.data_dir / "pictures"
 
     @property
     def own_dir(self) -> Path:
-        """Folder of the images that visitors bring."""
+        """Folder for visitors' own images."""
         return self.data_dir / "own"
 
     @property
     def public_dir(self) -> Path:
-        """Folder of the public export that a running server gives out."""
+        """Folder for the public export that the server offers."""
         return self.data_dir / "public"
 
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
-    """Return the key that an environment variable of this name holds; raise SettingError where there is none."""
+    """Return the key in an environment variable. Raises SettingError if it is not set."""
     value = environ.get(name, "").strip()
     if not value:
         raise SettingError(f"The catalogue of models takes a key from {name}, which is not set; set it to the key")
@@ -220,7 +220,7 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
 
 
 def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]:
-    """Return what no log may show: every variable that calls itself secret, and the password in DATABASE_URL."""
+    """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
     found = [value.strip() for name, value in environ.items() if _HUSH.search(name) and value.strip()]
     password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
     return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])

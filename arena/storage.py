@@ -1,8 +1,7 @@
-"""Where the data lie and what becomes of them when this machine starts anew: told at the start in one line.
+"""Storage checks: where the data lie and whether they survive a restart, reported at start in one line.
 
-SQLite is refused on network and FUSE file systems: their locks do not hold, and a file in WAL mode is damaged there
-within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches no other ports than 80, 443
-and 8080.
+SQLite is refused on network and FUSE file systems: their locks do not hold, and a WAL-mode file is corrupted there
+within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches only ports 80, 443 and 8080.
 """
 
 import re
@@ -15,29 +14,29 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from arena.settings import Settings
 
 MOUNTS = Path("/proc/mounts")
-"""What this system has mounted; other systems than Linux have no such file, and are not asked."""
+"""Linux's mount table; other systems have no such file and are not checked."""
 SPACE_PORTS = ("443", "8080")
-"""Ports at which a Space reaches a database."""
+"""Ports through which a Space can reach a database."""
 VOTES_ROOM = 1_000_000_000
-"""Bytes of a disk that are kept for votes: where fewer are free, nothing else is taken."""
+"""Bytes of the disk reserved for votes: with less free, nothing else is stored."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
     r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
 )
 _FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
-"""File systems of containers and of memory."""
+"""File systems of containers and of memory, lost at a restart."""
 
 StorageMode = Literal["postgresql", "disk", "mirrored", "ephemeral"]
 
 
 class StorageError(RuntimeError):
-    """Say why the data may not lie where the settings want them, and where they may."""
+    """The configured place cannot hold the data; the message says why, and which places can."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A file system and where it is mounted."""
+    """A file system and its mount point."""
 
     point: Path
     kind: str
@@ -45,15 +44,15 @@ class Mount:
 
 @dataclass(frozen=True)
 class Storage:
-    """What becomes of a vote when the machine starts anew, and the line that says so at the start."""
+    """Whether votes survive a restart, and the line that reports it at start."""
 
     mode: StorageMode
-    """postgresql; disk: lasts; mirrored: is wiped, and filled again from the copy; ephemeral: is wiped, no copy."""
+    """postgresql; disk: lasts; mirrored: wiped, and restored from the backup; ephemeral: wiped, no backup."""
     line: str
 
 
 def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
-    """Return where the data lie; raises StorageError where that cannot hold them."""
+    """Return where the data lie. Raises StorageError if that place cannot hold them."""
     copied = f"copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     if not settings.database_url.startswith("sqlite"):
         return Storage("postgresql", ", ".join(part for part in (_postgresql(settings), copied) if part))
@@ -74,12 +73,12 @@ def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
 
 
 def file_of(url: str) -> Path:
-    """Return the file that an SQLite address names."""
+    """Return the file of an SQLite URL."""
     return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0])).absolute()
 
 
 def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
-    """Return the mount on which a file lies or will lie; raises StorageError if its locks would not hold."""
+    """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
         raise StorageError(
@@ -102,14 +101,14 @@ def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
 
 
 def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
-    """Return why a folder's disk takes nothing but votes; None where there is room."""
+    """Return why the disk of a folder takes nothing but votes; None if there is room."""
     if shutil.disk_usage(folder).free >= room:
         return None
     return f"This server's disk is nearly full: the last {room // 10**6:,} MB are kept for votes. Come back later"
 
 
 def _postgresql(settings: Settings) -> str:
-    """Return what to say of a PostgreSQL server, without its user and password."""
+    """Describe a PostgreSQL server, without user and password. Raises StorageError for a port a Space cannot reach."""
     address = urlsplit(settings.database_url)
     asked = parse_qs(address.query)
     named = _PORT.search(address.netloc)

@@ -1,4 +1,4 @@
-"""The nouns of the arena: frozen records that the rooms hand to each other."""
+"""Types of the arena: frozen records shared by its modules (items, battles, models under test, conversations)."""
 
 import hashlib
 import hmac
@@ -19,22 +19,22 @@ SourceKind = Literal["demo", "visit", "folder", "check"]
 """Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
-"""Name of the contestant whose answers are the human-verified references."""
+"""Contestant whose answers are the human-verified references."""
 
 DATASET_ANSWER = "dataset answer"
-"""Name of the contestant whose answers are VisIT-Bench's `reference_output` column."""
+"""Contestant whose answers are VisIT-Bench's `reference_output` column."""
 
 RIGHT, UNRELATED = "right answer", "unrelated answer"
-"""Names of the two contestants of a check item."""
+"""The two contestants of a check item."""
 
 
 def folded(text: str) -> str:
-    """Return a text in NFC with every run of white space as one space."""
+    """Return a text in NFC, with runs of white space collapsed to one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
-    """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, a line each."""
+    """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
     return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
 
 
@@ -43,11 +43,11 @@ class Image:
     """One image of an item."""
 
     sha256: str | None
-    """Hash of the kept picture; None while there is none."""
+    """Hash of the stored picture; None if none is stored."""
     suffix: str
-    """File suffix of the kept picture: jpg or png."""
+    """File suffix of the stored picture: jpg or png."""
     url: str | None
-    """Where the image came from, if it has an address."""
+    """Source URL of the image, if it has one."""
     caption: str
     """Instruction-conditioned caption; empty if there is none."""
     credit: str
@@ -63,11 +63,11 @@ class Contestant(NamedTuple):
 
 @dataclass(frozen=True)
 class Item:
-    """One or more images and an instruction, with the answers that models gave."""
+    """One or more images and an instruction, with the models' answers."""
 
     id: int
     key: str
-    """First 16 hex digits of the sha256 over instruction and image source keys: the item's public name."""
+    """Public id: the first 16 hex digits of sha256 over instruction and image source keys."""
     source: int
     family: str
     instruction: str
@@ -76,40 +76,40 @@ class Item:
 
     @property
     def multi(self) -> bool:
-        """Tell whether the item has several images."""
+        """Whether the item has several images."""
         return len(self.images) > 1
 
     @cached_property
     def folded(self) -> str:
-        """Return the instruction as a search reads it."""
+        """The instruction, normalised for search."""
         return self.instruction.casefold()
 
 
 class Phase(Enum):
-    """Where a voter stands with a battle."""
+    """State of a battle for its voter."""
 
     OPEN = "open"
     """Both answers are shown; nothing is chosen."""
     VOTED = "voted"
-    """A choice is stored; the names are not shown yet."""
+    """A choice is stored; the names are not yet shown."""
     REVEALED = "revealed"
     """The names have been shown; the choice is final."""
     SKIPPED = "skipped"
-    """The voter passed this battle by."""
+    """The voter skipped this battle."""
 
 
 @dataclass(frozen=True)
 class Battle:
-    """One pair of answers to one item, served to one voter."""
+    """Two answers to one item, served to one voter."""
 
     id: int
     token: str
-    """What the browser sends back: an unguessable name and the attempt, 1 or 2."""
+    """Token sent to the browser: an unguessable id and the attempt, 1 or 2."""
     item: int
     answer_a: int
     answer_b: int
     seat: int | None
-    """The campaign seat it was served under, if any."""
+    """Campaign seat that it was served under, if any."""
     served_at: datetime
     phase: Phase
     choice: Side | None
@@ -118,14 +118,14 @@ class Battle:
 
 
 class Names(NamedTuple):
-    """The names behind both sides of a battle, as people read them."""
+    """Display names of the models on both sides of a battle."""
 
     a: str
     b: str
 
 
 class Secret:
-    """Hold a key so that only `reveal` gives it out: no log, error, page, file or pickle can show it by accident."""
+    """A key that only `reveal` returns: no log, error, page, file or pickle can show it by accident."""
 
     __slots__ = ("_value",)
 
@@ -159,7 +159,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     prompt: float
     completion: float
@@ -167,12 +167,12 @@ class Price:
 
 @dataclass(frozen=True)
 class Generation:
-    """How an answer is generated; None leaves a choice to the model."""
+    """Generation parameters; None: the model's default."""
 
     max_tokens: int = 512
     """Most tokens of one answer."""
     temperature: float | None = None
-    """0: always the likeliest word."""
+    """0: greedy decoding."""
     top_p: float | None = None
     seed: int | None = None
 
@@ -184,25 +184,25 @@ Device = Literal["auto", "cpu", "cuda"]
 
 @dataclass(frozen=True)
 class ModelCard:
-    """One model of the catalogue: what people read, where it is asked, and what it may be asked."""
+    """One model of the catalogue: its name, its address and its limits."""
 
     name: str
-    """As people read it, and as the item bank knows it."""
+    """Display name, also used in the item bank."""
     kind: ModelKind
     """api: an OpenAI-compatible server; local: transformers on this machine."""
     model: str
-    """What the server calls it; of a local model its folder or its id on the Hub."""
+    """Model id on the server; for a local model, its folder or its id on the Hub."""
     address: str = ""
     """Base URL of the server."""
     key: Secret = Secret("")
     revision: str | None = None
     """Commit on the Hub, 40 hexadecimal digits; None: `model` is a folder."""
     images: int = 1
-    """Most images of one conversation."""
+    """Most images per conversation."""
     prompt_tokens: int = 8_000
-    """Most tokens of a conversation's text, by our estimate."""
+    """Most text tokens per conversation, by our estimate."""
     image_tokens: int = 4_000
-    """Most tokens that one image is counted as, for the bound of a call's cost."""
+    """Upper bound on the tokens of one image, to bound a call's cost."""
     system: str = ""
     generation: Generation = Generation()
     dtype: Precision = "float32"
@@ -211,11 +211,11 @@ class ModelCard:
     memory_gb: float | None = None
     """Most resident memory of a local model's process; None: three quarters of the machine's."""
     price: Price | None = None
-    """None: nobody pays for its tokens."""
+    """None: its tokens cost nothing."""
     timeout: float = 60.0
-    """Most seconds without a new word; a whole answer may take ten times as long."""
+    """Most seconds without new text; a whole answer may take ten times as long."""
     at_once: int = 8
-    """Answers of an offline run under way at one time: calls to a server, or one batch of a local model."""
+    """Concurrent answers of an offline run: calls to a server, or the batch size of a local model."""
     live: bool = False
     """Whether it answers in live battles and in the chat."""
 
@@ -227,33 +227,33 @@ class Turn:
     role: Literal["user", "assistant"]
     text: str
     images: tuple[bytes, ...] = ()
-    """PNG or JPEG files as `pictures.read_picture` makes them."""
+    """PNG or JPEG files as `arena/io/images.py` makes them (`read_picture`)."""
 
 
 Conversation: TypeAlias = Sequence[Turn]
-"""The turns so far, the last one the user's."""
+"""Turns so far, the user's last."""
 
 
 class Usage(NamedTuple):
-    """What one answer took."""
+    """Token counts and cost of one answer."""
 
     prompt: int
-    """Tokens asked, images included."""
+    """Prompt tokens, images included."""
     completion: int
-    """Tokens answered, hidden ones included."""
+    """Completion tokens, hidden ones included."""
     cost: int
     """Millionths of a US dollar."""
     estimated: bool
-    """Whether the tokens are our bound, because the model did not tell them."""
+    """Whether the tokens are our upper bound, because the model did not report them."""
 
 
 ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
 
 
 class ModelError(RuntimeError):
-    """Say why a model gave no (whole) answer, in words for the operator that show no key.
+    """A model gave no (whole) answer; the message is for the operator and shows no key.
 
-    In a battle a visitor is told what its `kind` means, and not these words: they may give the model away.
+    In a battle the visitor sees only what `kind` means: the message may identify the model.
     """
 
     def __init__(self, kind: ModelTrouble, text: str) -> None:
@@ -262,22 +262,20 @@ class ModelError(RuntimeError):
 
 
 def pass_over(_: Usage) -> None:
-    """Note nothing: for streams whose usage nobody wants."""
+    """Ignore the usage."""
 
 
 class VLM(Protocol):
-    """A model that answers a conversation word by word."""
+    """A model that streams its answer."""
 
     @property
-    def card(self) -> ModelCard:
-        """Its card."""
-        ...
+    def card(self) -> ModelCard: ...
 
     def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer in pieces of text; raise ModelError where it fails, also in mid-answer.
+        """Yield the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
-        `aclose()` stops the generation. `note` is called once with what it took, however it ends, if the model ran.
+        `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
         """
         ...

@@ -1,1 +1,1 @@
-"""Benchmarks: each prints ratios taken in one run on one machine."""
+"""Benchmarks: each prints ratios measured in one run on one machine."""

@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: `python -m perf`. One that fails or misses a target stops no other."""
+"""All benchmarks, one after the other: `python -m perf`. A failure or missed target does not stop the others."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ BENCHMARKS = ("vote_path", "board_path", "judge_throughput", "ratings", "choices
 
 
 def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:
-    """Run benchmarks, each in a process of its own; return 1 where one failed."""
+    """Run each benchmark in a process of its own; return 1 if any failed."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "DATA_DIR": folder}

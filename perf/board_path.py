@@ -1,11 +1,11 @@
-"""What one more vote costs at 10,000 and at 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
+"""Cost of one more vote at 10,000 and 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
 
 100 models, 70 families, SQLite with synchronous=FULL. A vote is `Store.vote`, committed, and then `Leaderboard.board`,
-which reads the win counts that changed and what may still be taken back, fits Bradley-Terry and makes every line of
-the board anew. Between the two, untimed, the names are shown, which makes the vote final. Both databases take turns, so
-that a busy machine is busy for both. Targets: under 5 ms (p99, the middle one of three rounds), and at a million at
-most 1.5 times the cost at ten thousand. What is found out beside the requests (intervals, ranks, Elo over orders) is
-timed by itself, and so is the disk: one page written and synchronised, which is the least a vote can take.
+which reads the changed win counts and the votes that can still be undone, fits Bradley-Terry and rebuilds every line of
+the board. Between the two, untimed, the names are revealed, which makes the vote final. Both databases take turns, so
+that a busy machine is busy for both. Targets: p99 under 5 ms (median of three rounds), and at a million votes at most
+1.5 times the cost at ten thousand. The background statistics (intervals, ranks, Elo over orders) are timed separately,
+and so is the disk: writing and syncing one page, the lower bound of a vote.
 """
 
 import os
@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena import settings as settings  # before numpy, as in the app: it says how many threads a board gets
+from arena import settings as settings  # before numpy, as in the app: it sets how many threads a board gets
 
 # isort: split
 import numpy as np
@@ -35,7 +35,7 @@ MOMENT = 1_700_000_000_000_000
 
 
 class Arena:
-    """A database with so many votes, and what serves it."""
+    """Database with this many votes, with its store and leaderboard."""
 
     def __init__(self, folder: Path, votes: int) -> None:
         self.database = Database(f"sqlite:///{folder / f'{votes}.db'}")
@@ -90,7 +90,7 @@ class Arena:
             )
 
     def vote(self, number: int) -> float:
-        """Serve a battle, then vote, see the names and look at the board; return the seconds of voting and looking."""
+        """Serve a battle, vote, reveal the names and read the board; return the seconds of voting and reading."""
         voter = self.store.voter(f"bench {number}")
         pair = np.random.default_rng(number).choice(MODELS, 2, replace=False) + 1
         item = number % ITEMS + 1
@@ -109,19 +109,18 @@ class Arena:
         return seconds
 
     def close(self) -> None:
-        """Close what is open."""
         self.leaderboard.close()
         self.database.close()
 
 
 class Disk:
-    """A file on the same disk, of one page that is written over and over."""
+    """One-page file on the same disk, overwritten again and again."""
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / "page").open("wb", buffering=0)
 
     def write(self) -> float:
-        """Write the page and return the seconds until the disk has it."""
+        """Write the page and return the seconds until it is on the disk."""
         began = time.perf_counter()
         self._file.seek(0)
         self._file.write(bytes(4096))
@@ -129,7 +128,6 @@ class Disk:
         return time.perf_counter() - began
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -138,12 +136,11 @@ def _rows(*columns: np.ndarray) -> list[tuple]:
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """Return the milliseconds within which a share of the times lies."""
+    """Return the percentile of the times in milliseconds; `share` is 0 to 1."""
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
 def main() -> None:
-    """Prepare, measure, print."""
     with tempfile.TemporaryDirectory() as name:
         arenas = {}
         for votes in SIZES:
@@ -155,7 +152,7 @@ def main() -> None:
             arena.leaderboard.board(SINGLE, 600)
             found = time.perf_counter() - began
             print(f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s", flush=True)
-        os.sync()  # what was planted is on the disk before anything is timed
+        os.sync()  # the planted votes are on the disk before anything is timed
         disk, alone = Disk(Path(name)), list[float]()
         times: dict[int, list[float]] = {votes: [] for votes in SIZES}
         for number in range(WARM + ROUNDS * CALLS):

@@ -1,9 +1,9 @@
-"""What 31,325 predictions take to extract and tabulate, beside the public toolkit: `python -m perf.choices`.
+"""Multiple-choice speed: extracting and tabulating 31,325 predictions, beside VLMEvalKit: `python -m perf.choices`.
 
 A file as large as MMT-Bench's ALL split, with answers in the forms that models write, is read, extracted under each
-protocol and tabulated in a process of its own on one thread; the target is under 3 s for extraction and tables and
-under 300 MB for all of it. The toolkit is VLMEvalKit, a checkout of which VLMEVALKIT= names: its `can_infer` reads the
-same predictions in a process of its own that holds nothing else, none of its other packages being needed for that.
+protocol and tabulated in a process of its own on one thread; the targets are under 3 s for extraction and tables and
+under 300 MB in total. VLMEvalKit is read from a checkout at VLMEVALKIT=: its `can_infer` reads the same predictions in
+a separate process, without the toolkit's other packages, which this does not need.
 """
 
 import json
@@ -52,7 +52,7 @@ print(json.dumps([time.process_time() - begun, read]))
 
 
 def answers() -> Iterator[tuple[list[str], str]]:
-    """Yield the cells of each row and its prediction, always the same ones."""
+    """Yield the cells of each row and its prediction, always the same."""
     coin = random.Random(31325)
     words = "red green blue small large left right upper lower round square old new open closed metal wooden".split()
     things = "car dog cup house tree door lamp boat chair bird table clock fish bridge horse train".split()
@@ -72,7 +72,7 @@ def answers() -> Iterator[tuple[list[str], str]]:
 
 
 def write_file(path: Path) -> int:
-    """Write the predictions as a quoted TSV, as the toolkit does, and return how many there are."""
+    """Write the predictions as a quoted TSV, like the toolkit, and return their number."""
     head = ["index", "question", *LETTERS, "answer", "category", "l2-category", "split", "prediction"]
     count = 0
     with path.open("w", encoding="utf-8") as file:
@@ -83,7 +83,7 @@ def write_file(path: Path) -> int:
 
 
 def measure(path: Path) -> None:
-    """Print as JSON what this process takes: seconds of a core for each protocol, answers read, peak memory in MB."""
+    """Print as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
     found = opened(path, COMMAND_LINE)
     assert isinstance(found, OpenedChoices)
     report = found.report("strict")
@@ -100,7 +100,7 @@ def measure(path: Path) -> None:
 
 
 def peers(path: Path, folder: Path) -> tuple[float, int] | None:
-    """Return the seconds that the toolkit's extraction takes and how many answers it reads; None without a checkout."""
+    """Return the seconds of the toolkit's extraction and the number of answers it reads; None without a checkout."""
     source = Path(CHECKOUT) / "vlmeval" / "utils" / "matching_util.py"
     if not CHECKOUT or not source.is_file():
         return None
@@ -116,7 +116,7 @@ def peers(path: Path, folder: Path) -> tuple[float, int] | None:
 
 
 def main() -> int:
-    """Measure, print, and return 1 where a target is missed."""
+    """Measure, print, and return 1 if a target is missed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
         count = write_file(path)

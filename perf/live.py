@@ -1,10 +1,10 @@
-"""What live battles cost beside asking the models directly: `python -m perf.live`.
+"""Overhead of live battles over asking the models directly: `python -m perf.live`.
 
-Two endpoints speak at a pace of their own, both the same text. Rounds take turns: both models asked directly, side by
-side, then a battle of both through the app as a page sees it (server-sent events). Compared are the time to the first
-words and the words per second with the slower of the two direct calls of the same round; the targets are at most 50 ms
-and 10 % more. Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closed tabs
-stop their generations is a test of the full counts.
+Two endpoints stream the same text, each at its own pace. Rounds alternate: both models asked directly, side by side,
+then a battle of both through the app as a page sees it (server-sent events). Time to the first words and words per
+second are compared with the slower of the round's two direct calls; the targets are at most 50 ms and 10 % more. Then
+20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closing a tab stops its generations
+is checked by a test of the full counts.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ FIRST_TARGET, PACE_TARGET, VOTE_TARGET = 0.05, 0.10, 0.100
 
 
 class Heard(NamedTuple):
-    """When the first words came, in seconds after the question, and how many words a second from then on."""
+    """Seconds from the question to the first words, and words per second from then on."""
 
     first: float
     pace: float
 
 
 def heard(began: float, times: Sequence[float], words: int) -> Heard:
-    """Return what was heard of so many words, given when more of them came."""
+    """Return the timing of this many words, from the times at which more of them arrived."""
     return Heard(times[0] - began, (words - 1) / (times[-1] - times[0]))
 
 
 async def direct(vlm: VLM) -> Heard:
-    """Ask a model directly; a word is there when the next begins, as nobody can tell before."""
+    """Ask a model directly; a word counts as complete when the next one begins."""
     began, times, words = time.perf_counter(), [], WordBuffer()
     async with aclosing(vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)) as pieces:
         async for piece in pieces:
@@ -58,7 +58,7 @@ async def direct(vlm: VLM) -> Heard:
 
 
 async def battle(visitor: Visitor) -> Heard:
-    """Begin a battle and watch it as a page does."""
+    """Start a battle and watch it as a page does."""
     image = await visitor.upload(picture())
     began, times = time.perf_counter(), []
     begun = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
@@ -70,7 +70,7 @@ async def battle(visitor: Visitor) -> Heard:
 
 
 async def compare(address: str, vlms: Sequence[VLM]) -> None:
-    """Take turns with direct calls and battles; print the medians of what a battle adds."""
+    """Alternate direct calls and battles; print the medians of what a battle adds."""
     first, pace, slower = [], [], []
     async with Visitor(address) as visitor:
         for _ in range(ROUNDS):
@@ -88,7 +88,7 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
 
 
 async def crowd(address: str, number: int, leave: threading.Event) -> None:
-    """Run battles until it is time to leave."""
+    """Run this many battles at once until `leave` is set."""
 
     async def tab() -> None:
         async with Visitor(address) as visitor:

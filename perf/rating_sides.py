@@ -1,8 +1,8 @@
-"""One side of `perf.ratings`: a process that has the votes ready, runs what it is asked for and says how long it took.
+"""Rating process: one side of `perf.ratings`, which loads the votes, runs tasks on request and reports their time.
 
-It reads the name of a task a line and answers a line of JSON: seconds, those of processor time, the megabytes by which
-its peak memory grew, and the ratings by model. It runs in a peer's own environment, so it imports nothing of the
-project but for the side "ours".
+Each line on stdin names a task; each reply is a line of JSON: seconds, CPU seconds, growth of peak memory in megabytes,
+and the ratings by model. It runs in a peer's own environment, so it imports nothing of the project except for the side
+"ours".
 """
 
 import ast
@@ -25,7 +25,7 @@ ROUNDS = 1000
 
 
 class Battles:
-    """The votes as codes, as names and as a frame."""
+    """Votes as codes, as names and as a data frame."""
 
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
@@ -37,13 +37,13 @@ class Battles:
         self.winners = [OUTCOMES[code] for code in self.outcome.tolist()]
 
     def frame(self):
-        """Return the votes as FastChat reads them, as objects (on pandas' own strings it is slower)."""
+        """Return the votes as FastChat reads them, with dtype object (pandas' own strings are slower)."""
         columns = {"model_a": self.names_a, "model_b": self.names_b, "winner": self.winners}
         return import_module("pandas").DataFrame(columns, dtype=object)
 
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
-    """Return what this project does, by task."""
+    """Return this project's tasks by name."""
     from arena.ratings import bootstrap as resampling
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import clusters, intervals
@@ -90,7 +90,7 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
-    """Return FastChat 0.2.36's functions, cut out of its file, whose other imports nothing here needs."""
+    """Return FastChat 0.2.36's functions, cut out of its file, whose other imports are not needed here."""
     spec = import_module("importlib.util").find_spec("fastchat")
     path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
     functions: list[ast.stmt] = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
@@ -146,7 +146,7 @@ def evalica(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def arena_rank(battles: Battles, _: str) -> dict[str, Task]:
-    """Return arena-rank's Bradley-Terry (with its sandwich)."""
+    """Return arena-rank's Bradley-Terry (with its sandwich intervals)."""
     package = import_module("arena_rank.models.bradley_terry")
     data = import_module("arena_rank.utils.data_utils")
     frame = battles.frame()
@@ -170,24 +170,23 @@ SIDES = {
 
 
 class Used(NamedTuple):
-    """What this process and its children have used so far."""
+    """Resources used so far by this process and its children."""
 
     seconds: float
     processor: float
-    """Seconds of processor time, of all threads."""
+    """CPU seconds of all threads."""
     megabytes: float
     """Peak memory."""
 
 
 def used() -> Used:
-    """Return what was used so far."""
     of = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     processor = sum(one.ru_utime + one.ru_stime for one in of)
     return Used(time.perf_counter(), processor, sum(one.ru_maxrss for one in of) / 1024)
 
 
 def main() -> None:
-    """Serve: side, votes and the side's own argument on the command line, tasks on stdin."""
+    """Run tasks from stdin; the command line gives the side, the votes and the side's own argument."""
     tasks = SIDES[sys.argv[1]](Battles(Path(sys.argv[2])), sys.argv[3])
     print(json.dumps(list(tasks)), flush=True)
     for line in sys.stdin:

@@ -1,10 +1,10 @@
-"""Ratings beside their peers: `python -m perf.ratings`, or with `--golden` to write anew what the tests compare with.
+"""Rating speed beside peers: `python -m perf.ratings`; `--golden` rewrites the ratings that the tests compare with.
 
-Every side runs in a process of its own, the peers in environments of their own under ~/.cache, and one task after the
-other takes turns between the two sides; the ratio is of the medians. That of processor time, which a busy machine
-stretches less, stands beside it; there our two threads count double. FastChat's newest code is read from a checkout at
-FASTCHAT=; without one 0.2.36, the last release, stands in where it can, and that is said. The peers' arrays are
-multiplied by one thread each, which is their better case. `--small` takes a tenth of the votes and one round.
+Every side runs in its own process, the peers in their own environments under ~/.cache, and the two sides of a task take
+turns; the ratio is of their medians. The ratio of CPU time, which a busy machine distorts less, is printed beside it;
+there our two threads count double. FastChat's newest code is read from a checkout at FASTCHAT=; without one, the last
+release 0.2.36 replaces it where it can, and the output says so. Each peer's array operations use one thread, which is
+their faster setting. `--small` uses a tenth of the votes and one round.
 """
 
 import json
@@ -28,7 +28,7 @@ MODELS, CATEGORIES = 100, 70
 
 
 class Environment(NamedTuple):
-    """What a peer needs: packages as they come, and packages without what they ask for."""
+    """Packages of a peer's environment: `packages` with their dependencies, `bare` without."""
 
     packages: tuple[str, ...]
     bare: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ ENVIRONMENTS = {
 
 
 class Bar(NamedTuple):
-    """One task of ours beside one of a peer's, and how many times faster it is to be."""
+    """Our task, a peer's task, and the target speed-up `least`."""
 
     title: str
     ours: str
@@ -64,7 +64,7 @@ BARS = (
     Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "arena-rank", "bt", None),
 )
 SLOW = 20.0
-"""A peer's task of more seconds is run once, and that is said."""
+"""A peer's task slower than this, in seconds, runs only once, and the output says so."""
 
 
 class Run(NamedTuple):
@@ -77,7 +77,7 @@ class Run(NamedTuple):
 
 
 class Side:
-    """A process that runs tasks: see `rating_sides`."""
+    """Process that runs tasks: see `rating_sides`."""
 
     def __init__(self, name: str, python: Path, votes: Path) -> None:
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
@@ -101,18 +101,16 @@ class Side:
         return self._process.stdout.readline()
 
     def run(self, task: str) -> Run:
-        """Run a task once."""
         assert self._process.stdin
         print(task, file=self._process.stdin, flush=True)
         return Run(**json.loads(self._answer()))
 
     def stop(self) -> None:
-        """End the process."""
         self._process.communicate()
 
 
 def python_of(peer: str) -> Path | None:
-    """Return the interpreter of a peer's environment, made where there is none; None where it cannot be installed."""
+    """Return the Python of a peer's environment, creating it if needed; None if it cannot be installed."""
     if peer == "ours":
         return Path(sys.executable)
     name = RELEASE if peer == NEWEST else peer
@@ -129,7 +127,7 @@ def python_of(peer: str) -> Path | None:
 
 
 def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
-    """Write seeded votes: strengths normal with deviation 110, the popular models and categories far more often."""
+    """Write seeded votes: strengths normal with deviation 110; popular models and categories far more frequent."""
     coin = np.random.default_rng(seed)
     theta = coin.normal(0, 110, models) * np.log(10) / 400
     popularity = coin.permutation(1 / np.arange(1, models + 1) ** 0.7)
@@ -148,7 +146,7 @@ def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
 
 
 def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
-    """Start a process for each side that can be had, and name those that cannot."""
+    """Start a process for each available side, and print the unavailable ones."""
     found = {}
     for name in wanted:
         python = python_of(name) if name != NEWEST or CHECKOUT else None
@@ -161,8 +159,8 @@ def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
 
 
 def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
-    """Run the two sides by turns and print the medians and their ratio."""
-    ours.run(bar.ours)  # compiles, and warms up
+    """Run the two sides in turns and print the medians and their ratio."""
+    ours.run(bar.ours)  # compiles and warms up
     own, other = [], []
     for number in range(rounds):
         own += [ours.run(bar.ours) for _ in range(3)]
@@ -179,7 +177,7 @@ def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
 
 
 def memory(bar: Bar, votes: Path) -> None:
-    """Print by how much each side's peak memory grows in its first run of a task."""
+    """Print how much each side's peak memory grows in its first run of a task."""
     grown = []
     for name, task in (("ours", bar.ours), (bar.peer, bar.theirs)):
         side = next(iter(sides(votes, [name]).values()), None)

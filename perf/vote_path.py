@@ -1,11 +1,11 @@
-"""What a vote costs over HTTP, beside an empty event of the same app: `python -m perf.vote_path`.
+"""Cost of a vote over HTTP, beside an empty event of the same app: `python -m perf.vote_path`.
 
-A vote is `on_choose_a` for a battle that was opened before the clock ran: the cookie's voter, the battle and its state
-are read, the vote and its tally are committed (SQLite, WAL, synchronous=FULL; votes that wait together share a commit),
-and the page's controls go back. The empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows
-and hides two parts of the page. Both go through the same guard, routes and JSON. At each number of voters, rounds of
-the one and of the other take turns; a voter sends the next call when the last is answered. The ratio is time per call;
-the target is at most 1.5.
+A vote is `on_choose_a` for a battle that was opened before the clock starts: the cookie's voter, the battle and its
+state are read, the vote and its win count are committed (SQLite, WAL, synchronous=FULL; concurrent votes share a
+commit), and the page's controls are returned. The empty event is `on_keep` ("Do not skip"), which reads and writes
+nothing and shows and hides two parts of the page. Both pass the same middleware, routes and JSON. At each number of
+voters, rounds of the two events alternate; a voter sends the next call when the last is answered. The ratio is time per
+call; the target is at most 1.5.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ VOTERS = (1, 10, 50)
 ROUNDS = 4
 WARM_UP = 50
 CALLS = VOTER.calls.burst // 2 - WARM_UP
-"""Calls of each kind in a round, spread over the voters: both kinds together stay within the pace of a voter."""
+"""Calls of each kind in a round, spread over the voters: both kinds together stay within a voter's rate limit."""
 TARGET = 1.5
 MEMORY_TARGET = 260
 
 
 class Call(NamedTuple):
-    """One request as it goes over the wire, and the event it calls."""
+    """Request as bytes on the wire, with the event it calls."""
 
     event: str
     transport: bytes
@@ -60,23 +60,23 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """Return calls per second."""
+        """Calls per second."""
         return len(self.times) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """Return the time in milliseconds within which a share of the calls was answered."""
+        """Return the percentile of the times in milliseconds; `share` is 0 to 1."""
         return sorted(self.times)[min(len(self.times) - 1, int(share * len(self.times)))] * 1000
 
 
 class Ballot(NamedTuple):
-    """A voter's cookie and the tokens of the battles that are open for it."""
+    """Voter's cookie, with the tokens of the voter's open battles."""
 
     cookie: str
     tokens: list[str]
 
 
 def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
-    """Make a bank and voters, and open for each voter as many battles as asked; returns them in that order."""
+    """Create an item bank and voters, and open this many battles for each voter; return the voters in that order."""
     database = Database(url)
     drafts = [
         ItemDraft(
@@ -96,7 +96,7 @@ def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
         cookie = new_cookie()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
-        for item in coin.sample(items, wanted):  # a voter may hold an open battle on each item, as by links
+        for item in coin.sample(items, wanted):  # a voter may have an open battle on each item, as by links
             battle = store.serve(voter, lambda seen, item=item: draw([item], {}, seen, coin), item=item.id)
             tokens.append(battle.token if battle else "")
         opened.append(Ballot(cookie, tokens))
@@ -105,7 +105,7 @@ def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
 
 
 class Server:
-    """The app as a process of its own."""
+    """The app in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
         with socket.socket() as probe:
@@ -138,7 +138,6 @@ class Server:
         return psutil.Process(self._process.pid).memory_info().rss / 1e6
 
     def stop(self) -> None:
-        """End the process."""
         self._process.terminate()
         self._process.wait(timeout=30)
         self._log.close()
@@ -155,7 +154,7 @@ def call(port: int, events: dict[str, int], event: str, cookie: str, data: list[
 
 
 async def voter(port: int, calls: Sequence[Call]) -> list[float]:
-    """Send calls one after the other over one connection; return the seconds that each took."""
+    """Send calls one after the other over one connection; return the seconds of each."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     times = []
     for one in calls:
@@ -172,14 +171,14 @@ async def voter(port: int, calls: Sequence[Call]) -> list[float]:
 
 
 async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
-    """Let voters send their calls side by side."""
+    """Have voters send their calls concurrently."""
     began = time.perf_counter()
     times = await asyncio.gather(*(voter(port, calls) for calls in hands))
     return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
 
 
 def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[Ballot]) -> dict[str, list[Measured]]:
-    """Take turns with rounds of empty events and rounds of votes, the first of each round alternating."""
+    """Alternate rounds of empty events and of votes, starting with either in turn."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
     for number in range(len(vote_rows) // voters):
         mine = vote_rows[number * voters : (number + 1) * voters]
@@ -189,7 +188,7 @@ def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[Ball
                 [call(port, events, "on_choose_a", one.cookie, [token]) for token in one.tokens] for one in mine
             ],
         }
-        # Whoever votes has opened the page before: the session and the voter are known when the clock starts.
+        # A voter has opened the page before voting: the session and the voter are known when the clock starts.
         asyncio.run(round_of(port, [[call(port, events, "on_undo", one.cookie, [one.tokens[0]])] for one in mine]))
         for event in sorted(hands, reverse=bool(number % 2)):
             measured[event].append(asyncio.run(round_of(port, hands[event])))
@@ -197,7 +196,7 @@ def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[Ball
 
 
 def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
-    """Return the medians over rounds of calls per second, p50 and p99 in milliseconds."""
+    """Return the medians over rounds of calls per second, and of p50 and p99 in milliseconds."""
     return (
         statistics.median(one.rate for one in rounds),
         statistics.median(one.percentile(0.5) for one in rounds),
@@ -206,7 +205,7 @@ def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
 
 
 def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> None:
-    """Prepare, measure, print: for each number of voters so many rounds."""
+    """For each number of voters, measure so many rounds and print the results."""
     wanted = [WARM_UP] + [CALLS // voters for voters in sizes for _ in range(rounds * voters)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

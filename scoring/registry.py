@@ -1,6 +1,6 @@
-"""Benchmarks: what each brings to the scoring of a file; the quote and the driving of calls are the same for all.
+"""Benchmark registry: what each benchmark defines for scoring a file; quotes and judge calls are the same for all.
 
-A draft is the report of a file before any call: everything that shapes the scores stands in it.
+A draft is a file's report before any judge call; it holds everything that shapes the scores.
 """
 
 import asyncio
@@ -21,30 +21,30 @@ R = TypeVar("R", bound=AnyReport)
 
 
 class Benchmark(Protocol[R]):
-    """What one benchmark brings: pure functions on its kind of report."""
+    """A benchmark's part: pure functions on its type of report."""
 
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
-        """Return what a judge is to be asked for a draft."""
+        """The judge tasks of a draft."""
         ...
 
     def graded(self, report: R, outcomes: Sequence[Any]) -> R:
-        """Return the draft with the outcomes, which stand in the order of the tasks."""
+        """The draft with the outcomes, which are in the order of the tasks."""
         ...
 
     def ungraded(self, report: R) -> str:
-        """Return the sentence that says that nothing was graded, and why; "" where anything was."""
+        """A sentence saying that nothing was graded, and why; "" if anything was."""
         ...
 
     def write(self, report: R) -> str:
-        """Return the whole report as JSON text."""
+        """The whole report as JSON text."""
         ...
 
     def read(self, text: str) -> R:
-        """Return the report of a JSON text. Raises ReportError."""
+        """The report in a JSON text. Raises ReportError."""
         ...
 
     def files(self, report: R) -> Mapping[str, bytes]:
-        """Return every download by its name."""
+        """Every download by file name."""
         ...
 
 
@@ -57,13 +57,13 @@ BENCHMARKS: Mapping[str, Benchmark[Any]] = {
 
 
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache) -> Quote:
-    """Return what the judging of a draft costs; `owner` is whose judge it is, None for the operator's."""
+    """The cost of judging a draft; `owner` is who owns the judge, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
     return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
 
 
 async def score(draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event) -> R:
-    """Return the draft with what the judge gave; raises what `run_tasks` raises."""
+    """The draft with the judge's outcomes. Raises what `run_tasks` raises."""
     benchmark = BENCHMARKS[draft.benchmark]
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)

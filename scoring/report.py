@@ -1,6 +1,6 @@
-"""The results model of every benchmark: what was asked and answered, what a judge gave, and what comes out.
+"""Report model of all benchmarks: questions, predictions, grades, and the score tables and downloads made from them.
 
-An outcome that is not known is `None` with its reason: it stays out of every mean and is counted beside it.
+An unknown outcome is `None` with a reason: it stays out of every mean and is counted beside it.
 """
 
 import csv
@@ -25,61 +25,61 @@ Kind = Literal["item", "canary", "probe"]
 
 
 class NothingGradedError(Exception):
-    """Say that nothing of a file could be graded, and why."""
+    """Nothing in a file could be graded; the message says why."""
 
 
 class NoAnswersError(RowsError):
-    """Say that a file holds no answers at all."""
+    """A file holds no answers at all."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question of a benchmark."""
+    """A question of a benchmark."""
 
     id: str
     text: str
     truth: str
-    """The ground truth as published."""
+    """Ground truth as published."""
     groups: tuple[str, ...]
-    """What the question tests: in MM-Vet, its capabilities."""
+    """What the question tests; in MM-Vet, its capabilities."""
     image: str = ""
-    """File name of its picture, as published."""
+    """File name of its image, as published."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The questions that a file is scored on, and where they come from."""
+    """The questions that a file is scored on, and their source."""
 
     benchmark: str
     name: str
     digest: str
-    """sha256 over the questions, which a report names."""
+    """sha256 of the questions; reports name it."""
     official: bool
-    """Whether these are the published questions, whole and unchanged."""
+    """Whether these are the published questions, complete and unchanged."""
     questions: tuple[Question, ...]
     outside: tuple[Question, ...] = ()
-    """Of a subset, the other questions of the whole set: a file may answer them, and a report does not keep them."""
+    """For a subset, the other questions of the whole set: a file may answer them, and reports do not keep them."""
 
 
 @dataclass(frozen=True)
 class Grade:
-    """What the judge gave one prediction in one run."""
+    """The judge's grade of one prediction in one run."""
 
     question: str
     run: int
     score: float | None
     reason: str = ""
-    """Why there is no score, or (paper protocol) why it counts 0.0; else empty."""
+    """Why there is no score or (paper protocol) why it counts 0.0; else empty."""
     flags: tuple[str, ...] = ()
     replies: tuple[str, ...] = ()
-    """What the judge said, in order."""
+    """The judge's replies, in order."""
     model: str = ""
-    """What the server called the model that replied last."""
+    """Name the server gave the model of the last reply."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One question of a report: its truth, the prediction (None where the file has none) and a grade a run."""
+    """A question of a report with its prediction (None if the file has none) and one grade per run."""
 
     question: Question
     prediction: str | None
@@ -89,57 +89,57 @@ class Row:
 
 @dataclass(frozen=True)
 class JudgeStamp:
-    """Who judged and how: what makes two scores comparable."""
+    """The judge and how it was asked: what makes two scores comparable."""
 
     model: str
-    """The model that was asked for."""
+    """The requested model."""
     versions: tuple[str, ...]
-    """What the server called the model that replied."""
+    """Names the server gave the models that replied."""
     address: str
     """Base URL without user, password or query."""
     prompt: str
     """sha256 of the prompt's fixed part."""
     parser: str
-    """Name and version of the reading of replies."""
+    """Name and version of the reply parser."""
 
 
 class AnyReport(typing.Protocol):
-    """What the reports of all benchmarks have, whatever their rows are."""
+    """What the reports of all benchmarks share, whatever their rows."""
 
     @property
     def benchmark(self) -> str:
-        """Return the key of its benchmark."""
+        """Key of the benchmark."""
         ...
 
     @property
     def protocol(self) -> str:
-        """Return by which rules it is scored."""
+        """The rules it is scored by."""
         ...
 
     @property
     def judge(self) -> JudgeStamp | None:
-        """Return who judged or is to judge; None where rules alone decide."""
+        """The judge, also before the judging; None if rules alone decide."""
         ...
 
     @property
     def title(self) -> str:
-        """Return the model's name as its owner gave it."""
+        """The model's name as its owner gave it."""
         ...
 
     @property
     def file(self) -> str:
-        """Return the uploaded file's name."""
+        """Name of the uploaded file."""
         ...
 
     @property
     def created(self) -> str:
-        """Return the ISO time of its making, UTC."""
+        """ISO time of creation, UTC."""
         ...
 
 
 @dataclass(frozen=True)
 class Report:
-    """A scored file, whole: every table and download is computed from it."""
+    """A scored file, complete: every table and download is computed from it."""
 
     benchmark: str
     questions: QuestionSet
@@ -151,62 +151,62 @@ class Report:
     title: str
     """The model's name as its owner gave it."""
     file: str
-    """The uploaded file's name."""
+    """Name of the uploaded file."""
     created: str
-    """ISO time of its making, UTC."""
+    """ISO time of creation, UTC."""
     rows: tuple[Row, ...]
     canaries: tuple[Grade, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the ids of questions without a prediction: with any, the report is partial."""
+        """Ids of questions without a prediction; if there are any, the report is partial."""
         return tuple(row.question.id for row in self.rows if row.prediction is None)
 
     @property
     def trusted(self) -> bool:
-        """Tell whether the judge gave every canary nothing; an unscored canary is no proof of anything."""
+        """Whether no canary got a score above zero; an unscored canary proves nothing."""
         return all(not grade.score for grade in self.canaries)
 
 
 @dataclass(frozen=True)
 class ScoreLine:
-    """One line of a table; means are over runs and questions, times 100, and None where nothing is scored."""
+    """A line of a score table; means are over runs and questions, times 100, and None if nothing is scored."""
 
     name: str
     n: int
-    """Questions that belong to it."""
+    """Number of questions."""
     unscored: int
-    """Grades (question and run) without a score."""
+    """Number of grades (question and run) without a score."""
     mean: float | None
     low: float | None
     high: float | None
     """95% bootstrap interval over questions."""
     worst: float
     best: float
-    """The mean if every unscored grade were 0.0, and 1.0."""
+    """The mean if every unscored grade were 0.0, and if it were 1.0."""
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Lines under a heading, the total last."""
+    """Score lines under a heading, the total last."""
 
     name: str
     lines: tuple[ScoreLine, ...]
     run_totals: tuple[float | None, ...]
-    """The total of each run, times 100."""
+    """Total of each run, times 100."""
     spread: float | None
     """Population standard deviation of the runs' totals, as MM-Vet's authors print it."""
 
 
 Matrix: TypeAlias = NDArray[np.float64]
-"""A row a question, a column a run; NaN where there is no score."""
+"""Shape (questions, runs); NaN where there is no score."""
 RESAMPLES = 2000
 SEED = 20231
-"""Each line draws anew from this seed, so that a line does not depend on the ones beside it."""
+"""Each line resamples from this seed afresh, so it does not depend on the other lines."""
 
 
 def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int) -> ScoreTable:
-    """Return a table with a line for each group of rows and the total of all rows last."""
+    """A table with a line for each group of rows and the total of all rows last."""
     whole = scores(rows, runs)
     totals = _run_means(whole, np.ones((1, len(rows))))[0]
     known = totals[~np.isnan(totals)]
@@ -219,13 +219,13 @@ def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], r
 
 
 def scores(rows: Iterable[Row], runs: int) -> Matrix:
-    """Return the scores of rows; a grade that is not there is NaN, as one without a score."""
+    """The scores of rows; a missing grade is NaN, like one without a score."""
     found = [{grade.run: grade.score for grade in row.grades if grade.score is not None} for row in rows]
     return np.array([[given.get(run, np.nan) for run in range(runs)] for given in found]).reshape(len(found), runs)
 
 
 def line(name: str, values: Matrix) -> ScoreLine:
-    """Return the line of a group: the mean of each run over its scored questions, then the mean over runs."""
+    """The line of a group: the mean of each run over its scored questions, then the mean over runs."""
     questions = len(values)
     once = np.ones((1, questions))
     unscored = np.isnan(values)
@@ -243,9 +243,9 @@ def line(name: str, values: Matrix) -> ScoreLine:
 
 
 def _run_means(values: Matrix, weights: Matrix) -> Matrix:
-    """Return, for each row of weights over questions, the mean of every run times 100.
+    """Mean of every run times 100, for each row of question weights; shape (weight rows, runs).
 
-    One question is added after the other, as MM-Vet's script adds them: its totals come out to the last bit.
+    Questions are summed one by one, as MM-Vet's script does, so its totals match to the last bit.
     """
     scored = ~np.isnan(values)
     if len(weights) == 1 and len(values):
@@ -257,7 +257,7 @@ def _run_means(values: Matrix, weights: Matrix) -> Matrix:
 
 
 def _mean(run_means: Matrix) -> Matrix:
-    """Return the mean over the runs that have one; NaN where none has."""
+    """Mean over the runs that have a score; NaN if none has."""
     known = ~np.isnan(run_means)
     if known.all():
         return run_means.mean(axis=1)
@@ -266,7 +266,7 @@ def _mean(run_means: Matrix) -> Matrix:
 
 
 def _interval(values: Matrix) -> tuple[float | None, float | None]:
-    """Return the 95% percentile interval of the mean when the questions are drawn anew; none from fewer than two."""
+    """95% percentile interval of the mean over resampled questions; (None, None) below two scored questions."""
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
@@ -280,13 +280,13 @@ def _known(value: float) -> float | None:
 
 
 def missing_notice(report: Report) -> str:
-    """Return how many questions have no prediction, and the first of them."""
+    """The number of questions without a prediction, and the first of their ids."""
     shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
     return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
 
 
 def missing_csv(report: Report) -> bytes:
-    """Return the questions without a prediction, safe in Excel."""
+    """The questions without a prediction, safe in Excel."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["id", "groups", "question"])
@@ -296,14 +296,14 @@ def missing_csv(report: Report) -> bytes:
 
 
 def bounds(line: ScoreLine, runs: int = 1) -> str:
-    """Return how much of a line is unscored, with the means of the worst and best case; "" where nothing is."""
+    """How much of a line is unscored, with its worst-case and best-case mean; "" if nothing is."""
     if not line.unscored:
         return ""
     return f"{line.unscored:,} of {line.n * runs:,} unscored: {line.worst:.1f} to {line.best:.1f}"
 
 
 def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
-    """Return the lines of named tables with what is unscored, the interval, and the worst and best case."""
+    """The lines of named tables with unscored counts, intervals, and worst and best cases."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"])
@@ -316,12 +316,12 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
 
 
 def report_json(report: Report) -> str:
-    """Return the whole report as JSON text, from which `read_report` makes the same report."""
+    """The whole report as JSON text; `read_report` restores it."""
     return record_json(report)
 
 
 def read_report(text: str) -> Report:
-    """Return the report of a `report_json` text. Raises ReportError."""
+    """The report in a `report_json` text. Raises ReportError."""
     return read_record(Report, text)
 
 
@@ -329,24 +329,24 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 
 
 def file_stem(file: str) -> str:
-    """Return how the downloads of an uploaded file are called, before their endings."""
+    """The common start of an uploaded file's download names."""
     return _NOT_IN_A_NAME.sub("_", Path(file).stem)[:100] or "_"
 
 
 def audit(report: Report) -> bytes:
-    """Return a lossless JSONL: the report without its rows on the first line, then a line for each row.
+    """Lossless JSONL: the report without its rows on the first line, then one line per row.
 
-    ASCII only: what a judge replied may hold what UTF-8 does not.
+    ASCII only: a judge's replies may hold characters that UTF-8 cannot encode.
     """
     head = asdict(replace(report, rows=()))
     return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode("ascii")
 
 
 def safe_csv(report: Report) -> bytes:
-    """Return a line for each question that a spreadsheet shows as text: no cell can become a formula.
+    """One line per question, safe in spreadsheets: no cell can become a formula.
 
-    A cell that a program could run begins with an apostrophe, and one longer than Excel holds is cut with a mark; the
-    JSONL is the lossless one.
+    A cell that a program could run starts with an apostrophe, and one longer than Excel's limit is cut with a mark; the
+    JSONL is lossless.
     """
     runs = range(report.runs)
     out = io.StringIO()
@@ -370,14 +370,14 @@ def safe_csv(report: Report) -> bytes:
 
 
 CELL_LIMIT = 32_767
-"""Characters that Excel keeps in a cell."""
+"""Maximum characters in an Excel cell."""
 _CUT = " [cut: the JSONL has it whole]"
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n]")
 
 
 def safe_cell(text: str) -> str:
-    """Return a text that a spreadsheet shows and never runs, as `safe_csv` writes it."""
+    """The text as `safe_csv` writes it: a spreadsheet shows it and never runs it."""
     clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     safe = f"'{clean}" if _FORMULA.match(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT

@@ -1,4 +1,4 @@
-"""Records as JSON text and back, lossless: how reports are kept."""
+"""Report serialisation: frozen records to JSON text and back, lossless."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 class ReportError(ValueError):
-    """Say what in a stored report cannot be read."""
+    """A stored report cannot be read; the message says why."""
 
 
 def record_json(record: Any) -> str:
-    """Return a frozen record as JSON text, ASCII only; records, tuples, enums and mappings of text may be inside."""
+    """A frozen record as ASCII-only JSON; it may hold records, tuples, enums and mappings keyed by text."""
     return json.dumps(record, default=_members)
 
 
 def read_record(kind: type[T], text: str) -> T:
-    """Return the record of type `kind` of a `record_json` text. Raises ReportError."""
+    """The record of type `kind` in a `record_json` text. Raises ReportError."""
     try:
         return _reader(kind)(json.loads(text))
     except (json.JSONDecodeError, TypeError) as error:
@@ -39,7 +39,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes a value of type `kind` of JSON; an unknown key or value is an error."""
+    """A function that builds a value of type `kind` from JSON; an unknown key or value is an error."""
     parts = get_args(kind)
     origin = get_origin(kind)
     if isinstance(kind, type) and is_dataclass(kind):
@@ -48,7 +48,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _member_reader({member.value: member for member in kind}, kind)
     if origin is Literal:
         return _member_reader({value: value for value in parts}, kind)
-    if origin in (UnionType, Union):  # a Literal makes the latter
+    if origin in (UnionType, Union):  # the latter comes from a Literal
         inner = _reader(parts[0])
         return lambda value: None if value is None else inner(value)
     if origin is tuple:

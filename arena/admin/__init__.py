@@ -1,1 +1,1 @@
-"""What operators see and do: the dashboard, moderation, erasure, the public export."""
+"""Administration: the dashboard, moderation, erasure, the public export."""

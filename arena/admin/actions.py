@@ -1,4 +1,4 @@
-"""What operators did: who, when and what, each added in the deed's own transaction and never changed."""
+"""Operator log: who did what and when, each action added in its own transaction and never changed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,21 +31,21 @@ ACT = Table(
 
 @dataclass(frozen=True)
 class OperatorAction:
-    """One thing that an operator did."""
+    """One action of an operator."""
 
     who: str
     deed: ActionKind
     about: str
-    """The item's key or the number of the upload; empty where there is nothing to name, or nobody to be named."""
+    """The item's key or the number of the upload; empty for an action on neither, and for a forgotten voter."""
     done_at: datetime
 
 
 def record_action(connection: Connection, who: str, deed: ActionKind, about: str = "") -> None:
-    """Add what an operator does, in the transaction that does it."""
+    """Add an operator's action, in the transaction that does it."""
     connection.execute(insert(ACT).values(who=who, deed=deed, about=about, done_at=now()))
 
 
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
-    """Return the latest acts, the newest first."""
+    """Return the latest actions, the newest first."""
     rows = connection.execute(select(ACT).order_by(ACT.c.id.desc()).limit(most))
     return tuple(OperatorAction(row.who, cast("ActionKind", row.deed), row.about, row.done_at) for row in rows)

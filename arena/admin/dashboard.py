@@ -1,4 +1,4 @@
-"""The overview: what an operator sees of a running arena, read from the database and the disk."""
+"""Dashboard: an operator's overview of a running arena, read from the database and the disk."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +34,14 @@ class Disk(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """How many there are of something that has a name."""
+    """A number with a name."""
 
     name: str
     number: int
 
 
 class BudgetUse(NamedTuple):
-    """How a budget stands, in millionths of a US dollar."""
+    """The use of a budget, in millionths of a US dollar."""
 
     name: str
     total: Total
@@ -49,7 +49,7 @@ class BudgetUse(NamedTuple):
 
 @dataclass(frozen=True)
 class Dashboard:
-    """Everything that the operator's page shows."""
+    """Everything on the operator's page."""
 
     hours: tuple[int, ...]
     """Choices stored in each of the last `HOURS` hours, the present one last."""
@@ -59,7 +59,7 @@ class Dashboard:
     flagged: tuple[FlagRow, ...]
     disk: Disk
     copy: BackupState | None
-    """None: there is no mirror."""
+    """None: there is no Hub backup."""
     budgets: tuple[BudgetUse, ...]
     paused_since: datetime | None
     hidden: tuple[HiddenItem, ...]
@@ -70,7 +70,7 @@ class Dashboard:
 
 @dataclass(frozen=True)
 class DashboardService:
-    """Where an overview is read from."""
+    """The sources of the dashboard."""
 
     database: Database
     data_dir: Path
@@ -80,7 +80,7 @@ class DashboardService:
     flagged: Callable[[Connection], Sequence[FlagRow]]
 
     def overview(self) -> Dashboard:
-        """Return how things stand. Raises DatabaseError and OSError."""
+        """Return the current state. Raises DatabaseError and OSError."""
         present = now()
         disk = shutil.disk_usage(self.data_dir)
         failures = LiveStore(self.database).failures()

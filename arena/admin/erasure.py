@@ -1,7 +1,7 @@
-"""Forgetting: a voter's data is deleted on request; the votes stay, and nobody can tell any more whose they were.
+"""Erasure: a voter's data is deleted on request; the votes stay, but nobody can tell any more whose they were.
 
-A visitor is named by a code that only their own page shows. What they did goes over to strangers whom no cookie and no
-account leads to, so that every server that still knows the visitor finds somebody who just came.
+A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
+account, so that every server that still knows the visitor finds a newcomer.
 """
 
 import re
@@ -20,35 +20,35 @@ from arena.live.images import OWN_IMAGE, OwnImages
 from arena.server.change_log import VOTER_KEY
 
 FORGOTTEN = "forgotten"
-"""Counter of the voters who were forgotten: public files from before it changed are written anew."""
+"""Counter of erased voters: public files from before a change are written anew."""
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id)
-"""Where rows that lead to a person name a voter; they are deleted."""
+"""Columns that name a voter in rows that lead to a person; these rows are deleted."""
 HANDED_OVER = (
     *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
     *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
     *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id),
 )
-"""Where rows that stay name a voter: votes, what they hang on, and whether they count."""
+"""Columns that name a voter in rows that stay: votes, what they depend on, and whether they count."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
-"""Tables of the scoring wing, which is not imported here, whose rows stay and name a cookie by its hash."""
+"""Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 _GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class UnknownVoterError(LookupError):
-    """Say that a code is nobody's."""
+    """A code that belongs to nobody."""
 
 
 class Erasure:
-    """Delete voters' data from one database and from the folder of own images."""
+    """Deletion of voters' data from one database and from the folder of own images."""
 
     def __init__(self, database: Database, images: OwnImages) -> None:
         self._database = database
         self._images = images
 
     def find(self, name: str) -> int:
-        """Return the voter of a code, as a visitor's page shows it, or of a number. Raises UnknownVoterError."""
+        """Return the voter of a number or of a code, as a visitor's page shows it. Raises UnknownVoterError."""
         text = _GAPS.sub("", name.lower())
         with self._database.read() as connection:
             found: set[int] = set()
@@ -63,10 +63,10 @@ class Erasure:
         return found.pop()
 
     def forget(self, voter: int, who: str) -> None:
-        """Delete what leads from votes to a voter, and what they brought: images, words, and what was answered.
+        """Delete what links votes to a voter, and the voter's own images, live questions and answers to them.
 
-        `who` is the operator who does it. The images go first, so that what was interrupted can be done again. Raises
-        DatabaseError and OSError.
+        `who` is the operator. The images go first, so that an interrupted erasure can be repeated. Raises DatabaseError
+        and OSError.
         """
         with self._database.read() as connection:
             mine = list(connection.scalars(selves(voter)))
@@ -79,7 +79,7 @@ class Erasure:
 
 
 def code_of(cookie_hash: str) -> str:
-    """Return the code by which a visitor is named, from the hash of the cookie."""
+    """Return a visitor's code, from the hash of the cookie."""
     return "-".join(cookie_hash[start : start + 4] for start in (0, 4, 8))
 
 
@@ -104,7 +104,7 @@ def _forget(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Hand to nobody what was scored with a voter's cookies, and drop what that cost on a day."""
+    """Make the jobs and submissions of a voter's cookies nobody's, and delete their daily costs."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
     cookies = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)).all()
     for owned in OWNED:
@@ -114,5 +114,5 @@ def _disown(connection: Connection, voter: int) -> None:
 
 
 def _nobody() -> str:
-    """Return what stands where a name, an account or a cookie stood."""
+    """Return a placeholder for a name, an account or a cookie."""
     return f"forgotten {secrets.token_urlsafe(12)}"

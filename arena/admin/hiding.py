@@ -1,4 +1,4 @@
-"""Hidden items: no longer dealt and no longer shown in searches; their votes stay, and they can be shown again."""
+"""Hidden items: no longer served or found in searches; their votes stay, and they can be shown again."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +10,12 @@ from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE
 
 
 class HidingError(ValueError):
-    """Say that there is no such item to hide or to show."""
+    """No such item to hide or to show."""
 
 
 @dataclass(frozen=True)
 class HiddenItem:
-    """An item that is not dealt."""
+    """An item that is not served."""
 
     key: str
     instruction: str
@@ -23,7 +23,7 @@ class HiddenItem:
 
 
 def hide(connection: Connection, key: str) -> bool:
-    """Hide the item of a key; tell whether that changed anything. Raises HidingError."""
+    """Hide the item of a key; return whether that changed anything. Raises HidingError."""
     item = _item(connection, key)
     if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
         return False
@@ -33,7 +33,7 @@ def hide(connection: Connection, key: str) -> bool:
 
 
 def show(connection: Connection, key: str) -> bool:
-    """Show a hidden item again; tell whether that changed anything. Raises HidingError."""
+    """Show a hidden item again; return whether that changed anything. Raises HidingError."""
     item = _item(connection, key)
     changed = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
     bump_counter(connection, BANK_VERSION)

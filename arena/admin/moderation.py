@@ -1,4 +1,4 @@
-"""Moderation: the images that visitors let us keep, looked at by operators, who keep each or take it down."""
+"""Moderation: operators review the images that visitors let us keep, and keep each or take it down."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,12 +14,12 @@ SEEN_IMAGE = Table(
     Column("image_id", ForeignKey("own_image.id"), primary_key=True),
     Column("seen_at", Moment, nullable=False),
 )
-"""Images that an operator has looked at and kept."""
+"""Images that an operator has reviewed and kept."""
 _SHOWN = 24
 
 
 class ModerationError(ValueError):
-    """Say that there is no such upload to decide on."""
+    """No such upload to decide on."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Upload:
 
 @dataclass(frozen=True)
 class Uploads:
-    """What there is to look at."""
+    """The uploads to review."""
 
     first: tuple[Upload, ...]
-    """Those that nobody has looked at, the oldest first, then the newest of the others; some only."""
+    """Unreviewed ones, the oldest first, then the newest of the others; not all."""
     unseen: int
     kept: int
 
 
 def uploads(connection: Connection) -> Uploads:
-    """Return the uploads that are here for good."""
+    """Return the uploads that are stored for good."""
     seen = SEEN_IMAGE.c.image_id.is_not(None)
     both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
     here = (OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
@@ -57,7 +57,7 @@ def uploads(connection: Connection) -> Uploads:
 
 
 def keep(connection: Connection, upload: int) -> bool:
-    """Note that an upload was looked at and stays; tell whether that is news. Raises ModerationError."""
+    """Mark an upload as reviewed and kept; return whether that changed anything. Raises ModerationError."""
     check_upload(connection, upload)
     if connection.scalar(select(SEEN_IMAGE.c.image_id).where(SEEN_IMAGE.c.image_id == upload)):
         return False
@@ -66,7 +66,7 @@ def keep(connection: Connection, upload: int) -> bool:
 
 
 def check_upload(connection: Connection, upload: int) -> None:
-    """Raise ModerationError where no such upload is here for good."""
+    """Raise ModerationError if no such upload is stored for good."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
         raise ModerationError(f"There is no kept upload {upload}; it may be gone already")

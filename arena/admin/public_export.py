@@ -1,7 +1,7 @@
-"""The public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to take.
+"""Public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to download.
 
-Votes stand in it as they count on the boards of the bank and of live battles; voters under their random keys. What was
-said about visitors' own images, the images, and whatever leads to a person is not in it.
+It holds the votes that count on the boards of the bank and of live battles, with voters under random keys. The words
+about visitors' own images, the images, and whatever leads to a person are not in it.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from arena.live.votes import LIVE_SOURCES
 from arena.server.change_log import voter_keys
 
 FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
-"""The files and what they are."""
+"""The files and their media types."""
 FRESH_SECONDS = 600
-"""How long the files of a running server are given out before they are written anew."""
+"""How long a running server serves the files before they are written anew."""
 _CARD = Path(__file__).parent / "public_card.md"
 _COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms")
 
 
 class Written(NamedTuple):
-    """What an export holds."""
+    """Numbers of an export."""
 
     votes: int
     voters: int
@@ -48,17 +48,17 @@ class Written(NamedTuple):
 
 
 class PublicFiles:
-    """The files that a running server gives to anybody: some minutes old, and never older than a forgotten voter."""
+    """The public files of a running server: some minutes old, but never older than the last erasure."""
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        self._thread = ThreadPoolExecutor(1, "export")  # who waits for it holds no thread
+        self._thread = ThreadPoolExecutor(1, "export")  # one thread, so that those who wait for it hold none
         self._forgotten = -1
         self._written = 0.0
 
     async def path(self, name: str) -> Path | None:
-        """Return where a file of `FILES` lies; None for any other name. Raises DatabaseError, RowsError and OSError."""
+        """Return the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
         if name not in FILES:
             return None
         await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
@@ -99,7 +99,7 @@ def write_export(database: Database, folder: Path) -> Written:
 
 
 def _votes(connection: Connection) -> Iterator[Row]:
-    """Yield the final votes of the bank's items, then those of live battles, in the order they came."""
+    """Yield the final votes on the bank's items, then those of live battles, in the order they came."""
     shown = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
     common = ("choice", "winner", "loser", "voter_id", "voted_at", "battle_id", "terms")
     bank = final_votes(
@@ -122,7 +122,7 @@ def _votes(connection: Connection) -> Iterator[Row]:
 
 
 def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:
-    """Return a vote as `_COLUMNS` has it."""
+    """Return a vote as a row of `_COLUMNS`."""
     left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
     vote = Vote(
         model_a=models[left],

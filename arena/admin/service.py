@@ -1,4 +1,4 @@
-"""The operator's desk: what operators may do, each deed stored together with who did it."""
+"""Admin service: the commands of operators, each stored together with who gave it."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, cast, get_args
@@ -17,11 +17,11 @@ AdminCommand = Literal["pause", "resume", "hide", "show", "keep", "take down", "
 
 
 class AdminCommandError(ValueError):
-    """Say that an order is none, or about nothing that there is."""
+    """A command that is unknown, or about something that does not exist."""
 
 
 class AdminService:
-    """Carry orders out. Whoever calls has made sure that `who` is an operator."""
+    """Execution of admin commands. The caller has checked that `who` is an operator."""
 
     def __init__(self, database: Database, images: OwnImages) -> None:
         self._database = database
@@ -40,7 +40,7 @@ class AdminService:
         }
 
     def do(self, who: str, order: object, about: object) -> str:
-        """Carry an order out, record it, and return what to say.
+        """Execute a command, record it, and return a message for the operator.
 
         Raises AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError and OSError.
         """
@@ -49,7 +49,7 @@ class AdminService:
         return self._deeds[cast("AdminCommand", order)](who, about)
 
     def _done(self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]) -> str:
-        """Make a change and record it, both or neither; what is so already is not done again."""
+        """Make a change and record it, both or neither; a change that is already made is not recorded again."""
         with self._database.write() as connection:
             if not change(connection, about):
                 return "That is so already."

@@ -1,4 +1,4 @@
-"""Campaigns: a link brings a worker who gives n votes and gets a completion code.
+"""Campaigns: seats of workers, who open a link, give n votes and get a completion code.
 
 A campaign collects N distinct voters for each (item, pair), as VisIT-Bench collected five (section 4.2). A worker's
 link belongs to the first browser that opens it.
@@ -23,12 +23,12 @@ _NAME = re.compile(r"[\w.@:+-]{1,64}")
 
 
 class CampaignError(ValueError):
-    """Say what is wrong with a campaign link."""
+    """A campaign link with a mistake; says which."""
 
 
 @dataclass(frozen=True)
 class Seat:
-    """One worker's place in a campaign."""
+    """A worker's place in a campaign."""
 
     id: int
     campaign: str
@@ -38,7 +38,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """What one worker has done, for the operator."""
+    """A worker's progress, for the operator."""
 
     worker: str
     votes: int
@@ -48,28 +48,28 @@ class WorkerReport:
 
 
 class Progress(NamedTuple):
-    """How far a worker is."""
+    """A worker's votes so far, and the wanted number."""
 
     votes: int
     wanted: int
 
 
 class Collected(NamedTuple):
-    """What a campaign has: the (item, pair)s begun, the fullest first, and those that have all their voters."""
+    """A campaign's (item, pair)s: those begun, the fullest first, and those that have all their voters."""
 
     begun: tuple[Seen, ...]
     full: frozenset[Seen]
 
 
 class Campaigns:
-    """Seat workers and follow what each campaign has collected; `voters_per_pair` is N."""
+    """Seats of workers, and what each campaign has collected; `voters_per_pair` is N."""
 
     def __init__(self, database: Database, voters_per_pair: int) -> None:
         self._database = database
         self._voters_per_pair = voters_per_pair
 
     def seat(self, voter: int, campaign: str, worker: str, wanted: str) -> Seat:
-        """Return the voter's seat under a link, made at the first visit; raises CampaignError for a bad link."""
+        """Return the voter's seat under a link, created at the first visit. Raises CampaignError for a bad link."""
         if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
             raise CampaignError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
@@ -96,7 +96,7 @@ class Campaigns:
         return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
 
     def progress(self, seat: int) -> Progress:
-        """Return how many battles were decided under a seat, and how many it was seated for."""
+        """Return the number of battles decided under a seat, and the number wanted."""
         battles = select(BATTLE.c.id).where(BATTLE.c.seat_id == seat)
         with self._database.read() as connection:
             votes = connection.execute(counted_votes(func.count()).where(VOTE.c.battle_id.in_(battles))).scalar_one()
@@ -104,9 +104,9 @@ class Campaigns:
         return Progress(votes, wanted)
 
     def collected(self, seat: Seat) -> Collected:
-        """Return which (item, pair)s of the seat's campaign are begun and which are full.
+        """Return the (item, pair)s of the seat's campaign that are begun and those that are full.
 
-        A voter counts who chose, or who was served within PENDING and may be choosing.
+        A voter counts after choosing, or when served within PENDING and perhaps still choosing.
         """
         chosen = counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
@@ -125,7 +125,7 @@ class Campaigns:
         return Collected(begun, frozenset(seen for seen, voters in rows if voters >= self._voters_per_pair))
 
     def report(self, campaign: str) -> list[WorkerReport]:
-        """Return what each worker of a campaign has done, in the order they came."""
+        """Return the progress of each worker of a campaign, in order of arrival."""
         with self._database.read() as connection:
             seats = connection.execute(select(SEAT).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)).all()
         return [WorkerReport(row.worker, self.progress(row.id).votes, row.wanted, row.code, row.since) for row in seats]

@@ -1,8 +1,8 @@
-"""Live ballots: the tables of live battles, their turns and votes, and the query that says where one stands.
+"""Live battle tables: live battles, their turns and votes, and the query for a live battle's state.
 
-As with the battles of the item bank, what happens is only ever added: a question, its two answers, a vote (attempt 1 or
-2), the one undo, a reveal, an end without a vote. A battle without an item is about its visitor's own images. When a
-vote is final is told as for the bank's.
+As with stored battles, events are only added: a question, its two answers, a vote (attempt 1 or 2), the one undo, a
+reveal, an end without a vote. A battle without an item is about its visitor's own images. A vote becomes final by the
+rule of `tables.py`.
 """
 
 from sqlalchemy import (
@@ -91,7 +91,7 @@ LIVE_VOTE = Table(
     CheckConstraint("choice IN ('a', 'b')"),
     CheckConstraint("outside IS NULL OR outside IN ('stopped', 'named itself')"),
 )
-"""`outside`: why the vote is kept outside the ranking, if it is."""
+"""`outside`: why the vote is excluded from the ranking, if it is."""
 Index("live_vote_of_voter", LIVE_VOTE.c.voter_id)
 Index("live_vote_tick", LIVE_VOTE.c.tick)
 LAST_LIVE_VOTE = select(func.coalesce(func.max(LIVE_VOTE.c.id), 0)).scalar_subquery()
@@ -112,7 +112,7 @@ LIVE_WINS = Table(
     Column("left_n", Integer, nullable=False),
     Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_LIVE_VOTE)),
 )
-"""The win counts of the ranked votes; `own`: on visitors' own images, which have boards of their own."""
+"""Win counts of the ranked votes; `own`: on visitors' own images, which have separate boards."""
 Index("live_wins_changed", LIVE_WINS.c.own, LIVE_WINS.c.multi, LIVE_WINS.c.change)
 LIVE_FAILURE = Table(
     "live_failure",
@@ -125,17 +125,17 @@ LIVE_FAILURE = Table(
 
 
 def final_live_votes(*columns) -> Select:
-    """Return a SELECT of columns over the live votes that cannot be taken back any more, unranked ones too."""
+    """Return a SELECT of columns over the live votes that can no longer be undone, unranked ones included."""
     return _counted_votes(*columns).where(LIVE_VOTE.c.id.not_in(_OPEN))
 
 
 def ranked_votes(*columns) -> Select:
-    """Return a SELECT of columns over the final votes that are not outside the ranking."""
+    """Return a SELECT of columns over the final votes that are in the ranking."""
     return final_live_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
 def open_ranked_votes(*columns) -> Select:
-    """Return a SELECT of columns over the votes in the ranking that may still be taken back."""
+    """Return a SELECT of columns over the votes in the ranking that may still be undone."""
     return _counted_votes(*columns).where(LIVE_VOTE.c.id.in_(_OPEN), LIVE_VOTE.c.outside.is_(None))
 
 
@@ -152,7 +152,7 @@ _OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OP
 
 
 def live_battle_states() -> Select:
-    """Return a SELECT of live battles with what happened to them, the counted choice included."""
+    """Return a SELECT of live battles with their events and the counted choice."""
     attempt = case((LIVE_UNDO.c.battle_id.is_(None), 1), else_=2)
     asked = _number_of(LIVE_QUESTION)
     answered = _number_of(LIVE_TURN)

@@ -1,7 +1,7 @@
-"""Limits of votes: how many battles are dealt within a day (UTC) to a voter and to a network.
+"""Quotas: daily limits (UTC) on the battles of a voter and of a network.
 
-A battle over the limit is refused before it is dealt, not after a person has read two answers; a skipped one does not
-count for the voter. Networks are kept as codes whose key is made anew each day and then thrown away with them.
+A battle over the limit is refused before it is served, not after a person has read two answers; a skipped one does not
+count for the voter. Networks are stored as codes whose key is renewed each day and then deleted with them.
 """
 
 import hmac
@@ -28,8 +28,7 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""How many battles and free reports went to a network this day, and how many images came from it; each under a code of
-its own."""
+"""Battles and free reports served to a network on a day, and images received from it; one code for each kind."""
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
@@ -37,25 +36,25 @@ _SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).corre
 _OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~_SKIPPED)
 _LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
 _SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
-"""How many battles a voter was dealt since a time; built once, for building it costs more than running it."""
+"""The battles a voter was served since a time; built once, since building it costs more than running it."""
 
 
 LIMITS = VoteLimits()
-"""The limits where an operator sets no others."""
+"""The limits when an operator sets none."""
 
 
 class LimitError(ValueError):
-    """Say which limit of votes is reached, and when there is more."""
+    """A limit of votes that is reached; says which, and when there is more."""
 
 
 class NetworkDays:
-    """Count by network what is given to it within a day (UTC)."""
+    """Daily (UTC) counts by network."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
-        """Count one more, and return how many this makes today."""
+        """Add one to the network's count and return today's count."""
         day = f"{now():%Y-%m-%d}"
         code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()
         fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
@@ -63,7 +62,7 @@ class NetworkDays:
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
 
     def forget(self) -> None:
-        """Delete the codes of networks and the key of days that are over."""
+        """Delete the network codes and the keys of past days."""
         with self._database.write() as connection:
             _forget_before(connection, f"{now():%Y-%m-%d}")
 
@@ -80,7 +79,7 @@ class NetworkDays:
 
 
 class Quotas:
-    """Count the battles that are dealt, in the transaction that deals them."""
+    """Counts of served battles, kept in the transaction that serves them."""
 
     def __init__(self, database: Database, limits: VoteLimits) -> None:
         self._database = database
@@ -88,7 +87,7 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Count one battle more for a voter and a network (None: not to be counted). Raises LimitError.
+        """Count one more battle for a voter and a network (None: not counted). Raises LimitError.
 
         The caller has locked the voter.
         """
@@ -102,7 +101,7 @@ class Quotas:
             raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
 
     def count_live_battle(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
-        """Count one live battle more, about an item of the bank or own images. Raises LimitError."""
+        """Count one more live battle, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
         self.count_battle(connection, voter, network)
         about = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item)
@@ -110,7 +109,7 @@ class Quotas:
             raise LimitError("You have had as many battles about this item as one voter may; take another item.")
 
     def closed_live(self, voter: int) -> frozenset[frozenset[str]]:
-        """Return the pairs of models, by name, that a voter had as often in live battles as one may."""
+        """Return the pairs of models, by name, that a voter has had in live battles as often as allowed."""
         a, b = MODEL.alias(), MODEL.alias()
         turns = (
             LIVE_TURN.join(LIVE_BATTLE).join(a, a.c.id == LIVE_TURN.c.model_a).join(b, b.c.id == LIVE_TURN.c.model_b)
@@ -121,25 +120,25 @@ class Quotas:
         return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
 
     def forget_networks(self) -> None:
-        """Delete the codes of networks and the key of days that are over."""
+        """Delete the network codes and the keys of past days."""
         self._days.forget()
 
 
 @dataclass(frozen=True)
 class Networks:
-    """Tell from which public network a request comes, behind so many proxies of our own."""
+    """The public network of a request, behind `hops` proxies of our own."""
 
     hops: int = 0
 
     def of(self, request: Any) -> str | None:
-        """Return the network of a request of Starlette or Gradio; None for a private address, which tells nothing."""
+        """Return the network of a Starlette or Gradio request; None for a private address, which identifies none."""
         peer = request.client.host if request.client else ""
         network = network_of(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
         return str(network) if network is not None and network.network_address.is_global else None
 
 
 DIRECT = Networks()
-"""Where no proxy stands before us."""
+"""No proxy in front of the server."""
 
 
 def _forget_before(connection: Connection, day: str) -> None:

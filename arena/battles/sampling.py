@@ -1,8 +1,8 @@
-"""Matchmaking: which item, which two models and which side each, for this voter.
+"""Pair sampling: the item, the two models and their sides of a voter's next battle.
 
-Pairs of models with fewer votes come first, else all is uniform; a fair coin gives the sides. In a campaign an
-(item, pair) that was begun is finished first, until it has its number of voters. Where there are check items, about one
-battle in ten is on one of them, in place of any other.
+Pairs of models with fewer votes come first, otherwise the draw is uniform; a fair coin gives the sides. In a campaign
+an (item, pair) that was begun is completed first, until it has its number of voters. Where there are check items, about
+one battle in ten is on one of them, in place of any other.
 """
 
 import random
@@ -24,9 +24,9 @@ from arena.types import Battle, Contestant, Item, Phase
 
 Pair = tuple[int, int]
 CHECK_SHARE = 0.1
-"""How many of a voter's battles are on check items, while there are any that the voter has not had."""
+"""Share of a voter's battles that are on check items, while any remain that the voter has not had."""
 NOTHING = Collected((), frozenset())
-"""What is collected outside campaigns."""
+"""The collected state outside campaigns."""
 
 
 class NoBattle(Enum):
@@ -41,21 +41,21 @@ class NoBattle(Enum):
 
 @dataclass(frozen=True)
 class BattleRequest:
-    """What the voter asked for: an item by its key, a family, or (neither) anything."""
+    """The voter's request: an item by its key, a family, or (neither) anything."""
 
     item: str | None = None
     family: str | None = None
 
 
 class Exhausted(NamedTuple):
-    """Items and pairs of models that a voter has had as often as one may."""
+    """Items and pairs of models that a voter has had as often as allowed."""
 
     items: frozenset[int]
     pairs: frozenset[Pair]
 
 
 class PairSampler:
-    """Give each voter the next battle."""
+    """The choice of each voter's next battle."""
 
     COUNT_SECONDS = 2.0
 
@@ -82,7 +82,7 @@ class PairSampler:
         return tuple(item for item in in_draw(bank, self._demo_bank) if len(item.contestants) > 1)
 
     def is_demo(self) -> bool:
-        """Tell whether the demo bank is among what is drawn from."""
+        """Whether the draw includes the demo bank."""
         bank = self._items.bank()
         demo = {source.id for source in bank.sources if source.kind == "demo"}
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
@@ -90,9 +90,9 @@ class PairSampler:
     def next_battle(
         self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
-        """Return the voter's unfinished battle or a new one, stored before it is returned; or why there is none.
+        """Return the voter's unfinished battle or a new one, already stored; or the reason why there is none.
 
-        Raises LimitError where there are more, but not for this voter or network (see `quotas.py`).
+        Raises LimitError when battles remain, but not for this voter or network (see `quotas.py`).
         """
         items = self.shown_items()
         wanted = [item for item in items if _fits(item, request)]
@@ -111,23 +111,26 @@ class PairSampler:
         return battle or self._why_none(items, wanted, request)
 
     def _comes_back(self, battle: Battle, seen: Seen, seat: Seat | None) -> bool:
-        """Tell whether an unfinished battle can be shown, and has not lost its place in the campaign."""
+        """Whether an unfinished battle can be shown and has kept its place in the campaign."""
         if battle.item not in self._items.bank().items:
             return False
         lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
     def _or_check(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
-        """Return in place of what was drawn, once in a while, a check item that this voter has not had.
+        """Now and then, replace the drawn battle by one on a check item that this voter has not had.
 
-        Never in place of an item that was asked for.
+        An item that was asked for is never replaced.
         """
         if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
             return found
         return draw(check_items(self._items.bank()), {}, taken, self._coin) or found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
-        """Draw from the wanted items what this voter has not had; in a campaign, what was begun comes first."""
+        """Draw from the wanted items a battle new to this voter; in a campaign, what was begun comes first.
+
+        Raises LimitError when only the limits per item and pair leave nothing to draw.
+        """
         begun, full = self._campaigns.collected(seat) if seat else NOTHING
         over = _exhausted(self._limits, taken)
         left = [item for item in wanted if item.id not in over.items]
@@ -156,7 +159,7 @@ class PairSampler:
 
 
 def _exhausted(limits: VoteLimits, taken: frozenset[Seen]) -> Exhausted:
-    """Return what a voter who has had these may have no more of."""
+    """Return the items and pairs that a voter with these battles may have no more of."""
     items = Counter(seen.item for seen in taken)
     pairs = Counter((seen.low, seen.high) for seen in taken)
     return Exhausted(
@@ -166,7 +169,7 @@ def _exhausted(limits: VoteLimits, taken: frozenset[Seen]) -> Exhausted:
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
-    """Return the items of the sources that are drawn from: the demo bank leaves when another source comes."""
+    """Return the items of the sources in the draw; `auto` leaves the demo bank out once there is another source."""
     kinds = {source.id: source.kind for source in bank.sources}
     others = any(kind not in ("demo", "check") for kind in kinds.values())
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
@@ -175,7 +178,7 @@ def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
 
 
 def check_items(bank: Bank) -> tuple[Item, ...]:
-    """Return the check items, which stand among the others in no list."""
+    """Return the check items, which appear in no list of items."""
     checks = {source.id for source in bank.sources if source.kind == "check"}
     return tuple(item for item in bank.items.values() if item.source in checks)
 
@@ -187,9 +190,9 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draw the pair with the fewest votes that is left for this voter, then an item uniformly, then the sides.
+    """Draw the pair with the fewest votes left for this voter, then an item uniformly, then the sides.
 
-    Pairs that are closed to the voter are not drawn.
+    Pairs in `closed` are not drawn.
     """
     answers: dict[int, dict[int, Contestant]] = {}
     for item in items:
@@ -206,7 +209,7 @@ def draw(
 
 
 def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
-    """Take the (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
+    """Return the (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
     by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
     for tuple_ in begun:
         answers = by_id.get(tuple_.item, {})

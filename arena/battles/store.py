@@ -1,7 +1,7 @@
-"""The store: the transactions that serve battles and take votes, undos, reveals and skips.
+"""Battle store: transactions that serve battles and take votes, undos, reveals and skips.
 
 Each checks voter, token and state in the database and only adds rows (see `tables.py`). A choice is acknowledged, and
-names are told, after the commit. Every method may be called again with the same arguments: it answers the same.
+the names are shown, after the commit. Every method is idempotent: the same arguments give the same answer.
 """
 
 import re
@@ -41,21 +41,21 @@ SKIPS_SHARE = 0.2
 
 
 class UnknownBattleError(LookupError):
-    """Say that there is no such battle for this voter; a foreign battle and a forged one read the same."""
+    """No such battle for this voter; another voter's battle and a forged token read the same."""
 
     def __init__(self) -> None:
         super().__init__("This battle is not yours or does not exist. Press Next, or reload the page.")
 
 
 class ChoiceError(ValueError):
-    """Say why a choice, an undo, a reveal or a skip does not fit where the battle stands."""
+    """A choice, undo, reveal or skip that the battle's state does not allow."""
 
 
 VoteError = ChoiceError | UnknownBattleError
 
 
 class Draw(NamedTuple):
-    """Which answers of which models to which item, and which side each stands on."""
+    """An item, two models, their answers and the side of each."""
 
     item: int
     model_a: int
@@ -86,7 +86,7 @@ _VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam
 
 
 class VoteRequest(NamedTuple):
-    """A choice as a voter sends it; `terms` is the version of the terms that the page showed."""
+    """A voter's choice as sent; `terms` is the version of the terms that the page showed."""
 
     voter: int
     token: str
@@ -95,15 +95,15 @@ class VoteRequest(NamedTuple):
 
 
 Choose = Callable[[frozenset[Seen]], Draw | None]
-"""Given what a voter has had, choose the next battle, or None if there is none left."""
+"""Given the battles a voter has had, choose the next one; None if there is none left."""
 ComesBack = Callable[[Battle, Seen], bool]
-"""Tell whether an unfinished battle can still be shown and is still wanted."""
+"""Whether an unfinished battle can still be shown and is still wanted."""
 
 
 class Store:
-    """Serve battles and take votes; every method is one transaction that checks the voter first.
+    """Serving battles and taking votes; every method is one transaction that checks the voter first.
 
-    A voter is named by the hash of the cookie; whatever else the browser sends is only a token and a choice.
+    The hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
     """
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
@@ -118,7 +118,7 @@ class Store:
         self._add_to_wins = win_counts.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
 
     def voter(self, cookie_hash: str) -> int:
-        """Return the voter of a cookie, made at the first call."""
+        """Return the voter of a cookie; the first call creates it."""
         return self._voters.voter(cookie_hash)
 
     def serve(
@@ -130,10 +130,10 @@ class Store:
         comes_back: ComesBack = lambda battle, seen: True,
         network: str | None = None,
     ) -> Battle | None:
-        """Return the voter's unfinished battle that comes back, else store and return the one that is chosen.
+        """Return the voter's unfinished battle that `comes_back` accepts, else store and return the one `choose` gives.
 
-        With an item, only an unfinished battle on that item comes back. None: there is nothing left to draw.
-        Raises LimitError where the voter or the network has had its battles.
+        With an item, only an unfinished battle on that item comes back. None means that there is nothing left to draw.
+        Raises LimitError when the voter or the network has reached its limit.
         """
         with self._database.write() as connection:
             lock(connection, voter)
@@ -152,36 +152,36 @@ class Store:
             return _battle(connection.execute(_of_id(battle)).one())
 
     def find(self, voter: int, token: str) -> Battle:
-        """Return where the voter stands with a battle."""
+        """Return a battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
         with self._database.read() as connection:
             return _battle(self._find(connection, voter, token))
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
-        """Store a choice and return the battle; the same choice again changes nothing and returns the same.
+        """Store a choice and return the battle; repeating the same choice changes nothing.
 
-        Raises UnknownBattleError for a token that is not the voter's, ChoiceError for another choice than the stored
+        Raises UnknownBattleError for a token that is not the voter's, ChoiceError for a choice other than the stored
         one, for a choice that was taken back, and for a skipped battle.
         """
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
     def vote_all(self, vote_rows: Sequence[VoteRequest]) -> list[Battle | VoteError]:
-        """Store choices in one transaction, each as `vote` does; return for each the battle or what `vote` would raise.
+        """Store choices in one transaction, each as `vote` does; return for each the battle or the error of `vote`.
 
-        For SQLite, where one transaction at a time writes; raises DatabaseError if nothing of it was stored.
+        Meant for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
         """
         with self._database.write() as connection:
             return [self._outcome(connection, vote_request) for vote_request in vote_rows]
 
     @property
     def gathers_votes(self) -> bool:
-        """Tell whether votes that come together should share a transaction."""
+        """Whether votes that arrive together should share a transaction."""
         return self._database.is_sqlite
 
     def undo(self, voter: int, token: str) -> Battle:
-        """Take the first choice back, once, within UNDO_SECONDS and before the reveal; return the open battle.
+        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
 
-        Raises UnknownBattleError, or ChoiceError when there is nothing to take back or it is too late.
+        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
         """
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
@@ -194,7 +194,7 @@ class Store:
             return _battle(connection.execute(_of_id(row.id)).one())
 
     def reveal(self, voter: int, token: str) -> Battle:
-        """Make the choice final and return the battle; from here on its names may be told."""
+        """Make the choice final and return the battle; from here on its names may be shown."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is None:
@@ -204,7 +204,7 @@ class Store:
             return _battle(connection.execute(_of_id(row.id)).one())
 
     def names(self, voter: int, token: str) -> Names:
-        """Return the models' names as shown, of a revealed battle only; anything else raises ChoiceError."""
+        """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
             if not row.revealed:
@@ -215,10 +215,10 @@ class Store:
         return Names(display[row.answer_a], display[row.answer_b])
 
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
-        """Pass a battle by, with a reason; the same again is the same.
+        """Skip a battle for a reason; skipping it again changes nothing.
 
-        Raises ChoiceError when a choice is stored, or when the day's skips are used up (SKIPS_SHARE of its battles, at
-        least SKIPS_AT_LEAST).
+        Raises ChoiceError when a choice is stored, or when the day's skips are used up (SKIPS_SHARE of the day's
+        battles, at least SKIPS_AT_LEAST).
         """
         _check(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
@@ -232,12 +232,12 @@ class Store:
             return _battle(connection.execute(_of_id(row.id)).one())
 
     def votes_of(self, voter: int) -> int:
-        """Return how many battles the voter has decided."""
+        """Return the number of battles the voter has decided."""
         with self._database.read() as connection:
             return connection.execute(_VOTES_OF_VOTER, {"voter": voter}).scalar_one()
 
     def pair_votes(self) -> dict[tuple[int, int], int]:
-        """Return the final votes of each pair of models, lower code first."""
+        """Return the number of final votes of each pair of models, lower code first."""
         keep_time(self._database, VOTE)
         pairs: dict[tuple[int, int], int] = {}
         with self._database.read() as connection:
@@ -248,7 +248,7 @@ class Store:
         return pairs
 
     def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
-        """Return the battle of a token with what happened to it, its row locked if asked."""
+        """Return the battle of a token with its events, its row locked if asked. Raises UnknownBattleError."""
         name, attempt = _parts(token)
         if lock and not self._database.is_sqlite:
             connection.execute(_LOCK_MINE, {"name": name, "voter": voter})
@@ -260,7 +260,7 @@ class Store:
     def _outcome(self, connection: Connection, vote_request: VoteRequest) -> Battle | VoteError:
         try:
             return self._cast(connection, vote_request)
-        except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this ballot is written
+        except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this vote is written
             return error
 
     def _cast(self, connection: Connection, vote_request: VoteRequest) -> Battle:
@@ -284,7 +284,7 @@ class Store:
     def _insert_vote(
         self, connection: Connection, row: Row, attempt: int, choice: Side, voted_at: datetime, terms: str
     ) -> bool:
-        """Insert a vote and count it; return False if that attempt's vote is there already."""
+        """Insert a vote and count it; return False if that attempt already has a vote."""
         winner, loser = _winner_and_loser(row, choice)
         values = {
             "battle_id": row.id,
@@ -304,7 +304,7 @@ class Store:
         return True
 
     def _count(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
-        """Keep the win counts of the boards in the vote's own transaction."""
+        """Update the boards' win counts in the vote's own transaction."""
         winner, loser = _winner_and_loser(row, choice)
         board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}
         counts = {"n": by, "left_n": by if choice == "a" else 0}
@@ -316,7 +316,7 @@ def _of_id(battle: int) -> Select:
 
 
 def _lock_campaign(connection: Connection, seat: int) -> None:
-    """Make the workers of a campaign take turns, so that no (item, pair) gets more voters than it should."""
+    """Serialise the workers of a campaign, so that no (item, pair) gets more voters than it should."""
     campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
     connection.execute(select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id).with_for_update())
 
@@ -355,7 +355,7 @@ def _phase(row: Row) -> Phase:
 
 
 def _parts(token: str) -> tuple[str, int]:
-    """Split a token into the battle's name and the attempt; anything else than a token is an unknown battle."""
+    """Split a token into the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
     found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
     if found is None:
         raise UnknownBattleError
@@ -373,9 +373,9 @@ def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
 
 
 def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError where a choice, as a SELECT of standings has it, cannot be taken back any more.
+    """Raise ChoiceError if a choice, a row of `battle_states`, can no longer be undone.
 
-    Else it does not become public before this transaction has ended.
+    Otherwise the choice does not become public before this transaction ends.
     """
     if row.undone:
         raise ChoiceError("A choice can be taken back once; this one is final.")

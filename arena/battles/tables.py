@@ -1,11 +1,11 @@
-"""Ballots: the tables of voters, battles and votes, and the queries that say where a battle stands.
+"""Battle tables: voters, seats, battles and votes, and the queries for a battle's state.
 
-A battle row says who was served which two answers on which sides. What happens to it is only ever added, never changed:
-a vote (attempt 1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The
-counted vote of a battle is the last one not undone. It is final when its names were revealed or it cannot be taken
-back any more, and only then anything public may depend on it. The win counts of the boards, and how many of these wins
-were won on the left (side A), are kept in each vote's own transaction, final or not; each row has the number of its
-last change, so that boards read news.
+A battle row holds the voter, the two answers and their sides. Its events are only added, never changed: a vote (attempt
+1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The counted vote of a
+battle is the last one not undone. It is final once its names are revealed or it can no longer be undone, and only then
+may anything public depend on it. The boards' win counts, and how many of these wins fell to the left side (A), are
+updated in each vote's own transaction, final or not; each row has the number of its last change, so that boards read
+only what is new.
 """
 
 from sqlalchemy import (
@@ -92,7 +92,7 @@ VOTE = Table(
         "(attempt = 1 AND undo_id IS NULL) OR (attempt = 2 AND undo_id IS NOT NULL AND undo_id = battle_id)"
     ),
 )
-"""`tick`: when it was cast, by the database's clock."""
+"""`tick`: when the vote was cast, by the database's clock."""
 Index("vote_of_voter", VOTE.c.voter_id)
 Index("vote_tick", VOTE.c.tick)
 LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
@@ -125,18 +125,18 @@ Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
 
 
 def counted_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes: the last one of each battle that is not undone."""
+    """Return a SELECT of columns over the counted votes: the last vote of each battle that is not undone."""
     joined = VOTE.outerjoin(UNDO, UNDO.c.battle_id == VOTE.c.battle_id)
     return select(*columns).select_from(joined).where((VOTE.c.attempt == 2) | UNDO.c.battle_id.is_(None))
 
 
 def final_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes that cannot be taken back any more."""
+    """Return a SELECT of columns over the counted votes that can no longer be undone."""
     return counted_votes(*columns).where(VOTE.c.id.not_in(_OPEN))
 
 
 def open_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes that may still be taken back."""
+    """Return a SELECT of columns over the counted votes that may still be undone."""
     return counted_votes(*columns).where(VOTE.c.id.in_(_OPEN))
 
 
@@ -146,7 +146,7 @@ _OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OP
 
 
 def battle_states() -> Select:
-    """Return a SELECT of battles with their item's codes and what happened to them, the counted choice included."""
+    """Return a SELECT of battles with their item's codes, their events and the counted choice."""
     attempt = case((UNDO.c.battle_id.is_(None), 1), else_=2)
     joined = (
         BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id)
@@ -170,7 +170,7 @@ def battle_states() -> Select:
 
 
 def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
-    """Return a SELECT of a voter's standings still to be finished, oldest first: open ones in use, and chosen ones.
+    """Return a SELECT of a voter's unfinished battles, oldest first: chosen ones, open ones with both answers in use.
 
     Only those of the seat (None: outside campaigns), and of the item if one is given.
     """

@@ -1,8 +1,8 @@
-"""Voters: which voter a cookie is, and who is logged in.
+"""Voters: the voter behind a cookie, logins and logouts.
 
 A guest is one cookie. A person who logs in is one voter too, with a cookie for each login: several devices of one
-person share their battles and their limits. The votes that a browser gave as a guest before its first login are the
-person's as well; a guest's cookie that is used on after it (a stolen or a planted one) is a guest and no more.
+person share their battles and their limits. The votes of a browser as a guest before its first login belong to the
+person as well; a guest's cookie used after that login (a stolen or a planted one) is only a guest.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ PERSON = Table(
     Column("subject", Text, nullable=False, unique=True),
     Column("since", Moment, nullable=False),
 )
-"""Voters who have logged in; `subject` is the hash of the provider's number of the account."""
+"""Voters who have logged in; `subject` is the hash of the provider's account number."""
 ADOPTION = Table(
     "adoption",
     METADATA,
@@ -43,7 +43,7 @@ ADOPTION = Table(
     Column("person", ForeignKey("voter.id"), nullable=False, index=True),
     Column("until", Moment, nullable=False),
 )
-"""The guest that a browser was before a login; what it did until then is the person's."""
+"""The guest that a browser was before a login; what it did until then belongs to the person."""
 LOGIN = Table(
     "login",
     METADATA,
@@ -53,30 +53,30 @@ LOGIN = Table(
     Column("since", Moment, nullable=False),
     Column("ended_at", Moment),
 )
-"""Logins: a name is shown to its owner and to operators, and never copied nor exported."""
+"""Logins; a name is shown to its owner and to operators, and never copied or exported."""
 LOGIN_AGE = timedelta(days=30)
-"""After so long one has to log in again."""
+"""Time after which a login expires."""
 VOTERS_REMEMBERED = 20_000
-"""Guests' cookies whose voter is found without asking the database."""
+"""Number of guests' cookies whose voter is cached in memory."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """An account of the provider: its own number of it, and the user name."""
+    """A provider's account: its number at the provider, and the user name."""
 
     subject: str
     name: str
 
 
 class Voters:
-    """Find voters by the hash of their cookie, and log people in and out."""
+    """Voters by the hash of their cookie; login and logout."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._guests: dict[str, int] = {}
 
     def voter(self, cookie_hash: str) -> int:
-        """Return the voter of a cookie, made at the first call."""
+        """Return the voter of a cookie; the first call creates it."""
         known = self._guests.get(cookie_hash)
         if known is not None:
             return known
@@ -84,12 +84,12 @@ class Voters:
         return person or self._remembered(cookie_hash, guest or self._made(cookie_hash))
 
     def name(self, cookie_hash: str) -> str | None:
-        """Return the user name of the login that a cookie stands for; None for a guest."""
+        """Return the user name of a cookie's login; None for a guest."""
         with self._database.read() as connection:
             return connection.scalar(select(LOGIN.c.name).where(_holds(cookie_hash)))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Make a fresh cookie, by its hash, the account's; the cookie before it is a guest's, or its login ends.
+        """Log an account in under a fresh cookie (by its hash); the cookie before it was a guest's, or its login ends.
 
         Returns the person's voter.
         """
@@ -106,12 +106,12 @@ class Voters:
         return person
 
     def log_out(self, cookie_hash: str) -> None:
-        """End the login of a cookie; who comes with it again is a new guest."""
+        """End the login of a cookie; the same cookie is a new guest afterwards."""
         with self._database.write() as connection:
             _end(connection, cookie_hash)
 
     def _known(self, cookie_hash: str) -> tuple[int | None, int | None]:
-        """Return the person and the guest that a cookie stands for."""
+        """Return the person and the guest of a cookie."""
         with self._database.read() as connection:
             person = connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash)))
             return person, connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash))
@@ -123,7 +123,7 @@ class Voters:
             return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)).scalar_one()
 
     def _remembered(self, cookie_hash: str, guest: int) -> int:
-        """Keep a guest in mind: a cookie that was a guest's stays that guest's."""
+        """Cache a guest: a cookie that was a guest's stays that guest's."""
         if len(self._guests) >= VOTERS_REMEMBERED:
             self._guests.clear()
         self._guests[cookie_hash] = guest
@@ -140,18 +140,18 @@ class Voters:
 
 
 def lock(connection: Connection, voter: int) -> None:
-    """Make the transactions of one voter take turns, on PostgreSQL too: two tabs, two devices."""
+    """Serialise the transactions of one voter, on PostgreSQL too: two tabs, two devices."""
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
 
 
 def selves(voter: int | BindParameter[int]) -> CompoundSelect:
-    """Return a SELECT of the ids under which a voter has voted: its own, and the guests that it was before."""
+    """Return a SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
 
 def one_voter(voter: ColumnElement[int]) -> ColumnElement[int]:
-    """Return, over a column of voters, the person whose guest each was, else the voter: one id for one person."""
+    """Map a column of voters to one id for each person: a guest's person, else the voter."""
     person = select(ADOPTION.c.person).where(ADOPTION.c.guest == voter).correlate_except(ADOPTION).scalar_subquery()
     return func.coalesce(person, voter)
 

@@ -1,7 +1,7 @@
-"""The ballot box: votes that arrive at the same time share one transaction, and each is answered after its commit.
+"""Write batch: group commit of votes that arrive at the same time, each answered after the commit.
 
-A durable commit waits for the disk, and votes that wait one behind another wait for it each. PostgreSQL gathers the
-commits of its connections by itself; on SQLite, which has one writer, they are gathered here.
+A durable commit waits for the disk, and votes committed one by one each wait for it. PostgreSQL groups the commits of
+its connections by itself; on SQLite, which has one writer, they are grouped here.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ class _Cast(NamedTuple):
 
 
 class WriteBatch:
-    """Take votes from handlers of one event loop."""
+    """Group commit of votes from handlers of one event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -26,9 +26,9 @@ class WriteBatch:
         self._counting: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `Store.vote` does, and raise what it raises.
+        """Store a choice as `Store.vote` does, with the same errors.
 
-        What is cast is stored even if its voter leaves before the answer.
+        The vote is stored even if its voter leaves before the answer.
         """
         if not self._store.gathers_votes:
             return await asyncio.to_thread(self._store.vote, *vote_request)
@@ -39,7 +39,7 @@ class WriteBatch:
         return await answer
 
     async def _count(self) -> None:
-        """Store what was cast meanwhile, again and again until nothing is left."""
+        """Store the waiting votes, in rounds until none is left."""
         while self._cast:
             cast, self._cast = self._cast, []
             try:
@@ -47,7 +47,7 @@ class WriteBatch:
             except DatabaseError as error:
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):
-                if answer.done():  # its request was given up
+                if answer.done():  # its request was cancelled
                     continue
                 if isinstance(outcome, Battle):
                     answer.set_result(outcome)

@@ -1,1 +1,1 @@
-"""The commands of `python -m arena`."""
+"""Subcommands of `python -m arena`."""

@@ -1,4 +1,4 @@
-"""The commands `forget` and `export`: a voter's data deleted on request, and the votes for the public."""
+"""Commands `forget` and `export`: delete a voter's data on request, and write the public export of votes."""
 
 import argparse
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from arena.live.images import OwnImages
 from arena.settings import SettingError, Settings
 
 ERRORS = (SettingError, DatabaseError, UnknownVoterError, RowsError, OSError)
-"""What a command raises when it cannot be done, in words for the person who gave it."""
+"""Failures of a command, reported to the user in one line."""
 COMMAND_LINE = "the command line"
-"""Who is recorded for what was done here."""
+"""Actor recorded for actions taken here."""
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Run one command and yield the lines it says."""
+    """Run one command and yield its output lines."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
     try:
@@ -28,7 +28,6 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def forget(settings: Settings, database: Database, arguments: argparse.Namespace) -> Iterator[str]:
-    """Delete a voter's data."""
     forgetting = Erasure(database, OwnImages(database, settings.own_dir))
     voter = forgetting.find(arguments.voter)
     forgetting.forget(voter, COMMAND_LINE)
@@ -37,23 +36,20 @@ def forget(settings: Settings, database: Database, arguments: argparse.Namespace
 
 
 def export(settings: Settings, database: Database, arguments: argparse.Namespace) -> Iterator[str]:
-    """Write the public export."""
     written = write_export(database, arguments.out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"
     yield f"written: {', '.join(str(arguments.out / name) for name in FILES)}"
 
 
 def add_forget(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `forget`."""
     group.add_argument("--voter", required=True, help="the code that /you tells a visitor, or a voter's number")
     group.set_defaults(command=forget)
 
 
 def add_export(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `export`."""
     group.add_argument("--out", type=Path, required=True, metavar="DIR")
     group.set_defaults(command=export)
 
 
 GRAMMAR = {"forget": add_forget, "export": add_export}
-"""What adds each command's arguments to its parser."""
+"""Functions that add each command's arguments to its parser."""

@@ -1,4 +1,4 @@
-"""The command `answer`: a model of the catalogue answers the items of the bank that it has not answered yet."""
+"""Command `answer`: a model of the catalogue answers the bank's items that it has not answered yet."""
 
 import argparse
 import re
@@ -17,13 +17,13 @@ from arena.settings import SettingError, Settings, secret
 from arena.types import Item, Turn
 
 ERRORS = (SettingError, DatabaseError, IngestError, CatalogueError, AnswerFileError, UnfinishedError, OSError)
-"""What the command raises when it cannot be done, in words for the person who gave it."""
+"""Failures of the command, reported to the user in one line."""
 
 _NOT_IN_A_NAME = re.compile(r"[^0-9A-Za-z.-]+")
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Ask the model, bring its answers into the bank, and yield the lines to read."""
+    """Generate the answers, ingest them, and yield the output lines."""
     settings = Settings.from_env()
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
     card = models.catalogue.card(arguments.model)
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
     ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
     kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
-    ingest.add_answers(card.name, "", {})  # says where the name is another model's, before anything is asked
+    ingest.add_answers(card.name, "", {})  # before any request, reports a name that belongs to another model
     with AnswerFile(kept, fingerprint(card, "item bank")) as file:
         tasks = [Task(item.key, _turns(item, pictures)) for item in ready]
         outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)
@@ -70,9 +70,8 @@ def _path(pictures: PictureStore, name: str) -> Path:
 
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
-    """Add the grammar of `answer`."""
     parser.add_argument("--model", required=True, metavar="CARD", help="name of a model in the catalogue (MODELS)")
 
 
 GRAMMAR = {"answer": add_answer}
-"""What adds the command's arguments to its parser."""
+"""Function that adds the command's arguments to its parser."""

@@ -1,7 +1,7 @@
-"""The command `deploy`: this folder as a Hugging Face Space, with a private dataset for the copy of its votes.
+"""Command `deploy`: upload this folder as a Hugging Face Space, with a private dataset for the backup of its votes.
 
-What is there already is kept and brought up to date: the same command again changes nothing. Secrets are not sent, they
-are named; a Space whose copy has no token does not start, so that no vote is taken that nobody could keep.
+What exists is kept and updated: running the command again changes nothing. Secrets are named, never sent; a Space whose
+backup has no token does not start, so it takes no vote that would be lost.
 """
 
 import argparse
@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
 _WINGS = ("arena", "scoring")
 _KINDS = frozenset(".py .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
-"""Files of the two wings that a Space is made of; nothing else leaves this folder."""
+"""File suffixes uploaded from the packages of the app; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
-"""A Space that has this file is one of ours."""
+"""A Space that contains this file is one of ours."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
     "Free accounts of Hugging Face can create ZeroGPU Spaces only: make one at https://huggingface.co/new-space (with "
@@ -31,26 +31,25 @@ _FREE = (
 
 
 class DeployError(RuntimeError):
-    """Say what keeps the Space from being written, and how to mend it."""
+    """The Space cannot be written; the message says why and how to mend it."""
 
 
 ERRORS = (DeployError,)
-"""What `run` may raise: each has a clear line."""
+"""What `run` raises: each has a clear message."""
 
 
 def add_deploy(parser: argparse.ArgumentParser) -> None:
-    """Describe what `deploy` takes."""
     parser.add_argument("--space", required=True, metavar="USER/NAME", help="the Space, made where it is not there")
     parser.add_argument("--private", action="store_true", help="make it private; one that is there stays as it is")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done; nothing is sent")
 
 
 GRAMMAR = {"deploy": add_deploy}
-"""What adds the command's arguments to its parser."""
+"""Function that adds the command's arguments to its parser."""
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Write the Space and yield what was done. Raises DeployError; what is done until then is done again harmlessly."""
+    """Write the Space and yield the output lines. Raises DeployError; running it again after a failure is safe."""
     space = arguments.space
     if not _NAME.fullmatch(space):
         raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
     else:
         if get_token() is None:
             raise DeployError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
-        logging.set_verbosity_error()  # it would tell of every try
+        logging.set_verbosity_error()  # it would report every attempt
         send_again()
         write(HfApi(), space, copy, arguments.private)
         yield f"{space} has {len(files)} files, and its votes are copied to the private dataset {copy}."
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def shipped(folder: Path) -> list[str]:
-    """Return the files of a folder that a Space is made of, by their paths in it; no link and nothing hidden."""
+    """Return the relative paths of the files that make up a Space; no links, nothing hidden."""
     inside = [path for wing in _WINGS for path in (folder / wing).rglob("*") if path.suffix in _KINDS]
     there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
     names = [path.relative_to(folder).as_posix() for path in there]
@@ -97,10 +96,7 @@ def _check_card(readme: Path) -> None:
 
 
 def write(api: HfApi, space: str, copy: str, private: bool) -> None:
-    """Make dataset and Space where they are not there, and bring the files up to date in one commit.
-
-    Raises DeployError.
-    """
+    """Create dataset and Space if they are missing, and update the files in one commit. Raises DeployError."""
     try:
         there = _files_of(api, space)
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
@@ -117,7 +113,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 
 
 def _update(api: HfApi, space: str) -> None:
-    """Bring the files of a Space up to date in one commit; what is so already is not sent."""
+    """Update a Space's files in one commit; unchanged files are not sent."""
     there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
     gone = sorted(name for name in there - frozenset(names) if name.startswith(tuple(f"{wing}/" for wing in _WINGS)))
     changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
@@ -125,7 +121,7 @@ def _update(api: HfApi, space: str) -> None:
 
 
 def _files_of(api: HfApi, space: str) -> frozenset[str]:
-    """Return the files of a Space, none where it is not there; raises DeployError if it holds another app."""
+    """Return the files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
     try:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
@@ -136,7 +132,7 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
 
 
 def _error_text(error: Exception, space: str) -> str:
-    """Return what to tell, without the server's own words: they may hold a token."""
+    """Return a message without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError):
         return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
     response = error.response if isinstance(error, HfHubHTTPError) else None

@@ -1,4 +1,4 @@
-"""The commands `items`, `models` and `campaign`: the database from the command line, also beside the server."""
+"""Commands `items`, `models` and `campaign`: manage the database, also while the server runs."""
 
 import argparse
 import csv
@@ -18,12 +18,12 @@ from arena.items.store import ItemBank
 from arena.settings import SettingError, Settings
 
 ERRORS = (SettingError, DatabaseError, IngestError, RowsError, OSError)
-"""What a command raises when it cannot be done, in words for the person who gave it."""
+"""Failures of a command, reported to the user in one line."""
 SHOWN_PROBLEMS = 20
 
 
 class Commands:
-    """What the commands do, one method each; a method yields the lines that the person is to read."""
+    """One method per command; each yields its output lines."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,30 +33,30 @@ class Commands:
         self._importer = Importer(self._ingest, self._items, PictureStore(settings.pictures_dir), with_bar)
 
     def items_demo(self, _: argparse.Namespace) -> Iterator[str]:
-        """Bring in the demo bank."""
+        """Import the demo items."""
         return self._summary(self._importer.demo())
 
     def items_visit(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Bring in one of VisIT-Bench's CSV files."""
+        """Import one of VisIT-Bench's CSV files."""
         report = self._importer.visit(arguments.file, arguments.name, arguments.fetch_images)
         return self._summary(report, "rated incorrect, left out")
 
     def items_folder(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Bring in a folder of items."""
+        """Import a folder of items."""
         return self._summary(self._importer.folder(arguments.folder, arguments.name or arguments.folder.resolve().name))
 
     def items_checks(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Bring in a folder of check items."""
+        """Import a folder of check items."""
         name = arguments.name or arguments.folder.resolve().name
         return self._summary(self._importer.folder(arguments.folder, name, "check"))
 
     def items_answers(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Bring in one model's predictions file."""
+        """Import one model's predictions file."""
         report = self._importer.answers(arguments.file, arguments.model)
         return self._summary(report, "rows of items not in the bank, left out")
 
     def items_withdraw(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Take a predictions file's answers out of the draw."""
+        """Withdraw a predictions file's answers from sampling."""
         gone = self._ingest.withdraw(Path(arguments.file).name, arguments.model)
         yield f"{gone} answers withdrawn; votes on them stay."
 
@@ -75,23 +75,22 @@ class Commands:
             yield f"{part.file}: {part.answers} answers of {part.model}, {state}"
 
     def models_list(self, _: argparse.Namespace) -> Iterator[str]:
-        """List the models."""
         for model in self._items.models():
             shown = f", shown as {model.display}" if model.display != model.name else ""
             yield f"{model.name}{shown}{', retired' if model.retired else ''}"
 
     def models_rename(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Show a model under another name."""
+        """Change a model's display name."""
         self._ingest.rename(arguments.model, arguments.display)
         yield f"{arguments.model} is now shown as {arguments.display}."
 
     def models_retire(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """Take a model out of the draw."""
+        """Withdraw a model from sampling."""
         self._ingest.retire(arguments.model)
         yield f"{arguments.model} is retired; its votes stay."
 
     def campaign(self, arguments: argparse.Namespace) -> Iterator[str]:
-        """List as CSV what each worker of a campaign has done; the code is theirs when it is complete."""
+        """List each worker's progress in a campaign as CSV; a worker is given the code once complete."""
         yield _csv_line("worker", "votes", "wanted", "complete", "code", "since")
         for row in Campaigns(self._database, self._settings.voters_per_pair).report(arguments.campaign):
             complete = "yes" if row.votes >= row.wanted else "no"
@@ -115,17 +114,16 @@ class Commands:
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Run one command and yield the lines it says."""
+    """Run one command and yield its output lines."""
     return arguments.command(Commands(Settings.from_env()), arguments)
 
 
 def with_bar(members: Sequence, title: str) -> Iterable:
-    """Show a progress bar while a sequence is worked through."""
+    """Iterate over a sequence with a progress bar."""
     return tqdm(members, desc=title, disable=None)
 
 
 def add_items(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `items`."""
     items = group.add_subparsers(required=True)
     items.add_parser("demo", help="the built-in demo bank").set_defaults(command=Commands.items_demo)
     visit = items.add_parser("visit", help="VisIT-Bench's CSV, single- or multi-image")
@@ -153,7 +151,6 @@ def add_items(group: argparse.ArgumentParser) -> None:
 
 
 def add_models(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `models`."""
     models = group.add_subparsers(required=True)
     models.add_parser("list", help="names").set_defaults(command=Commands.models_list)
     rename = models.add_parser("rename", help="show a model under another name")
@@ -166,7 +163,6 @@ def add_models(group: argparse.ArgumentParser) -> None:
 
 
 def add_campaign(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `campaign`."""
     group.add_argument("campaign")
     group.set_defaults(command=Commands.campaign)
 
@@ -178,4 +174,4 @@ def _csv_line(*cells: object) -> str:
 
 
 GRAMMAR = {"items": add_items, "models": add_models, "campaign": add_campaign}
-"""What adds each command's arguments to its parser."""
+"""Functions that add each command's arguments to its parser."""

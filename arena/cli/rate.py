@@ -1,4 +1,4 @@
-"""The commands `rate` and `votes`: votes to boards, and from one format to another; files need no database."""
+"""Commands `rate` and `votes`: rate a file of votes, and convert votes between formats; files need no database."""
 
 import argparse
 import importlib
@@ -16,17 +16,17 @@ from arena.ratings.report_files import write_report
 from arena.ratings.votes import VotesError
 
 ERRORS = (RowsError, VotesError, ConvergenceError, PlotsError, OSError)
-"""What a command raises when it cannot be done, in words for the person who gave it."""
+"""Failures of a command, reported to the user in one line."""
 _MOST_ROUNDS = 100_000
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Run one command and yield the lines it says."""
+    """Run one command and yield its output lines."""
     return arguments.command(arguments)
 
 
 def rate(arguments: argparse.Namespace) -> Iterator[str]:
-    """Rate the models of a file of votes, and write the board, its plots and its parameters."""
+    """Rate the models in a file of votes, and write the board, its plots and its parameters."""
     battles = read(arguments.file, arguments.format)
     order = RatingOrder(
         arguments.method, arguments.bootstrap, arguments.cluster, arguments.prior, arguments.seed, arguments.both_bad
@@ -39,7 +39,7 @@ def rate(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
-    """Bring the votes of a file into this arena's database, as a source with boards of its own."""
+    """Import a file of votes into the database, as a source with its own boards."""
     battles = read(arguments.file, arguments.format)
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
@@ -50,7 +50,7 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
-    """Write votes in a format that others read, and say what has no place in it."""
+    """Export votes to another format, and report what that format cannot hold."""
     battles = read(arguments.file) if arguments.file else _stored_votes().stored_votes(arguments.source)
     lost = write(battles, arguments.out, arguments.format)
     yield f"votes: {len(battles):,}, format: {arguments.format}, written to {arguments.out}"
@@ -58,12 +58,11 @@ def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _stored_votes() -> Any:
-    """Return the room of the database's votes, which is entered for these alone: files do without."""
+    """Import the module for stored votes lazily: commands on files do without a database."""
     return importlib.import_module("arena.imports.export")
 
 
 def add_rate(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `rate`."""
     group.add_argument("file", type=Path)
     group.add_argument("--format", choices=FORMAT_NAMES, help="told from the content if left out")
     group.add_argument("--method", choices=get_args(Method), default="all")
@@ -79,7 +78,6 @@ def add_rate(group: argparse.ArgumentParser) -> None:
 
 
 def add_votes(group: argparse.ArgumentParser) -> None:
-    """Add the grammar of `votes`."""
     votes = group.add_subparsers(required=True)
     imported = votes.add_parser("import", help="a file in any format into this arena, with boards of its own")
     imported.add_argument("file", type=Path)
@@ -123,4 +121,4 @@ def _prior(text: str) -> float:
 
 
 GRAMMAR = {"rate": add_rate, "votes": add_votes}
-"""What adds each command's arguments to its parser."""
+"""Functions that add each command's arguments to its parser."""

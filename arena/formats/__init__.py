@@ -1,1 +1,1 @@
-"""File formats of votes, one file a format."""
+"""Vote file formats, one file per format."""

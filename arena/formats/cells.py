@@ -1,4 +1,4 @@
-"""Values of foreign rows: each as the type it should have, or a RowsError that names the column."""
+"""Cell values: imported cells as the type they should have, or a RowsError that names the column."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 2), (
 
 
 def name(row: Row, column: str) -> str:
-    """Return the name of a model."""
+    """Name of a model, never blank."""
     value = row.get(column)
     if isinstance(value, str) and value.strip():
         return value
@@ -26,7 +26,7 @@ def name(row: Row, column: str) -> str:
 
 
 def text(row: Row, column: str) -> str | None:
-    """Return a text, None where it is absent or empty; a whole number becomes its digits."""
+    """Text; None if absent or empty. A whole number becomes its digits."""
     value = row.get(column)
     if value is None or value == "":
         return None
@@ -36,7 +36,7 @@ def text(row: Row, column: str) -> str | None:
 
 
 def number(row: Row, column: str) -> float | None:
-    """Return a finite number, None where it is absent or empty."""
+    """Finite number; None if absent or empty."""
     value = row.get(column)
     if value is None or value == "":
         return None
@@ -51,7 +51,7 @@ def number(row: Row, column: str) -> float | None:
 
 
 def count(row: Row, column: str) -> int | None:
-    """Return a whole number that a column of the database holds, None where it is absent or empty."""
+    """Whole number that a database column holds; None if absent or empty."""
     value = number(row, column)
     if value is None:
         return None
@@ -62,12 +62,12 @@ def count(row: Row, column: str) -> int | None:
 
 
 def seconds(row: Row, column: str) -> float | None:
-    """Return seconds since 1970, None where they are absent or empty."""
+    """Seconds since 1970; None if absent or empty."""
     return _dated(number(row, column), row, column)
 
 
 def moment(row: Row, column: str) -> float | None:
-    """Return seconds since 1970 of a date in ISO 8601 (UTC where no zone is named), None where empty."""
+    """Seconds since 1970 of an ISO 8601 date (UTC if no zone is named); None if empty."""
     value = row.get(column)
     if value is None or value == "":
         return None
@@ -80,7 +80,7 @@ def moment(row: Row, column: str) -> float | None:
 
 
 def _dated(time: float | None, row: Row, column: str) -> float | None:
-    """Return a time that a calendar has."""
+    """A time, checked to be one that a calendar has."""
     if time is None or _FIRST <= time < _LAST:
         return time
     problem = f"expected a time in the years 1 to 9999, found {shown(row[column])}; write seconds since 1970, or a date"
@@ -88,12 +88,12 @@ def _dated(time: float | None, row: Row, column: str) -> float | None:
 
 
 def iso(time: float | None) -> str | None:
-    """Return a time in ISO 8601, UTC."""
+    """Time in ISO 8601, UTC."""
     return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
 
 
 def flag(row: Row, column: str) -> bool | None:
-    """Return true or false, None where it is absent or empty."""
+    """True or false; None if absent or empty."""
     value = row.get(column)
     if value is None or value == "" or isinstance(value, bool):
         return value if isinstance(value, bool) else None
@@ -103,7 +103,7 @@ def flag(row: Row, column: str) -> bool | None:
 
 
 def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
-    """Return what a spelling means; one that is not known is an error, never a tie."""
+    """Meaning of a spelling; an unknown one is an error, never a tie."""
     value = row.get(column)
     if isinstance(value, str) and value in spellings:
         return spellings[value]
@@ -112,7 +112,7 @@ def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error shows it."""
+    """A value as an error shows it."""
     return "nothing" if value is None or value == "" else repr(value)[:80]
 
 
@@ -124,7 +124,7 @@ class TurnCell(NamedTuple):
 
 
 def turn_cell(content: Any) -> TurnCell:
-    """Return a message of FastChat: a text, or [text, [image, ...]] where images came with it; empty for all else."""
+    """FastChat message: a text, or [text, [image, ...]] with images; empty for anything else."""
     if isinstance(content, str):
         return TurnCell(content, [])
     if isinstance(content, list) and list(map(type, content)) == [str, list]:
@@ -133,9 +133,9 @@ def turn_cell(content: Any) -> TurnCell:
 
 
 def item_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """Return `records.item_key` of an instruction and its images' names; None without a text or such names.
+    """`types.item_key` of an instruction and its images' names; None without a text, or if an image has no name.
 
-    An image is its name, or {"path": its name} as data sets have it: without one, two images cannot be told apart.
+    An image is its name, or {"path": its name} as in data sets: without one, two images cannot be told apart.
     """
     entries = [image.get("path") if isinstance(image, dict) else image for image in images]
     names = [entry for entry in entries if isinstance(entry, str) and entry]

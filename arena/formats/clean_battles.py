@@ -1,7 +1,7 @@
-"""FastChat's cleaned battles (`clean_battle_data.py`), and the data sets of the same make.
+"""FastChat cleaned battles (`clean_battle_data.py`), and data sets of the same make.
 
-VisionArena-Battle, arena-human-preference-100k and -140k have its columns with more beside them. The newer spelling of
-"tie (bothbad)" is "both_bad".
+VisionArena-Battle, arena-human-preference-100k and -140k have its columns and more. The newer spelling of "tie
+(bothbad)" is "both_bad".
 """
 
 from collections.abc import Set
@@ -16,7 +16,7 @@ _MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "questi
 
 
 def vote_of(row: Row, images: list[Any] | None) -> Vote:
-    """Return the vote of a row that has FastChat's columns, and images of its own beside those of its first turn."""
+    """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn."""
     question = _first_turn(row)
     shown = [*question.images, *(images or [])]
     return Vote(
@@ -35,7 +35,7 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
 
 
 def row_of(vote: Vote) -> dict[str, Any]:
-    """Return a row with FastChat's columns; the conversations are not known."""
+    """Row with FastChat's columns; the conversations are unknown."""
     return {
         "question_id": vote.conversation,
         "model_a": vote.model_a,
@@ -50,7 +50,7 @@ def row_of(vote: Vote) -> dict[str, Any]:
 
 
 def _first_turn(row: Row) -> cells.TurnCell:
-    """Return the question that the first turn asks, an empty one where no conversation is told."""
+    """Question of the first turn, empty without a conversation."""
     conversation = row.get("conversation_a")
     if isinstance(conversation, list) and conversation and isinstance(conversation[0], dict):
         return cells.turn_cell(conversation[0].get("content"))

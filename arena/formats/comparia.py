@@ -1,4 +1,4 @@
-"""comparIA's `votes` table as it is published: the chosen model by its name, or both as equal."""
+"""comparIA votes: the published `votes` table, with the chosen model by name, or both as equal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""FastChat's battle log, `{date}-conv.json`: one object a line, votes among chat turns, of text and vision arenas."""
+"""FastChat battle log, `{date}-conv.json`: one object per line, votes among chat turns, of text and vision arenas."""
 
 import re
 from typing import Any
@@ -47,7 +47,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _models(row: Row) -> list[Any]:
-    """Return what the page showed above each side; FastChat's cleaner skips null."""
+    """What the page showed above each side; FastChat's cleaner skips null."""
     models = row["models"]
     if isinstance(models, list) and len(models) == 2 and all(isinstance(name, str | None) for name in models):
         return models
@@ -55,20 +55,20 @@ def _models(row: Row) -> list[Any]:
 
 
 def _states(row: Row) -> list[dict[str, Any]]:
-    """Return the state of each side, empty where there is none."""
+    """State of each side, empty if there is none."""
     states = row.get("states")
     both = states if isinstance(states, list) and len(states) == 2 else [None, None]
     return [state if isinstance(state, dict) else {} for state in both]
 
 
 def _shown_name(name: str) -> str:
-    """Return the name that the page showed when the vote was cast, "" for none."""
+    """Name that the page showed when the vote was cast, "" for none."""
     revealed = _REVEALED.fullmatch(name)
     return (revealed[1] or "") if revealed else name
 
 
 def _messages(state: dict[str, Any]) -> list[Any]:
-    """Return the messages of the conversation, without the examples that its template begins with."""
+    """Messages of the conversation, without the examples that its template begins with."""
     messages, offset = state.get("messages"), state.get("offset")
     return messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
 

@@ -1,6 +1,6 @@
-"""Our own votes: every column by its name; a vote from elsewhere carries its first row along as JSON text.
+"""Stereoscope votes: our own format, each column by its name; an imported vote carries its first row as JSON text.
 
-A row of elsewhere that is no vote, such as a chat turn of a log, has nothing but the row that it was.
+An imported row that is no vote, such as a chat turn of a log, has nothing but its first row.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
 ORIGIN, ORIGIN_ROW = "origin", "origin_row"
-"""The columns that name the format which a vote first came in, and hold its row there."""
+"""Columns for the format in which a vote first came in, and for its row there."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:

@@ -1,4 +1,4 @@
-"""Rows from and to Parquet: the one door to pyarrow, which is loaded when a file asks for it."""
+"""Parquet rows: read and written by pyarrow, which only this file imports, and only when a file needs it."""
 
 import importlib
 import math
@@ -11,13 +11,13 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 
 MAGIC = b"PAR1"
-"""What a Parquet file begins with."""
+"""First bytes of a Parquet file."""
 
 _REAL = re.compile("float|double")
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    """Return pyarrow and its Parquet module."""
+    """pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError as error:
@@ -25,7 +25,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def read_rows(path: Path) -> Iterator[Record]:
-    """Yield the rows of a Parquet file, numbered from 1; not a number is none, as pandas has it. Raises RowsError."""
+    """Yield the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
     arrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> Iterator[Record]:
 
 
 def _finite(value: Any, row: int, column: str) -> Any:
-    """Return a value with None for what is not a number, however deep. Raises RowsError for what is infinite."""
+    """A value with None for NaN, at any depth. Raises RowsError for an infinite number."""
     if isinstance(value, list | tuple):
         return [_finite(inner, row, column) for inner in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Read votes from any file that people hold, and write them to any: the one pair of functions over all formats."""
+"""Vote format registry: reads votes from any known file format and writes them to any."""
 
 import base64
 import csv
@@ -37,7 +37,7 @@ FORMATS: tuple[Format, ...] = (
     CLEAN_BATTLES,
     THREE_COLUMNS,
 )
-"""The most particular first: a file has the first format that its first row fits."""
+"""Most specific first: a file has the first format that its first row fits."""
 FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
@@ -46,13 +46,13 @@ _BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
 _HEAD = 4096
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string of JSON, the last one maybe torn."""
+"""A JSON string, the last one maybe torn."""
 _PORTION = 4096
 _SHOWN_COLUMNS = 12
 
 
 def read(path: Path, name: FormatName | None = None) -> Battles:
-    """Return the votes of a file, whose format is told from its content where none is named.
+    """Read the votes of a file; without `name`, its content tells the format.
 
     A JSON log whose last line ends too early gives the lines above it; rows that are no votes are left out; a file
     without votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown
@@ -73,10 +73,10 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
-    """Write votes in a format, into the kind of file that the path's ending names, and return what did not fit in.
+    """Write votes in a format, to the kind of file that the path's suffix names; returns what did not fit.
 
-    A row that came in this format, or did so before it was ours, is written as it was, whole. Raises RowsError
-    for a vote that the format has no word for (a tie in a forced choice), with its place; nothing is written then.
+    A row that came in this format, or did so before it was ours, is written whole, as it was. Raises RowsError, with
+    its place, for a vote that the format cannot say (a tie in a forced choice); then nothing is written.
     """
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
@@ -91,9 +91,9 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
 
 
-# Reading: which rows a file holds, in which format, and their votes.
+# Reading: the rows of a file, its format, and the votes.
 def _records(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the rows of a file, and note what should be known about them."""
+    """Yield the rows of a file, and collect notices about them."""
     try:
         with path.open("rb") as file:
             blocks = iter(lambda: file.read(_HEAD), b"")
@@ -122,7 +122,7 @@ def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _ends_too_early(line: str) -> bool:
-    """Tell whether a line begins an object whose brackets never all close."""
+    """Whether a line begins an object whose brackets never all close."""
     brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
     return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
@@ -140,15 +140,14 @@ def _form_of(record: Record, file: str) -> Format:
 
 @dataclass
 class _SortedRows:
-    """What a file holds beside the columns of its votes."""
+    """Rows of a file, sorted into votes and others."""
 
     rows: list[Row] = field(default_factory=list)
     others: list[OtherRow] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
-    """Why the others are no votes."""
+    """Counts of the reasons why the others are no votes."""
 
     def add(self, row: Row, vote: Vote | SkippedRow) -> None:
-        """Take a row and what it says."""
         if isinstance(vote, Vote):
             self.rows.append(row)
         else:
@@ -157,7 +156,7 @@ class _SortedRows:
 
 
 def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRows) -> Iterator[Columns]:
-    """Yield the votes by portions, so that few exist at a time, and gather their rows and those that are none."""
+    """Yield the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
@@ -181,9 +180,9 @@ def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | Sk
     return votes
 
 
-# Writing: what each row becomes, and the rows into a file.
+# Writing: the new rows, and the file.
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
-    """Yield the rows in their order, and count what has no place in the format. Raises RowsError with the vote."""
+    """Yield the rows in order, and count what has no place in the format. Raises RowsError with the vote."""
     votes = 0
     for row, vote in battles.lines():
         votes += vote is not None
@@ -199,7 +198,7 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
 
 
 def _without_place(vote: Vote | None, form: Format) -> list[str]:
-    """Name what of a row a format has no place for."""
+    """What of a row has no place in a format."""
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
     without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
@@ -207,7 +206,7 @@ def _without_place(vote: Vote | None, form: Format) -> list[str]:
 
 
 def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
-    """Return a vote's row as it came in a format, None where it never did."""
+    """A vote's row as it came in a format, None if it never did."""
     if battles.format == form.name:
         return row
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW):
@@ -216,7 +215,7 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
 
 
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
-    """Return a row in a format it never had; ours carries the row along that it was. None where it has no place."""
+    """Row in a format that it never had, None without a place there; our own format carries the first row along."""
     if form is STEREOSCOPE and (row or vote is None):
         made = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
         return {**made, ORIGIN: battles.format, ORIGIN_ROW: row_text(row)}
@@ -246,17 +245,17 @@ def _write_table(file: TextIO, rows: Iterable[Row], columns: Mapping[str, Any], 
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as a table holds it: lists and objects as JSON."""
+    """A value as a table holds it: lists and objects as JSON."""
     return row_text(value) if isinstance(value, list | dict) else value
 
 
 def row_text(value: Any) -> str:
-    """Return a row, or a cell of one, as JSON text."""
+    """A row, or a cell of one, as JSON text."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
 def _plain(value: Any) -> str:
-    """Return what JSON has no word for, as Parquet brings it: bytes in base64, dates in ISO 8601, all digits else."""
+    """Text of a Parquet value that JSON has no word for: bytes in base64, dates in ISO 8601, else all digits."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, date | time):

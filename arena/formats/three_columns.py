@@ -1,4 +1,4 @@
-"""The frame `model_a, model_b, winner` that rating libraries take (arena-rank, evalica and others)."""
+"""Three-column votes: the frame `model_a, model_b, winner` of rating libraries (arena-rank, evalica and others)."""
 
 from collections.abc import Sequence
 

@@ -1,10 +1,10 @@
-"""VisIT-Bench's battles under a judge, JSON lines, as its authors return them to who submits a model.
+"""VisIT-Bench judged battles: JSON lines, as the authors return them to people who submit a model.
 
-A row is a match with the judge's two verdicts, one for each order. Their meaning follows the authors' README; no file
-of theirs could be seen here: a result names the winning side of the row (A, B or Tie, or the model itself), whichever
-was shown first. Should a file mean the side that was shown, its rows contradict the judge's replies, which end in the
-verdict: such a row is no vote. The match is won by more of the two, else it is a tie (paper, 4.3). Our own files also
-have null for an unscored verdict, and such a match is no vote.
+A row is a match with the judge's two verdicts, one per order. Their meaning follows the authors' README, since no file
+of theirs could be seen: a result names the winning side of the row (A, B or Tie, or the model itself), whichever was
+shown first. If a file means the side that was shown, its rows contradict the judge's replies, which end in the verdict:
+such a row is no vote. The side with more of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own
+files also have null for an unscored verdict, and such a match is no vote.
 """
 
 import re
@@ -20,7 +20,7 @@ _RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie
 _SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
 _LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
 _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
-"""A judge by its name: one that is shown the reference is another than one that is not."""
+"""Judge name: a judge that sees the reference is another than one that does not."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -50,7 +50,7 @@ def _judge(row: Row) -> str | None:
 
 
 def results(row: Row) -> tuple[Result | None, Result | None]:
-    """Return the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
+    """Winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
     given = row.get(RESULTS)
     if not isinstance(given, list) or len(given) != 2:
         raise RowsError(f"expected a list of two results, found {cells.shown(given)}; mend it", column=RESULTS)
@@ -58,7 +58,7 @@ def results(row: Row) -> tuple[Result | None, Result | None]:
 
 
 def _said(row: Row) -> list[Result | None]:
-    """Return whom each of a row's two replies calls better in its last words, where these and the names are there."""
+    """Side that each of a row's two replies calls better in its last words; None if these or the names are missing."""
     sides = _sides(row)
     verdicts = map(_SAID.search, _texts(row, _REPLIES))
     shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
@@ -70,7 +70,7 @@ def _sides(row: Row) -> dict[str, Result]:
 
 
 def _texts(row: Row, column: str) -> list[str]:
-    """Return the two texts of a column, empty where it does not hold them."""
+    """The two texts of a column, empty if it does not hold them."""
     given = row.get(column)
     if not isinstance(given, list) or len(given) != 2:
         return ["", ""]

@@ -1,4 +1,4 @@
-"""VisIT-Bench's `visit_bench_human_preferences.csv`: a forced choice a row, without voters, times or categories."""
+"""VisIT-Bench human votes: `visit_bench_human_preferences.csv`, forced choices without voters, times or categories."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""WildVision-Arena's battles: FastChat's cleaned columns with one image beside them, times in whole seconds.
+"""WildVision-Arena battles: FastChat's cleaned columns and one image, times in whole seconds.
 
 A row without an image has null for it: the data set's schema names the column.
 """

@@ -1,1 +1,1 @@
-"""Tests that flag voters, the flags, and whose votes count."""
+"""Fraud: statistical tests of voters, the flags they raise, and vote eligibility."""

@@ -1,4 +1,4 @@
-"""Counting: whose votes count on the boards. Everybody's are stored; this is decided when they are counted."""
+"""Vote eligibility: whose votes count on the boards; all are stored, and this is decided when they are counted."""
 
 from sqlalchemy import ColumnElement, Integer, bindparam, select, true
 
@@ -15,7 +15,7 @@ def counting_voters(
 ) -> ColumnElement[bool]:
     """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
 
-    Those of people who are or were logged in count also as far as they were given as a guest before.
+    Under "logged-in", a person's votes as a guest before a login count too.
     """
     if who.rule == "everyone":
         return true()
@@ -26,7 +26,7 @@ def counting_voters(
 
 
 class VoteEligibility:
-    """Tell one voter whether votes given now count."""
+    """Whether a voter's new votes count."""
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
@@ -34,6 +34,6 @@ class VoteEligibility:
         self._counts = counting_voters(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
 
     def counts(self, voter: int) -> bool:
-        """Tell whether a vote that this voter gave now would count."""
+        """Return whether a vote by this voter would count now."""
         with self._database.read() as connection:
             return bool(connection.scalar(select(self._counts), {"voter": voter, "now": now()}))

@@ -1,7 +1,7 @@
-"""Flagging: the table of flagged voters, and the look at all votes that raises and lifts flags.
+"""Flags: the table of flagged voters, and the review of all votes that raises and lifts flags.
 
-A flag changes no vote: votes of flagged voters stay stored, and boards are shown with and without them. One look takes
-all votes of this arena together, each model of each board for itself, and is made beside the requests.
+A flag changes no vote: votes of flagged voters stay stored, and boards are shown with and without them. One review
+covers all votes of this arena, each model of each board separately, and runs outside requests.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,11 +47,11 @@ VOTER_FLAG = Table(
     Column("strength", Float, nullable=False),
     Column("raised_at", Moment, nullable=False),
 )
-"""`reason`: the name of a `Suspicion`; `model_id`: the model that it is about, if it is about one."""
+"""`reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
 FLAGS_VERSION = "flags"
 """Counter that is bumped when flags are raised or lifted, so that boards see it."""
 GROWTH = 0.01
-"""Share by which the votes have grown before all are looked at again."""
+"""Share by which the votes must grow before all are reviewed again."""
 _HALF, _WHOLE = 1, 2
 
 
@@ -61,9 +61,9 @@ class Flag(NamedTuple):
     voter: int
     reason: Suspicion
     model: int | None
-    """The code of the model that it is about."""
+    """The code of the model it is about."""
     strength: float
-    """As `Evidence.strength` or `Habit.strength`, in three decimals."""
+    """`Evidence.strength` or `Habit.strength`, to three decimals."""
 
 
 @dataclass(frozen=True)
@@ -73,31 +73,31 @@ class FlagRow:
     voter: int
     reason: Suspicion
     model: str | None
-    """The model that it is about, as shown."""
+    """The display name of the model it is about."""
     strength: float
     raised_at: datetime
     left_out: bool
-    """Whether the voter is left out of the boards that count: not for one weak reason alone."""
+    """Whether the default boards exclude the voter: not for one weak reason alone."""
 
 
 def flagged_voters() -> Select:
-    """Return a SELECT of the voters who are left out of the boards that count."""
+    """Return a SELECT of the voters whom the default boards exclude."""
     weak = VOTER_FLAG.c.reason.in_([reason.name for reason in sorted(WEAK)])
     weight = func.sum(case((weak, _HALF), else_=_WHOLE))
     return select(VOTER_FLAG.c.voter_id).group_by(VOTER_FLAG.c.voter_id).having(weight >= _WHOLE)
 
 
 class FlagService:
-    """Keep the flags of one database, of those voters whose votes count."""
+    """The flags of one database, on the voters whose votes count."""
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
         self._bank = _BANK.where(counting_voters(who))
         self._live = _LIVE.where(counting_voters(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
         self._looked_at = -1
-        """How many votes had been cast at the last look; -1: there was none."""
+        """Number of votes cast at the last review; -1: there was none."""
         self._words: Codes = np.zeros(0, np.int64)
-        """How many words each answer has, by its id."""
+        """Number of words of each answer, by its id."""
 
     def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
         """Return all flags, a voter's together."""
@@ -116,9 +116,9 @@ class FlagService:
         )
 
     def look(self) -> None:
-        """Look at all votes, if they have grown by GROWTH since the last look; raise and lift flags.
+        """Review all votes if they have grown by GROWTH since the last review; raise and lift flags.
 
-        It takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
+        Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
         with self._database.read() as connection:
             cast = sum(connection.scalar(select(func.max(table.c.id))) or 0 for table in (VOTE, LIVE_VOTE))
@@ -131,7 +131,7 @@ class FlagService:
         self._looked_at = cast
 
     def _found(self, connection: Connection) -> Iterator[Flag]:
-        """Return what speaks against whom in all votes."""
+        """Yield the flags that all votes give rise to."""
         bank, live = _table(connection, self._bank, 9), _table(connection, self._live, 6)
         self._count_words(connection)
         votes = np.concatenate([bank[:, :6], live])
@@ -155,7 +155,7 @@ class FlagService:
             yield Flag(habit.voter, habit.suspicion, None, round(habit.strength, 3))
 
     def _count_words(self, connection: Connection) -> None:
-        """Count the words of answers that came since the last look; a text never changes."""
+        """Count the words of answers added since the last review; a text never changes."""
         text = ANSWER.c.text
         words = func.length(text) - func.length(func.replace(text, " ", "")) + 1
         rows = _rows(connection.execute(select(ANSWER.c.id, words).where(ANSWER.c.id >= len(self._words))), 2)
@@ -198,7 +198,7 @@ def _number(moment: Any) -> Any:
     return type_coerce(moment, BigInteger)
 
 
-# Time, board (odd: live), winner, loser, 1 for the left, voter; of stored answers also when they were served, and both.
+# Time, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also time served, both answers.
 _BANK = final_votes(
     _number(VOTE.c.voted_at),
     4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),

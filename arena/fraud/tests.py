@@ -1,11 +1,12 @@
-"""Voter flags: which voters' choices fit a rigger better than the boards themselves, and which look careless.
+"""Fraud tests: voters whose choices fit a rigger better than the boards themselves, and careless voters.
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
-Bradley-Terry fitted to everybody else's votes. Against it stand, in equal parts, a coin, a contrarian, one who chooses
-always the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a voter
-who follows the null ever passes 1/alpha with a chance of at most alpha, so it may be looked at after every vote.
+Bradley-Terry fitted to everybody else's votes. The alternatives, in equal parts, are a coin, a contrarian, one who
+always chooses the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a
+voter who follows the null ever passes 1/alpha with a chance of at most alpha, so the test may be repeated after every
+vote.
 
-Beside it stand three habits: choosing one side, choosing faster than anybody reads, and failing check items.
+Beside it are three habits: choosing one side, choosing faster than anybody reads, and failing check items.
 """
 
 from collections.abc import Iterator
@@ -21,13 +22,13 @@ from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
 
 ALPHA = 0.001
-"""The chance that an honest voter is ever flagged, at most."""
+"""Upper bound on the chance that an honest voter is ever flagged."""
 _STEADY = 0.98
-"""How surely a rigger does what a rigger does."""
+"""Probability with which a rigger follows its pattern."""
 _LONG = 0.05
-"""The Newton step, in log odds, beyond which strengths are fitted anew: its error is far below its length."""
+"""The Newton step, in log odds, above which strengths are fitted anew: its error is far below its length."""
 _AT_A_TIME = 1000
-"""Choices of one voter that are weighed at once, so that a voter with a million takes no more memory."""
+"""Choices of one voter weighed at once, so that a voter with a million takes no more memory."""
 
 
 class Suspicion(StrEnum):
@@ -45,15 +46,17 @@ class Suspicion(StrEnum):
 
 
 WEAK = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
-"""Habits that honest voters have too: one alone leaves nobody out of a board, both do."""
+"""Habits that honest voters have too: one alone excludes nobody from a board, both do."""
 _BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
-"""Standard errors that a fair coin's share lies within 99.9 times of 100."""
+"""Standard errors within which a fair coin's share lies in 99.9% of cases."""
 _HABIT = 10
-"""Choices from which haste is a habit."""
+"""Least number of choices for haste to be a habit."""
 CHECKS, FAILED = 10, 3
-"""Who fails so many of the last check items does not pass: a coin does with 95%, who errs on one in 20 with 1%."""
+"""Failing this many of the last check items flags a voter: a coin is flagged with 95%, an error rate of 1 in 20 with
+1%.
+"""
 WORDS_A_MINUTE = 250
-"""How fast people read."""
+"""Reading speed."""
 
 
 class VoterChoices(NamedTuple):
@@ -67,7 +70,7 @@ class VoterChoices(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks against one voter."""
+    """The evidence against one voter."""
 
     voter: int
     votes: int
@@ -76,16 +79,16 @@ class Evidence:
     suspicion: Suspicion
     """What the choices looked like most when the e-value was largest."""
     model: int | None
-    """Which model the suspicion is about."""
+    """The model the suspicion is about."""
 
     @property
     def flagged(self) -> bool:
-        """Tell whether the evidence passes 1/ALPHA."""
+        """Whether the evidence passes 1/ALPHA."""
         return self.strength >= -np.log10(ALPHA)
 
 
 class Habit(NamedTuple):
-    """What a voter does too often."""
+    """Something a voter does too often."""
 
     voter: int
     strength: float
@@ -94,7 +97,7 @@ class Habit(NamedTuple):
 
 
 def evidence(choices: VoterChoices, models: int) -> tuple[Evidence, ...]:
-    """Return the evidence against each voter, the strongest first; `models` is how many codes there are."""
+    """Return the evidence against each voter, the strongest first; `models` is the number of model codes."""
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
     fit = bradley_terry(wins)
@@ -107,7 +110,7 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Evidence, ...]:
 
 
 def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Return each voter with the places of their choices, in order."""
+    """Yield each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
     for code, start, end in zip(codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True):
@@ -115,9 +118,10 @@ def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
 
 def _without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
-    """Return the strengths of the models that a voter met (others as they are), fitted without the voter's choices.
+    """Return the models' strengths, fitted without the choices of a voter who met `won` and `lost`.
 
-    A Newton step from the fit of all choices leads there, within the square of its length; a long one is not trusted.
+    Models that the voter did not meet keep theirs. A Newton step from the fit of all choices leads there, with an error
+    of the order of its length squared; a long step is replaced by a new fit.
     """
     there, place = np.unique(np.concatenate([won, lost]), return_inverse=True)
     winner, loser = place.reshape(2, -1)
@@ -146,7 +150,7 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
 
 
 def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Evidence:
-    """Return the largest e-value that one voter's choices ever reached, looking at so many of them at a time."""
+    """Return the largest e-value that one voter's choices ever reached, processing them in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
     sums = np.zeros(len(names) + 2 * len(there))
@@ -167,7 +171,7 @@ def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Evidence:
 
 
 def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Floats:
-    """Return how much likelier each rigger makes each choice than an honest voter, in logs: riggers x choices."""
+    """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a, b, chose_a = choices.a, choices.b, choices.chose_a
     honest = 1 / (1 + np.exp(strengths[b] - strengths[a]))  # the chance that A is chosen
     for_model = np.where(there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest))
@@ -201,7 +205,7 @@ def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Habit]:
 
 
 def _tallied(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
-    """Return the voters, how many choices each made, and how many of these did something."""
+    """Return the voters, their numbers of choices, and how many of these are marked in `did`."""
     voters, place, votes = np.unique(voter, return_inverse=True, return_counts=True)
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 

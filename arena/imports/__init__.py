@@ -1,1 +1,1 @@
-"""Votes from elsewhere: their tables, the importer, the export of all votes, polls."""
+"""Imported votes: their tables, the importer, the export of all votes, polls."""

@@ -1,7 +1,7 @@
-"""The votes of this arena's database for its command line: files of votes come in, its votes go out as battles.
+"""Vote export for the command line: files of votes into this arena's database, and its votes out as battles.
 
-A vote goes out as it is published: what was judged, the models by their names, the choice, a number for the voter; one
-from elsewhere as it came.
+A vote is exported as it is published: the item, the models by their names, the choice, a number for the voter; an
+imported one as it came.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,11 +24,11 @@ from arena.settings import SettingError, Settings
 
 
 class StoredVotesError(OSError):
-    """Say why the votes of this arena cannot be reached, or others not come in."""
+    """This arena's votes cannot be read, or votes cannot be imported; says why."""
 
 
 def bring_in(battles: Battles, order: ImportRequest) -> Iterator[str]:
-    """Bring votes into the database, and yield what to say about it. Raises StoredVotesError; nothing counts then."""
+    """Import votes into the database and yield a summary by lines. Raises StoredVotesError; then nothing counts."""
     with _database() as database:
         done = VoteImporter(database).add(battles, order)
     others = f" and {done.others:,} other rows" if done.others else ""
@@ -38,7 +38,6 @@ def bring_in(battles: Battles, order: ImportRequest) -> Iterator[str]:
 
 
 def _how_votes_count(order: ImportRequest) -> str:
-    """Say how an import's votes count."""
     where = (
         "beside this arena's own on the boards of its items too" if order.into_live else "on boards of their own only"
     )
@@ -49,8 +48,8 @@ def _how_votes_count(order: ImportRequest) -> str:
 def stored_votes(source: str | None) -> Battles:
     """Return the votes of a source in the order they came: the counted ones cast here, or all imported rows.
 
-    Of live votes, those in the ranking; no text and no image of theirs. Sources are never mixed.
-    Raises StoredVotesError if there is no such source, if none is named and there are several, or for the database.
+    Of live votes only ranked ones, without their texts and images. Sources are never mixed. Raises StoredVotesError if
+    there is no such source, if none is named and there are several, or for the database.
     """
     with _database() as database, _moment(database) as connection:
         bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
@@ -116,7 +115,7 @@ def _live_vote(row: Row, names: dict[int, str]) -> Vote:
 
 
 def _said(row: Row, names: dict[int, str]) -> Vote:
-    """Return what votes on stored and on live answers both say."""
+    """Return the fields common to votes on stored and on live answers."""
     left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
     return Vote(
         model_a=names[left],

@@ -1,8 +1,8 @@
-"""Imports: files of votes come into the database as sources of their own.
+"""Vote importer: files of votes into the database, as separate sources.
 
-A row is kept once: it is known by its content, and where it tells neither a battle's name nor a time also by the file
-it stands in, so that the same file twice adds nothing. Rows are stored by portions, so that people's votes never wait
-for an import, and count from its last transaction on; an import that was cut short is finished by making it again.
+A row is stored once: it is identified by its content and, if it has neither a battle's name nor a time, also by its
+file, so that importing the same file twice adds nothing. Rows are stored in portions, so that people's votes never wait
+for an import, and count from its last transaction on; an interrupted import is completed by repeating it.
 """
 
 import hashlib
@@ -32,30 +32,30 @@ from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 from arena.types import REFERENCE
 
 PORTION = 1000
-"""Rows that one transaction stores."""
+"""Rows stored by one transaction."""
 _SHOWN_JUDGES = 4
 _VISIT_REFERENCE = "human_verified_reference"
 
 
 class ImportedVotesError(ValueError):
-    """Say why votes from elsewhere cannot come in, and what to do."""
+    """Votes that cannot be imported; says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """What an import is told; all but the source's name holds for the whole source, as the last import says."""
+    """Settings of an import; all but the source's name hold for the whole source, as the last import sets them."""
 
     source: str
     into_live: bool = False
     """Whether votes on items of this arena also count beside its own, on the boards of those items."""
     both_bad: BothBad = "half"
     judge: bool = False
-    """Whether a judge model chose, where the file does not say."""
+    """Whether a judge model chose, for votes whose file does not say."""
 
 
 @dataclass
 class Imported:
-    """Count what an import brought and what was there already."""
+    """Numbers of rows that an import added and that were there already."""
 
     votes: int = 0
     others: int = 0
@@ -64,7 +64,7 @@ class Imported:
 
 
 class VoteImporter:
-    """Keep the votes from elsewhere of one database."""
+    """Import of votes into one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -73,8 +73,8 @@ class VoteImporter:
         """Add the rows of a file to a source; without a vote there is nothing to add.
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
-        judges' or demo votes with others, if such votes are told to count beside live ones, or for a time that is
-        none. Then nothing is stored, and neither is the source by whatever else stops its first portion of rows.
+        judges' or demo votes with others, if such votes are set to count beside live ones, or for an invalid time. Then
+        nothing is stored; any other error in the first portion of rows leaves no source either.
         """
         done = Imported()
         if not len(battles):
@@ -100,7 +100,7 @@ class VoteImporter:
 
 
 def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
-    """Return the source's code, made if there is none, after all that may be wrong has been looked at."""
+    """Return the source's code, creating it if there is none, after all checks of the votes."""
     judge = _one_kind(
         {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
     )
@@ -127,9 +127,9 @@ def _source(connection: Connection, battles: Battles, order: ImportRequest) -> i
     return connection.execute(made).scalar_one()
 
 
-# What may not come in.
+# Checks of what may be imported.
 def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
-    """Return which of two kinds all votes are of."""
+    """Return which of two kinds all votes are of. Raises ImportedVotesError for both."""
     if len(kinds) > 1:
         raise ImportedVotesError(
             f"Votes of two kinds would come together under {order.source!r}, {what}, and no board may mix them; "
@@ -139,7 +139,7 @@ def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
 
 
 def _one_judge(judges: Collection[str | None]) -> None:
-    """Refuse votes of several judges."""
+    """Raise ImportedVotesError for votes of several judges."""
     if len(judges) > 1:
         named = ", ".join(sorted(map(repr, judges))[:_SHOWN_JUDGES])
         raise ImportedVotesError(
@@ -149,7 +149,7 @@ def _one_judge(judges: Collection[str | None]) -> None:
 
 
 def _voters(connection: Connection, source: int) -> set[str | None]:
-    """Return who cast the votes of a source, None for nobody named."""
+    """Return the voters of a source's votes, None for an unnamed one."""
     joined = IMPORTED_VOTE.outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id)
     of_source = IMPORTED_VOTE.c.source_id == source
     return set(connection.scalars(select(IMPORTED_VOTER.c.name).select_from(joined).where(of_source).distinct()))
@@ -171,10 +171,10 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
         raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")
 
 
-# From rows to what the tables hold.
+# From file rows to table rows.
 @dataclass(frozen=True)
 class _Draft:
-    """A row that comes in."""
+    """A row to import."""
 
     digest: str
     format: str
@@ -184,7 +184,7 @@ class _Draft:
 
 
 def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
-    """Yield the rows in their order, each with what it is known by: the nth of its content (and, maybe, file)."""
+    """Yield the rows in order, each with its digest: of its content (and maybe its file), numbered if repeated."""
     at = iter(moments)
     seen: Counter[str] = Counter()
     for row, vote in battles.lines():
@@ -197,7 +197,7 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
 
 
 def _content_mark(battles: Battles) -> str:
-    """Return what a file is known by: all its rows."""
+    """Return the hash of all rows of a file."""
     mark = hashlib.sha256()
     for row, _ in battles.lines():
         mark.update("\n".join(_origin(battles, row)).encode())
@@ -205,14 +205,14 @@ def _content_mark(battles: Battles) -> str:
 
 
 def _origin(battles: Battles, row: Row) -> tuple[str, str]:
-    """Return the format that a row first came in, and its text there."""
+    """Return a row's original format, and its text there."""
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) and row.get(ORIGIN_ROW):
         return row[ORIGIN], row[ORIGIN_ROW]
     return battles.format or STEREOSCOPE.name, row_text(row)
 
 
 def _moments(battles: Battles) -> list[datetime | None]:
-    """Return when each vote was cast."""
+    """Return the time of each vote. Raises ImportedVotesError for an invalid one."""
     moments = []
     for number, time in enumerate(battles.time, start=1):
         try:
@@ -224,7 +224,7 @@ def _moments(battles: Battles) -> list[datetime | None]:
 
 
 class _RowWriter:
-    """Store the rows of one import portion by portion; names get their integer codes once."""
+    """Storing the rows of one import by portions; names get their integer codes once."""
 
     def __init__(self, source: int, order: ImportRequest) -> None:
         self._source, self._order = source, order
@@ -287,7 +287,7 @@ class _RowWriter:
 
 
 def _bank_name(draft: _Draft, model: str) -> str:
-    """Return a model's name as the item bank has it: VisIT-Bench's votes name the columns of its answers."""
+    """Return a model's name as in the item bank: VisIT-Bench's votes name the columns of its answers."""
     if draft.format != VISIT_BENCH.name:
         return model
     return REFERENCE if model == _VISIT_REFERENCE else model.removesuffix(PREDICTION)
@@ -311,7 +311,7 @@ class _Names:
         return [self._known[name] for name in names]
 
     def _look_up(self, connection: Connection, names: Sequence[str | None]) -> None:
-        """Learn the codes of those names that are there: the last column's first."""
+        """Read the codes of existing names; where both columns match, the last one's code counts."""
         within = [self._table.c[name] == value for name, value in self._scope.items()]
         for column in self._columns if names else ():
             rows = connection.execute(select(column, self._table.c.id).where(column.in_(names), *within))

@@ -1,4 +1,4 @@
-"""Polls out of votes from elsewhere: what each person chose in each contest, and the verdicts of judges beside them."""
+"""Polls from vote files: what each person chose in each contest, and the verdicts of judges beside them."""
 
 import json
 from collections import Counter
@@ -13,21 +13,21 @@ from arena.ratings.agreement import Choices, Contest, Poll, Verdict, contest_of
 from arena.types import REFERENCE
 
 PUBLISHED_REFERENCE = "human_verified_reference"
-"""What VisIT-Bench's preference file calls the reference."""
+"""The name of the reference in VisIT-Bench's preference file."""
 
 
 def read_poll(paths: Sequence[Path]) -> Poll:
-    """Return the votes and verdicts of files in any format of `exchange`. Raises RowsError."""
+    """Return the votes and verdicts of files in any format of `arena/formats`. Raises RowsError."""
     files = [(path.name, read(path)) for path in paths]
     notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
     return gather_poll([battles for _, battles in files], notices)
 
 
 def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
-    """Return the votes and verdicts of several parts as one poll; what is no choice between two models is counted out.
+    """Return several parts as one poll; votes that are no choice between two models are left out and counted.
 
-    A vote of kind judge is a verdict, by its voter; a vote whose voter is not known is a person's own. Of a voter's
-    several votes in a contest the last counts. Answers come along where the rows hold both (columns A and B).
+    A judge's vote is a verdict, by its voter; a vote without a voter counts as a person's own. Of a voter's several
+    votes in a contest the last counts. Answers are included where the rows hold both (columns A and B).
     """
     gathered = _PollBuilder()
     for battles in parts:
@@ -37,7 +37,7 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
 
 
 class _PollBuilder:
-    """The votes of several parts, as they are gathered."""
+    """A poll being gathered from the votes of several parts."""
 
     def __init__(self) -> None:
         self._verdicts: dict[tuple[Contest, str], Verdict] = {}
@@ -49,7 +49,6 @@ class _PollBuilder:
         self._counts: Counter[str] = Counter()
 
     def add(self, vote: Vote, row: Row) -> None:
-        """Add one vote."""
         one, other = bank_name(vote.model_a), bank_name(vote.model_b)
         if vote.item is None or one == other:
             what = "the item they are on is not known" if vote.item is None else "both answers are one model's"
@@ -64,7 +63,6 @@ class _PollBuilder:
             self._answers.setdefault((vote.item, model), text)
 
     def poll(self, notices: Sequence[str]) -> Poll:
-        """Return what was gathered."""
         chosen: dict[Contest, Counter[str]] = {}
         for contest, model in [*((contest, model) for (contest, _), model in self._known.items()), *self._unknown]:
             chosen.setdefault(contest, Counter())[model] += 1
@@ -96,12 +94,12 @@ class _PollBuilder:
 
 
 def bank_name(model: str) -> str:
-    """Return a contestant's name as the item bank has it: VisIT-Bench's files name the columns of its answers."""
+    """Return a model's name as in the item bank: VisIT-Bench's files name the columns of its answers."""
     return REFERENCE if model == PUBLISHED_REFERENCE else model.removesuffix(PREDICTION)
 
 
 def _texts(row: Row) -> list[str]:
-    """Return the texts of both answers where a row, or the row that it once was, holds them."""
+    """Return the texts of both answers if a row, or its original row, holds them."""
     origin = row.get(ORIGIN_ROW)
     first = json.loads(origin) if isinstance(origin, str) and origin else row
     texts = [first.get("A"), first.get("B")]

@@ -1,7 +1,7 @@
-"""Polls: from the database, how many people chose which answer in each contest of a source, with the answers' texts.
+"""Polls: how many people chose each answer in each contest of a source, with the answers' texts, from the database.
 
-A source is one of the item bank, voted on here, or one of people's votes from elsewhere; the verdicts of judges from
-elsewhere stand beside whichever they are on.
+A source is one of the item bank, voted on here, or one of imported votes by people; imported verdicts of judges are
+added to either.
 """
 
 from collections import Counter
@@ -22,23 +22,23 @@ _IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
 
 
 class Polls:
-    """Read the polls of one database."""
+    """The polls of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources in the order of their first import, those from elsewhere first."""
+        """Return the names of the sources in the order of their first import, imported votes first."""
         with self._database.read() as connection:
             own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
             import_summary = [one.label for one in imported_sources(connection) if not one.judge]
         return (*import_summary, *own)
 
     def poll(self, source: str) -> Poll:
-        """Return the votes of a source and the verdicts on their contests; nothing if there is no such source.
+        """Return the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
 
-        Of the votes cast here those on answers in use count; a voter has one on an item and pair at most, the database
-        sees to that.
+        Of the votes cast here, only those on answers in use count; the database allows a voter one for each item and
+        pair.
         """
         keep_time(self._database, VOTE)
         with self._database.read() as connection:

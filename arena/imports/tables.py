@@ -1,6 +1,6 @@
-"""Votes from elsewhere as the database keeps them: sources of their own, each row of a file as it came.
+"""Imported vote tables: separate sources, with each row of a file as it came.
 
-`importer.py` brings them in. They count up to the row that the last finished import of their source reached.
+`importer.py` fills them. A source's votes count up to the row that its last finished import reached.
 """
 
 import json
@@ -91,7 +91,7 @@ Index("imported_vote_of_source", IMPORTED_VOTE.c.source_id)
 
 @dataclass(frozen=True)
 class ImportedSource:
-    """Votes from elsewhere under one name; they have boards of their own."""
+    """Imported votes under one name, with separate boards."""
 
     id: int
     name: str
@@ -101,7 +101,7 @@ class ImportedSource:
 
     @property
     def label(self) -> str:
-        """Return the name by which people choose its boards."""
+        """The name by which people choose its boards."""
         return f"{self.name} (imported{', judge' if self.judge else ''})"
 
 
@@ -114,7 +114,7 @@ def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
 
 
 def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
-    """Return the rows of a source in the order they came, each vote with the row that it was."""
+    """Return the rows of a source in the order they came, each vote with its original row."""
     models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
     votes: list[Vote] = []
     rows: list[FileRow] = []
@@ -131,7 +131,7 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
 
 
 def _rows_of(source: ImportedSource) -> Select:
-    """Return a SELECT of a source's counted rows, with what each says if it is a vote."""
+    """Return a SELECT of a source's counted rows, with the columns of each vote."""
     vote = IMPORTED_VOTE.c
     said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.images, vote.language, vote.turns)
     beside = (vote.conversation, vote.blind, vote.judge, IMPORTED_ITEM.c.key, FAMILY.c.name.label("category"))
@@ -167,7 +167,7 @@ def _vote(row: Row, models: dict[int, str]) -> Vote:
 
 
 def _kept(row: Row, vote: Vote | None) -> FileRow:
-    """Return a row of our own format: as it came, or with the row along that it was elsewhere."""
+    """Return a row of our own format: as it came, or with its original row included."""
     if row.format == STEREOSCOPE.name:
         return json.loads(row.row)
     said = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()

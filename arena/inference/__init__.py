@@ -1,1 +1,1 @@
-"""Models under test: their catalog, how each kind answers, offline inference."""
+"""Models under test: their catalogue, how each kind answers, offline inference."""

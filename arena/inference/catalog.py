@@ -1,4 +1,4 @@
-"""The catalogue of models: a TOML file whose `[[models]]` tables become cards, and the models that answer for them.
+"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them.
 
 [[models]]
 name = "SmolVLM"
@@ -46,22 +46,22 @@ _NEEDED: Mapping[ModelKind, tuple[str, ...]] = {"api": ("model", "address"), "lo
 
 
 class CatalogueError(ValueError):
-    """Say what in the catalogue is wrong, and how to mend it; a key is never shown."""
+    """The catalogue is wrong; the message says what and how to mend it, and never shows a key."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The models that there are, in the file's order; names are unique."""
+    """Model cards in file order; names are unique."""
 
     cards: tuple[ModelCard, ...]
 
     @property
     def live(self) -> tuple[ModelCard, ...]:
-        """Return the cards that are enabled for live battles."""
+        """Cards enabled for live battles."""
         return tuple(card for card in self.cards if card.live)
 
     def card(self, name: str) -> ModelCard:
-        """Return the card of this name; raise CatalogueError that tells the names there are."""
+        """The card of this name. Raises CatalogueError, which lists the known names."""
         for card in self.cards:
             if card.name == name:
                 return card
@@ -70,7 +70,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file; none is an empty catalogue. `secret` returns the key of an environment variable's name.
+    """Read a catalogue file; None gives an empty catalogue. `secret` returns the key in an environment variable.
 
     Raises CatalogueError with file, model and key, and what `secret` raises for a variable that is not set.
     """
@@ -101,16 +101,16 @@ def _tables(path: Path) -> list[dict[str, Any]]:
 
 
 class Models:
-    """The models of a catalogue, ready to be asked."""
+    """Models of a catalogue, ready to answer."""
 
     def __init__(self, catalogue: Catalogue, local_models: int) -> None:
-        """Prepare; nothing is connected or loaded before the first question. At most `local_models` are in memory."""
+        """Connect and load nothing before the first question; keep at most `local_models` in memory."""
         self.catalogue = catalogue
         self._process_pool = ProcessPool(local_models)
         self._vlms: dict[str, ApiVLM | LocalVLM] = {}
 
     def vlm(self, name: str) -> ApiVLM | LocalVLM:
-        """Return the model of this name. Raises CatalogueError."""
+        """The model of this name. Raises CatalogueError."""
         if name not in self._vlms:
             card = self.catalogue.card(name)
             self._vlms[name] = ApiVLM(card) if card.kind == "api" else LocalVLM(card, self._process_pool)
@@ -125,7 +125,7 @@ class Models:
 
 
 class _CardTable:
-    """One `[[models]]` table on its way to a card."""
+    """Parser of one `[[models]]` table."""
 
     def __init__(self, path: Path, number: int, values: dict[str, Any]) -> None:
         self._folder = path.absolute().parent
@@ -134,7 +134,7 @@ class _CardTable:
         self._where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
 
     def card(self, secret: Callable[[str], Secret]) -> ModelCard:
-        """Return the card. Raises CatalogueError."""
+        """The table's card. Raises CatalogueError."""
         kind = self._one_of("kind", get_args(ModelKind), None)
         self._check_keys(kind)
         local = kind == "local"
@@ -241,7 +241,7 @@ class _CardTable:
         return secret(name) if name else Secret("")
 
     def _weights(self) -> tuple[str, str | None]:
-        """Return the folder, or the Hub's id and commit."""
+        """The folder, or the Hub's id and commit."""
         folder, hub = self._text("folder", ""), self._text("hub", "")
         if bool(folder) == bool(hub):
             raise CatalogueError(f"{self._where}: expected either folder or hub, with the weights of the model")

@@ -1,17 +1,17 @@
-"""What a card allows: most images and text of a conversation, and what an answer can cost at most."""
+"""Limits: the most images and text that a card allows in a conversation, and the most that an answer can cost."""
 
 import math
 
 from arena.types import Conversation, Generation, ModelCard, ModelError, Price, Usage
 
 ATTEMPTS = 3
-"""How often a server is sent the same before the first word of its answer."""
+"""Attempts at a request; none after the first word of its answer."""
 _PER_TURN = 16
 """Tokens that a chat template may put around one message."""
 
 
 def check_limits(card: ModelCard, turns: Conversation) -> None:
-    """Raise ModelError ("too big") where a conversation has more images or text than the card allows."""
+    """Raise ModelError ("too big") for a conversation with more images or text than the card allows."""
     images = sum(len(turn.images) for turn in turns)
     if images > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
@@ -23,19 +23,19 @@ def check_limits(card: ModelCard, turns: Conversation) -> None:
 
 
 def text_tokens(card: ModelCard, turns: Conversation) -> int:
-    """Return about how many tokens the texts have: four ASCII characters are one, and so is any other character."""
+    """Estimated tokens of the texts: four ASCII characters are one, and so is any other character."""
     text = card.system + "".join(turn.text for turn in turns)
     wide = sum(not character.isascii() for character in text)
     return (len(text) - wide) // 4 + wide + _PER_TURN * (len(turns) + 1)
 
 
 def cost(price: Price | None, prompt: int, completion: int) -> int:
-    """Return what tokens cost in millionths of a US dollar, rounded up; 0 without a price."""
+    """Cost of tokens in millionths of a US dollar, rounded up; 0 without a price."""
     return 0 if price is None else math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
 
 
 def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Usage:
-    """Return what an answer cannot take more than: no token of text is shorter than a byte."""
+    """Upper bound of an answer's usage: no token of text is shorter than a byte."""
     written = len(card.system.encode()) + sum(len(turn.text.encode("utf-8", "replace")) for turn in turns)
     images = sum(len(turn.images) for turn in turns)
     prompt = written + _PER_TURN * (len(turns) + 1) + card.image_tokens * images
@@ -43,6 +43,6 @@ def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Us
 
 
 def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:
-    """Return what an answer cannot cost more than in millionths of a US dollar: every attempt costs its prompt."""
+    """Upper bound of an answer's cost in millionths of a US dollar: every attempt costs its prompt."""
     most = most_usage(card, turns, settings)
     return cost(card.price, ATTEMPTS * most.prompt, most.completion)

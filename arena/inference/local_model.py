@@ -1,6 +1,6 @@
-"""A local model at work: transformers in a process of its own, `python -m arena.inference.local_model`.
+"""Local model process: transformers inference over JSON lines, run as `python -m arena.inference.local_model`.
 
-Lines of JSON come in by stdin and go out by what was stdout. The first line says which weights to load; only
+Requests come in by stdin, answers go out by the original stdout. The first line says which weights to load; only
 safetensors are read, and code that comes with weights is never run. The end of stdin ends the process at once.
 """
 
@@ -22,20 +22,20 @@ from PIL import Image
 
 JSON_LINE = Mapping[str, Any]
 _STEP_SECONDS = 0.5
-"""How often a silent generation says that it lives."""
+"""Interval of a silent generation's signs of life."""
 _BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
 )  # fmt: skip
-"""What transformers and a model's own template raise for what they do not take."""
+"""Errors of transformers, and of a model's own template, for input that they do not take."""
 
 
 class LoadError(RuntimeError):
-    """Say why weights cannot be loaded, and what mends it."""
+    """Weights cannot be loaded; the message says why, and what mends it."""
 
 
 class Answers(NamedTuple):
-    """The answers to a batch, and what they took together."""
+    """Answers to a batch, and its tokens in total."""
 
     texts: tuple[str, ...]
     prompt: int
@@ -43,7 +43,7 @@ class Answers(NamedTuple):
 
 
 class LocalModel:
-    """One model in memory."""
+    """A model in memory."""
 
     def __init__(self, model: str, revision: str | None, dtype: str, device: str) -> None:
         """Load processor and weights. Raises LoadError."""
@@ -73,10 +73,11 @@ class LocalModel:
         started: Callable[[int], None],
         piece: Callable[[str, int], None],
     ) -> Answers:
-        """Answer a batch. `started` is told the prompt's tokens; `piece` each new text of a single conversation (or ""
-        as a sign of life) and the tokens so far. `stop` ends it at the next token.
+        """Answer a batch of conversations.
 
-        Raises ValueError for a conversation that is too long, and any of `_BROKEN` for one that the model cannot take.
+        `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
+        life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
+        that is too long, and any of `_BROKEN` for one that the model cannot take.
         """
         inputs = self._processor.apply_chat_template(
             [_messages(conversation) for conversation in conversations],
@@ -109,11 +110,11 @@ class LocalModel:
 
 
 class TooLong(ValueError):
-    """Say that a conversation has more tokens than the model has room for."""
+    """A conversation has more tokens than the model has room for."""
 
 
 class _Teller:
-    """Tells each token's text as it comes, and ends the generation when it is to stop."""
+    """Sends each token's text as it comes, and ends the generation on request."""
 
     def __init__(
         self, tokenizer: Any, stop: threading.Event, piece: Callable[[str, int], None], conversations: int
@@ -127,7 +128,7 @@ class _Teller:
             self.streamer.on_finalized_text = self._tell
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """Count a step; say whether to stop, for each conversation."""
+        """Count a step; returns whether to stop, for each conversation."""
         self._tokens += self._conversations
         if time.monotonic() - self._last_sent > _STEP_SECONDS:
             self._tell("")
@@ -158,7 +159,7 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
 
 
 def _messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
-    """Return a conversation as chat templates take it; images are pixels, never addresses."""
+    """A conversation as chat templates take it; images are pixels, never URLs."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
         messages.append({"role": "system", "content": [{"type": "text", "text": conversation["system"]}]})
@@ -170,7 +171,7 @@ def _messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
 
 
 def _choices(settings: JSON_LINE) -> dict[str, Any]:
-    """Return what `generate` is told; without a temperature the model's own settings hold."""
+    """Arguments of `generate`; without a temperature, the model's own settings hold."""
     choices: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
     if settings["temperature"] == 0:
         return {**choices, "do_sample": False, "temperature": None, "top_p": None, "top_k": None}
@@ -195,18 +196,18 @@ class _RequestLoop:
         self._stops: dict[int, threading.Event] = {}
 
     def listen(self) -> None:
-        """Read requests until stdin ends, and then end the process."""
+        """Read requests until stdin ends, then end the process."""
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
-                self._stops.setdefault(message["stop"], threading.Event()).set()  # also before its request
+                self._stops.setdefault(message["stop"], threading.Event()).set()  # a stop may come before its request
                 continue
             self._stops.setdefault(message.get("id", 0), threading.Event())
             self._requests.put(message)
         os._exit(0)
 
     def serve(self) -> None:
-        """Load the model of the first request, then answer the others in the order in which they came."""
+        """Load the model of the first request, then answer the others in order of arrival."""
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         try:
@@ -244,7 +245,7 @@ class _RequestLoop:
 
 
 def main() -> None:
-    """Serve the process that started this one; what libraries print goes to stderr."""
+    """Serve the parent process; what libraries print goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     loop = _RequestLoop(out)

@@ -1,7 +1,7 @@
-"""Local models seen from the page: each works in a process of its own, which may crash or hang without harm.
+"""Local model processes: each model runs in its own process, which may crash or hang without harm.
 
-At most so many are loaded at one time; for another the least recently used one is ended, when nobody waits for it. A
-process that is silent for too long, or takes too much memory, is ended too, and started anew when it is next asked.
+A limited number is loaded at a time; for another model, the least recently used idle one is ended. A process that is
+silent for too long, or takes too much memory, is also ended, and restarted by the next request.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ _ROOT = Path(__file__).parents[2]
 _LOAD_SECONDS = 1800.0
 """Loading may mean a download."""
 _MEND_SECONDS = 60.0
-"""How long weights that could not be loaded are not tried again."""
+"""Seconds before weights that could not be loaded are tried again."""
 _WATCH_SECONDS = 0.1
 _TURN_SECONDS = 0.05
 _WHOLE = 10
-"""How many times the card's time-out a whole answer may take."""
+"""A whole answer may take so many times the card's time-out."""
 _TROUBLES: Mapping[str, ModelTrouble] = {"too big": "too big", "refused": "refused"}
 
 Message = Mapping[str, Any]
-"""A line from the process."""
+"""A JSON line to or from the process."""
 
 
 class _Ended(NamedTuple):
-    """Why a process is no more."""
+    """Why a process ended."""
 
     kind: ModelTrouble
     text: str
@@ -59,7 +59,7 @@ _UNLOADED = _Ended("down", "the model was unloaded")
 
 
 class _Request:
-    """One generation under way, as its asker sees it."""
+    """A generation in progress, as its caller sees it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -68,12 +68,12 @@ class _Request:
         self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
 
     def put(self, message: Message | _Ended) -> None:
-        """Hand a message over from another thread; a loop that is closed wants none."""
+        """Pass on a message from another thread; a closed loop gets none."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._messages.put_nowait, message)
 
     async def get(self) -> Message:
-        """Return the next message of this generation. Raises ModelError when there will be none."""
+        """The next message of this generation. Raises ModelError when there will be none."""
         message = await self._messages.get()
         if isinstance(message, _Ended):
             raise ModelError(message.kind, message.text)
@@ -88,7 +88,7 @@ class Worker:
     """The process of one model."""
 
     def __init__(self, card: ModelCard) -> None:
-        """Start it; it loads while the first requests wait."""
+        """Start the process; it loads while the first requests wait."""
         self.card = card
         self.used = time.monotonic()
         self._process = subprocess.Popen(
@@ -113,26 +113,25 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Tell whether it takes requests."""
+        """Whether it takes requests."""
         return not isinstance(self._state, _Ended)
 
     @property
     def hopeless(self) -> bool:
-        """Tell whether its weights could not be loaded a moment ago: all requests fail with the reason."""
+        """Whether its weights could not be loaded a moment ago: all requests fail with the reason."""
         return self._unloadable and time.monotonic() - self._heard < _MEND_SECONDS
 
     @property
     def running(self) -> int:
-        """Return how many generations are under way or wait."""
+        """Number of generations in progress or waiting."""
         return len(self._tasks)
 
     async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Request:
-        """Send a batch and return its task. Raises ModelError where the process is no more."""
+        """Send a batch and return its request. Raises ModelError if the process has ended."""
         task = _Request(next(self._numbers))
         with self._lock:
             if isinstance(self._state, _Ended):
@@ -149,12 +148,12 @@ class Worker:
         return task
 
     def stop(self, task: _Request) -> None:
-        """End a generation at its next word, if it is still under way."""
+        """End a generation at its next token, if it is still in progress."""
         if task.number in self._tasks:
             threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
 
     def watch(self) -> None:
-        """End the process where it is silent for too long or takes too much memory."""
+        """End the process if it is silent for too long or takes too much memory."""
         if not self.alive:
             return
         memory = (self.card.memory_gb or 0.75 * psutil.virtual_memory().total / 1e9) * 1e9
@@ -171,14 +170,14 @@ class Worker:
             self.end(_Ended("slow", f"the model said nothing for {self.card.timeout:g} seconds"))
 
     def end(self, why: _Ended = _UNLOADED) -> None:
-        """Kill the process; who waits for it is told why."""
+        """Kill the process; waiting callers get the reason."""
         with self._lock:
             if not isinstance(self._state, _Ended):
                 self._state = why
         self._process.kill()
 
     def wait(self) -> None:
-        """Wait until the process is gone and its pipes are closed."""
+        """Wait until the process has ended and its pipes are closed."""
         self._reader.join()
 
     def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
@@ -187,7 +186,7 @@ class Worker:
         self._write({"id": task.number, "conversations": asked, "settings": asdict(settings)})
 
     def _write(self, message: Message) -> None:
-        """Write a line; a process that is gone is noticed where its lines end."""
+        """Write a line; the reader notices if the process has ended."""
         assert self._process.stdin
         line = json.dumps(message) + "\n"
         with self._writing:
@@ -198,11 +197,11 @@ class Worker:
                 _LOG.info("the process of %s takes no more requests", self.card.name)
 
     def _read(self) -> None:
-        """Hand each line to the task that it belongs to, until there are no more."""
+        """Pass each line to the request that it belongs to, until there are no more."""
         assert self._process.stdout and self._process.stdin
         for line in self._process.stdout:
             if not line.endswith("\n"):
-                break  # killed while it wrote
+                break  # killed in mid-line
             message = json.loads(line)
             self._heard = time.monotonic()
             if message["kind"] == "loaded":
@@ -238,7 +237,7 @@ class Worker:
 
 
 class ProcessPool:
-    """The processes of all local models: at most so many at one time."""
+    """Processes of all local models, at most `most` at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -249,11 +248,11 @@ class ProcessPool:
 
     @property
     def workers(self) -> tuple[Worker, ...]:
-        """Return the processes that take requests."""
+        """The processes that take requests."""
         return tuple(worker for worker in self._workers.values() if worker.alive)
 
     async def worker(self, card: ModelCard) -> Worker:
-        """Return the process of a card's model; wait while all others are busy. Raises ModelError ("slow")."""
+        """A card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
         patience = time.monotonic() + _WHOLE * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > patience:
@@ -262,7 +261,7 @@ class ProcessPool:
         return worker
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes and wait for their ends."""
         self._closed.set()
         with self._lock:
             for worker in self._workers.values():
@@ -298,7 +297,7 @@ class ProcessPool:
 
 
 class LocalVLM:
-    """A model of this machine."""
+    """A model on this machine."""
 
     def __init__(self, card: ModelCard, process_pool: ProcessPool) -> None:
         self.card = card
@@ -313,7 +312,7 @@ class LocalVLM:
         deadline = None
         try:
             while (message := await _before(deadline, task))["kind"] != "end":
-                if message["kind"] == "started":  # loading, and waiting for its turn, do not count
+                if message["kind"] == "started":  # loading and queueing do not count
                     deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
                 elif message["text"]:
                     yield message["text"]
@@ -325,7 +324,7 @@ class LocalVLM:
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Return the answers to a batch, all of them or ModelError."""
+        """Answers to a batch. Raises ModelError if one of them fails."""
         for turns in conversations:
             check_limits(self.card, turns)
         worker, task = await self._started(conversations, settings)

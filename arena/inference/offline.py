@@ -1,6 +1,6 @@
-"""Asking one model many questions: in batches or so many at once, and each answer is on disk before it counts.
+"""Offline inference: many questions to one model, in batches or in parallel; each answer is on disk before it counts.
 
-A run that is killed goes on where it was when the same is asked again: what is in the file of answers is not asked.
+A killed run resumes when the same is asked again: questions in the answer file are not asked again.
 """
 
 import asyncio
@@ -19,35 +19,35 @@ from arena.inference.catalog import Models
 from arena.types import Conversation, Generation, ModelCard, ModelError, Usage, pass_over
 
 _IN_A_ROW = 5
-"""Failures in a row, beside those under way at one time, after which nothing more is asked."""
+"""Failures in a row, besides those in parallel, after which nothing more is asked."""
 _SHOWN_FAILURES = 20
 _KEPT = "What is answered is kept: give the same command again to go on."
 
 
 class AnswerFileError(ValueError):
-    """Say what is wrong with a file of kept answers, and how to mend it."""
+    """A file of kept answers is wrong; the message says how to mend it."""
 
 
 class TaskError(ValueError):
-    """Say why a question cannot be put to a model: an image that is missing or broken."""
+    """A question cannot be put to a model: an image is missing or broken."""
 
 
 class UnfinishedError(RuntimeError):
-    """Say that questions got no answer, and how to go on."""
+    """Questions got no answer; the message says how to go on."""
 
 
 class Answerer(Protocol):
-    """A model that answers conversations whole."""
+    """A model that gives whole answers to conversations."""
 
     @property
     def card(self) -> ModelCard:
-        """Its card."""
+        """The model's card."""
         ...
 
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Return the answers to all of them, or raise ModelError."""
+        """Answers to all conversations. Raises ModelError."""
         ...
 
 
@@ -56,11 +56,11 @@ class Task(NamedTuple):
 
     key: str
     turns: Callable[[], Conversation]
-    """Returns the conversation, images loaded; may raise TaskError."""
+    """Returns the conversation with its images loaded; may raise TaskError."""
 
 
 Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task]]
-"""Returns what is asked next, told what is answered."""
+"""Returns the next tasks, given the answers so far by key."""
 
 
 class FailedTask(NamedTuple):
@@ -72,12 +72,12 @@ class FailedTask(NamedTuple):
 
 @dataclass
 class RunResult:
-    """What a run did: new answers, what failed, and what it took."""
+    """Result of a run: new answers, failures and usage."""
 
     answered: int = 0
     failures: list[FailedTask] = field(default_factory=list)
     prompt: int = 0
-    """Tokens asked, as far as they are known."""
+    """Prompt tokens, as far as known."""
     completion: int = 0
     cost: int = 0
     """Millionths of a US dollar."""
@@ -86,7 +86,7 @@ class RunResult:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Yield what a person is to know of the run."""
+        """Yield the lines of a summary for a person."""
         if self.answered or self.prompt:
             cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
             yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
@@ -96,31 +96,31 @@ class RunResult:
             yield f"no answer to {len(self.failures) - _SHOWN_FAILURES:,} more"
 
     def check(self) -> None:
-        """Raise UnfinishedError if something has no answer."""
+        """Raise UnfinishedError if a question has no answer."""
         if self.failures:
             why = f" Stopped: {self.stopped}." if self.stopped else ""
             raise UnfinishedError(f"{len(self.failures):,} questions got no answer.{why} {_KEPT}")
 
 
 def fingerprint(card: ModelCard, questions: str) -> str:
-    """Return what tells runs apart: what shapes a model's answers, and the digest of the questions."""
+    """Identity of a run: hash of what shapes a model's answers and of the questions' digest."""
     shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
     settings = [card.generation.max_tokens, card.generation.temperature, card.generation.top_p, card.generation.seed]
     return hashlib.sha256(json.dumps([shape, settings, questions]).encode()).hexdigest()
 
 
 class AnswerFile:
-    """Kept answers by key: JSON lines that are only ever added to, for the length of a `with` block."""
+    """Kept answers by key: append-only JSON lines, open during a `with` block."""
 
     def __init__(self, path: Path, run: str) -> None:
-        """Name the file and what tells its run apart (`fingerprint`)."""
+        """Name the file and the run's `fingerprint`."""
         self.path = path
         self.answers: dict[str, str] = {}
         self._run = run
         self._lock = FileLock(f"{path}.lock")
 
     def __enter__(self) -> "AnswerFile":
-        """Read what is kept; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
+        """Read the kept answers; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
@@ -139,12 +139,12 @@ class AnswerFile:
         self._lock.release()
 
     def keep(self, key: str, text: str) -> None:
-        """Write one answer down, to the disk itself."""
+        """Append one answer, synced to disk."""
         self._write([key, text])
         self.answers[key] = text
 
     def delete(self) -> None:
-        """Delete the file: its answers are kept elsewhere now."""
+        """Delete the file, once its answers are kept elsewhere."""
         self.path.unlink(missing_ok=True)
 
     def _read(self) -> None:
@@ -173,10 +173,10 @@ class AnswerFile:
 
 
 async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
-    """Ask what the file does not hold, round after round, in the order of tasks, which are drawn as they are needed.
+    """Ask what the file does not hold, round after round, in task order; tasks are drawn as needed.
 
-    A local model gets batches of `at_once`, a server so many calls at one time. `tick` is told how many are done. Where
-    one fails after the other, no more is asked and `RunResult.stopped` says why.
+    A local model gets batches of `at_once`, a server so many parallel calls. `tick` gets the number of tasks just done.
+    After several failures in a row, nothing more is asked and `RunResult.stopped` says why.
     """
     outcome = RunResult()
     workers = vlm.card.at_once if vlm.card.kind == "api" else 1
@@ -186,7 +186,7 @@ async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
                     group.create_task(run.work())
-        except ExceptionGroup as errors:  # a disk that is full, a question file that is broken
+        except ExceptionGroup as errors:  # a full disk, a broken question file
             raise errors.exceptions[0] from errors
         if outcome.stopped:
             break
@@ -194,7 +194,10 @@ async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick
 
 
 def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> RunResult:
-    """Ask a model of the catalogue with a progress bar; all models are closed at the end."""
+    """Ask a model of the catalogue, with a progress bar; closes all models at the end.
+
+    Raises UnfinishedError on Ctrl-C.
+    """
 
     async def ask() -> RunResult:
         try:
@@ -210,7 +213,7 @@ def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: 
 
 
 class _Run:
-    """One run under way."""
+    """One run in progress."""
 
     def __init__(
         self,
@@ -228,7 +231,7 @@ class _Run:
         self._in_a_row = 0
 
     async def work(self) -> None:
-        """Draw and ask until there is no more, or no hope."""
+        """Draw and ask until no tasks are left, or the run is stopped."""
         while not self.outcome.stopped:
             async with self._drawing:
                 batch = await asyncio.to_thread(self._drawn)
@@ -237,7 +240,7 @@ class _Run:
             await self._ask(batch)
 
     def _drawn(self) -> list[tuple[str, Conversation]]:
-        """Return the next questions that are to be asked, their images loaded."""
+        """The next questions to ask, their images loaded."""
         batch: list[tuple[str, Conversation]] = []
         for task in self._tasks:
             if task.key in self._file.answers:
@@ -252,7 +255,7 @@ class _Run:
         return batch
 
     async def _ask(self, batch: list[tuple[str, Conversation]]) -> None:
-        """Ask a batch; where it fails as one, each question by itself."""
+        """Ask a batch; if it fails as one, each question by itself."""
         try:
             texts = await self._vlm.answers([turns for _, turns in batch], self._vlm.card.generation, self._note)
         except ModelError as error:

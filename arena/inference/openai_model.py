@@ -1,7 +1,6 @@
-"""A model behind an OpenAI-compatible server: one streamed chat completion an answer, images as data URLs.
+"""OpenAI-compatible model: one streamed chat completion per answer, images as data URLs.
 
-What a server says in an error is never shown: it may echo the key. A stream without a `finish_reason` at its end was
-cut.
+A server's error text is never shown: it may echo the key. A stream that ends without a `finish_reason` was cut.
 """
 
 import asyncio
@@ -24,15 +23,15 @@ _LOG = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 10.0
 _CONNECT_SECONDS = 10.0
 _WHOLE = 10
-"""How many times the card's time-out a whole answer may take."""
+"""A whole answer may take so many times the card's time-out."""
 MOST_CHARACTERS = 100_000
-"""Of an answer; whoever says more is broken."""
+"""Most characters of an answer; a server that sends more is broken."""
 _MOST_BYTES, _MOST_LINE = 20_000_000, 1_000_000
 _MOST_VALUES = 5_000
-"""Commas of one event: whoever sends more sends no words, and `json` lets nobody else work while it reads."""
+"""Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
 _MOST_ERROR = 10_000
 _STEPS, _AT_ONCE = 1_000, 20
-"""Chunks and events that are taken of one answer a second, and at one go: what comes faster waits at the server."""
+"""Chunks and events read of one answer per second, and in one burst: faster ones wait at the server."""
 _DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
 _ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
 """Finish reasons of a whole answer, as OpenAI and text-generation-inference call them."""
@@ -45,11 +44,11 @@ _SENT = "http11.send_request_body.complete"
 _RUN = frozenset((200, 504, 524))
 """Statuses after which the model may have run: an answer, or a proxy that waited for one in vain."""
 _OPTIONAL = ("stream_options", "max_tokens")
-"""Fields that some servers refuse; without them the same is asked in another way."""
+"""Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
 
 
 class _AgainError(Exception):
-    """Say what failed before the first word and may pass."""
+    """A failure that may pass: retried while no word of the answer has come."""
 
     def __init__(self, kind: ModelTrouble, text: str, wait: float | None = None) -> None:
         super().__init__(text)
@@ -58,15 +57,15 @@ class _AgainError(Exception):
 
 
 class _FieldError(Exception):
-    """Name the field that the server does not take."""
+    """Name of a field that the server refuses."""
 
 
 class _Reply:
-    """What came so far of one attempt."""
+    """State of one attempt."""
 
     def __init__(self, key: str) -> None:
         self.sent = False
-        """Whether the whole request left and no refusal came, so that it costs at least its prompt."""
+        """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
         self.pieces, self.characters = 0, 0
         self.finish: str | None = None
         self.told: tuple[int, int] | None = None
@@ -75,11 +74,11 @@ class _Reply:
         self._held = ""
 
     async def trace(self, event: str, _: object) -> None:
-        """Note that the whole request has left, by an event of the connection."""
+        """Note, by an event of the connection, that the whole request was sent."""
         self.sent = self.sent or event == _SENT
 
     def take(self, event: Mapping[str, Any]) -> str:
-        """Take one event in and return its new text, without what may become the key. Raises ModelError."""
+        """Take an event and return its new text, without what may become the key. Raises ModelError."""
         usage = event.get("usage")
         if isinstance(usage, Mapping):
             prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
@@ -100,7 +99,7 @@ class _Reply:
         return self._redacted(text)
 
     def ended(self) -> str:
-        """Return the last text. Raises ModelError where the answer is not whole."""
+        """The last text. Raises ModelError if the answer is not whole."""
         if self.finish == "content_filter":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if self.finish not in _ENDS:
@@ -108,7 +107,7 @@ class _Reply:
         return self._held
 
     def _redacted(self, text: str) -> str:
-        """Hold back what may be the beginning of the key."""
+        """Replace the key, and hold back what may be its beginning."""
         if not self._key:
             return text
         text = (self._held + text).replace(self._key, "[key]")
@@ -119,10 +118,10 @@ class _Reply:
 
 
 class ApiVLM:
-    """A model of a server."""
+    """A model behind an OpenAI-compatible server."""
 
     def __init__(self, card: ModelCard) -> None:
-        """Prepare; connections are made by the first stream and belong to its event loop."""
+        """Create the client; connections open with the first stream and belong to its event loop."""
         self.card = card
         self._dropped: set[str] = set()
         headers = {"accept": "text/event-stream", "accept-encoding": "identity", "user-agent": "stereoscope"}
@@ -136,13 +135,12 @@ class ApiVLM:
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._client.aclose()
 
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer as it comes, as `VLM.stream` says; asked again only while there is no word of it."""
+        """Yield the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
         check_limits(self.card, turns)
         deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
         attempt = 1
@@ -168,7 +166,7 @@ class ApiVLM:
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Return the answers to conversations, one after the other. Raises ModelError."""
+        """Answers to conversations, one after the other. Raises ModelError."""
         return tuple(
             ["".join([piece async for piece in self.stream(turns, settings, note)]) for turns in conversations]
         )
@@ -192,7 +190,7 @@ class ApiVLM:
                 yield text
 
     async def _next(self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float) -> Mapping[str, Any] | None:
-        """Return the next event, None behind the last; a server that only keeps the line open is slow."""
+        """The next event, None after the last; a server that only keeps the connection open is slow."""
         try:
             async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + self.card.timeout)):
                 return await anext(events, None)
@@ -200,7 +198,7 @@ class ApiVLM:
             raise _slow(self.card) from error
 
     async def _check(self, response: httpx2.Response) -> None:
-        """Raise what the status and the kind of the response say."""
+        """Raise the error that the status and content type of the response stand for."""
         status = response.status_code
         if status == 200:
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -237,7 +235,7 @@ class ApiVLM:
         return json.dumps(body).encode()
 
     def _usage(self, turns: Conversation, settings: Generation, reply: _Reply) -> Usage:
-        """Return what the server counted; where it did not, or not to the end, what was sent and what came."""
+        """Usage as the server counted; without a count to the end, estimated from what was sent and received."""
         prompt, completion = reply.told or (most_usage(self.card, turns, settings).prompt, 0)
         estimated = not (reply.told and reply.finish)
         if estimated:
@@ -247,7 +245,7 @@ class ApiVLM:
 
 @contextmanager
 def _troubles(card: ModelCard) -> Iterator[None]:
-    """Say in our words what goes wrong inside."""
+    """Translate transport and parsing errors into our own."""
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
@@ -274,10 +272,10 @@ def _data_url(image: bytes) -> str:
 
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yield the data of server-sent events, bounded, to `[DONE]` or the end of the stream."""
+    """Yield the data of server-sent events, bounded, until `[DONE]` or the end of the stream."""
     pace, size, held = _EventRate(), 0, 0
     rest: list[bytes] = []
-    """Chunks of the line that is on its way."""
+    """Chunks of the incomplete line."""
     async for chunk in response.aiter_raw():
         await pace.step()
         lines, end, begun = chunk.rpartition(b"\n")
@@ -301,13 +299,13 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[Mapping[str, Any]
 
 
 class _EventRate:
-    """The pace at which one answer is read, so that a server that chops it into the smallest pieces holds up nobody."""
+    """Reading rate of one answer, so that a server that chops it into tiny pieces holds up nobody."""
 
     def __init__(self) -> None:
         self._due = 0.0
 
     async def step(self) -> None:
-        """Wait until one more chunk or event may be taken."""
+        """Wait until one more chunk or event may be read."""
         now = asyncio.get_running_loop().time()
         self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
         if self._due > now:
@@ -315,7 +313,7 @@ class _EventRate:
 
 
 async def _beginning(response: httpx2.Response) -> str:
-    """Return the first bytes of an error, to be searched and never shown."""
+    """The first bytes of an error, for searching and never shown."""
     pace, said = _EventRate(), b""
     async for chunk in response.aiter_raw():
         await pace.step()
@@ -326,7 +324,7 @@ async def _beginning(response: httpx2.Response) -> str:
 
 
 def _refusal(status: int, said: str) -> ModelError:
-    """Return what a status that will not pass means."""
+    """Error for a status that will not pass."""
     if status == 402 or _QUOTA.search(said):
         return ModelError("spent", "the account at the model's server is spent; top it up or change the key")
     if status in (401, 403):

@@ -3,7 +3,7 @@
 import re
 
 _JOINER = "\u2060"
-"""Word joiner: seen by nobody, and no tokenizer's control token holds it."""
+"""Word joiner: invisible, and part of no tokenizer's control token."""
 _CONTROL = re.compile(
     r"<\|?/?[A-Za-z_][\w ./:-]{0,40}\|>|<\|[^<>|\n]{1,40}\|?>"  # <|im_end|>, <|user|>, <|eot_id|>
     r"|<｜[^<>\n]{1,40}｜>"  # DeepSeek
@@ -15,12 +15,12 @@ _CONTROL = re.compile(
 
 
 def found(text: str) -> tuple[str, ...]:
-    """Return the control tokens of known chat templates in a text, each once, in order."""
+    """Control tokens of known chat templates in a text, each once, in order."""
     return tuple(dict.fromkeys(_CONTROL.findall(text)))
 
 
 def neutralised(text: str) -> str:
-    """Return the text with each control token broken after its first character, for a server that we cannot see into.
+    """The text with each control token broken after its first character, for a server whose tokenizer we cannot see.
 
     It reads the same; a local model's own processor does this by its own list of tokens.
     """

@@ -1,1 +1,1 @@
-"""Whatever comes in as bytes: tables, JSON, XLSX, images, downloads."""
+"""Input files: tables, strict JSON, XLSX, images, downloads."""

@@ -1,4 +1,4 @@
-"""Fetching: remote pictures for an operator's import, from public addresses only, each bounded in size and time."""
+"""Image downloads: remote pictures for an operator's import, from public addresses only, bounded in size and time."""
 
 import asyncio
 import ipaddress
@@ -18,27 +18,27 @@ _MOST_ADDRESSES = 3
 
 
 class FetchError(ValueError):
-    """Say which address was not fetched, why, and what mends it."""
+    """A URL was not fetched; the message says which, why, and what mends it."""
 
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """How far one fetch may go."""
+    """Limits of one fetch."""
 
     quiet_seconds: float = 10
     """For connecting, and between two pieces of the body."""
     seconds: float = 30
-    """For everything, redirects too."""
+    """For everything, with redirects."""
     size: int = 25_000_000
-    """Of the body, in bytes."""
+    """Largest body, in bytes."""
     redirects: int = 3
-    """Followed on the same host."""
+    """Redirects followed on the same host."""
 
 
 def is_public(address: str) -> bool:
-    """Say whether an IP address is a public unicast one by the IANA special-purpose registries (RFC 6890).
+    """Whether an IP address is public unicast by the IANA special-purpose registries (RFC 6890).
 
-    IPv6 that maps, embeds or tunnels an IPv4 address is not. Raise ValueError for what is no address.
+    IPv6 that maps, embeds or tunnels an IPv4 address is not. Raises ValueError for text that is no address.
     """
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
@@ -47,7 +47,7 @@ def is_public(address: str) -> bool:
 
 
 async def addresses(host: str) -> list[str]:
-    """Return the addresses of a host, best first; raise FetchError where it has none."""
+    """Addresses of a host, best first. Raises FetchError if it has none."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -61,10 +61,10 @@ def _certificates() -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Fetcher:
-    """Download pictures by https: a host is resolved once, checked, and connected to at the address that was checked.
+    """Downloads pictures by https: resolves a host once, checks it, and connects to the address that was checked.
 
-    safehttpx 0.1.7 is not used: one public address among private ones is enough for it, 100.64.0.0/10, fec0::/10 and
-    2002::/16 are public to it, and it turns to a resolver on the web by the proxies of the environment.
+    safehttpx 0.1.7 is not used: it accepts one public address among private ones, takes 100.64.0.0/10, fec0::/10 and
+    2002::/16 for public, and turns to a resolver on the web by the proxies of the environment.
     """
 
     resolve: Callable[[str], Awaitable[list[str]]] = addresses
@@ -72,13 +72,13 @@ class Fetcher:
     allowed: Callable[[str], bool] = is_public
     """Which addresses may be connected to."""
     tls: ssl.SSLContext = field(default_factory=_certificates)
-    """Whose certificates are believed."""
+    """Trusted certificates."""
     port: int = 443
-    """Where hosts are connected to; an address never chooses it."""
+    """Port that hosts are connected to; a URL never chooses it."""
     bounds: FetchLimits = field(default_factory=FetchLimits)
 
     async def fetch(self, url: str) -> bytes:
-        """Return the body at an https address; raise FetchError with the one cause."""
+        """Body at an https URL. Raises FetchError with the one cause."""
         name = url[:200]
         try:
             async with asyncio.timeout(self.bounds.seconds):
@@ -164,7 +164,7 @@ def _next(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
-    """Return the bytes of one remote picture, unchecked but bounded; raise FetchError. Not for a running event loop."""
+    """Bytes of one remote picture, unchecked but bounded. Raises FetchError. Not for a running event loop."""
     return asyncio.run((fetcher or Fetcher()).fetch(url))
 
 
@@ -174,10 +174,10 @@ def fetch_all(
     on_done: Callable[[str], None] | None = None,
     fetcher: Fetcher | None = None,
 ) -> dict[str, bytes | FetchError]:
-    """Fetch many, a few at a time; each address, in the order given, with its bytes or its error.
+    """Fetch many URLs, a few at a time; returns each URL, in the order given, with its bytes or its error.
 
-    `on_done(url)` is called as each one ends, for a progress bar. An address given twice is fetched once.
-    Not for a running event loop.
+    `on_done(url)` is called as each one ends, for a progress bar. A URL given twice is fetched once. Not for a running
+    event loop.
     """
     return asyncio.run(_fetched(list(dict.fromkeys(urls)), workers, on_done, fetcher or Fetcher()))
 

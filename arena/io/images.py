@@ -1,4 +1,4 @@
-"""Pictures: an upload becomes fresh, upright, nameless pixels of a bounded size, or an error that says why."""
+"""Pictures: an upload becomes upright pixels of bounded size without metadata, or an error that says why."""
 
 import hashlib
 import io
@@ -17,14 +17,14 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 MAX_BYTES = 25_000_000
-"""Largest file read."""
+"""Largest file read, in bytes."""
 KEPT_SIDE = 1600
 """Longest side of a kept picture, in pixels."""
 THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
 _MEGA = 1_000_000
-_MOST_JPEG = 60 * _MEGA  # decoded at a reduced scale; in several scans libjpeg holds it whole, up to 6 bytes a pixel
+_MOST_JPEG = 60 * _MEGA  # decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
 _MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
@@ -32,7 +32,7 @@ _MOST_GIF_BLOCKS = 100_000  # 25 MB of metadata in full blocks
 _MOST_PNG_BYTES = 1_500_000
 _QUALITY = 88
 
-# Pillow's plugins are called directly: Image.open would judge the size by a limit that the whole process shares.
+# Pillow's plugins are called directly: Image.open judges the size by a limit that the whole process shares.
 _READERS = {"PNG": PngImageFile, "JPEG": JpegImageFile, "WEBP": WebPImageFile, "GIF": GifImageFile}
 _ACCEPTED = "Save it as PNG, JPEG, WEBP or GIF and try again."
 
@@ -55,7 +55,7 @@ _OTHERS = (
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
 _MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
 
-# What Pillow and its codecs raise for broken files; a warning is raised where warnings are errors.
+# Errors of Pillow and its codecs for broken files; a warning is raised where warnings are errors.
 _BROKEN = (
     OSError, SyntaxError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, EOFError,
     MemoryError, RuntimeError, struct.error, zlib.error, Warning,
@@ -63,23 +63,23 @@ _BROKEN = (
 
 
 class PictureError(ValueError):
-    """Say why a file is no picture we take, and what the owner can do."""
+    """A file is no picture that we take; the message says why, and what its owner can do."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A clean picture: pixels of its own making, no metadata."""
+    """Clean picture: pixels of its own, no metadata."""
 
     sha256: str
     """Hash of `data`, 64 hexadecimal digits: its name."""
     data: bytes
-    """The kept file, PNG or JPEG."""
+    """Kept file, PNG or JPEG."""
     thumbnail: bytes
-    """A small JPEG."""
+    """Small JPEG."""
     width: int
-    """Of the kept picture, in pixels."""
+    """Width of the kept picture, in pixels."""
     height: int
-    """Of the kept picture, in pixels."""
+    """Height of the kept picture, in pixels."""
     suffix: str
     """jpg or png."""
 
@@ -87,8 +87,8 @@ class Picture:
 def read_picture(data: bytes) -> Picture:
     """Check, decode, turn upright, strip, shrink and encode a picture; equal bytes in, equal bytes out.
 
-    Only the first frame of an animation is kept. Transparency becomes white.
-    Raise PictureError for any other format, for over 25 MB, too many pixels (by the header), or broken data.
+    Only the first frame of an animation is kept. Transparency becomes white. Raises PictureError for any other format,
+    over 25 MB, too many pixels (by the header), or broken data.
     """
     kind = _kind(data)
     try:
@@ -127,7 +127,7 @@ def _kind(data: bytes) -> str:
 
 def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
     """Read the header and bound the pixels; nothing is decoded yet."""
-    if kind == "WEBP":  # libwebp takes memory for the whole canvas as soon as it is opened
+    if kind == "WEBP":  # libwebp allocates the whole canvas as soon as it is opened
         _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
     elif kind == "GIF":
         data = _without_comments(data)
@@ -150,7 +150,7 @@ def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """Width and height by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
+    """Width and height, by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
     if data[12:16] == b"VP8X":
         low, high, low_2, high_2 = struct.unpack("<HBHB", data[24:30])
         return low + (high << 16) + 1, low_2 + (high_2 << 16) + 1
@@ -162,7 +162,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """Leave out what stands before a GIF's first frame but its graphic control (GIF89a, 23 to 26).
+    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26).
 
     Pillow's time for a comment grows with its square: hours for 25 MB.
     """
@@ -196,7 +196,7 @@ def _check_scans(data: bytes) -> None:
 
 
 def _pixels(image: ImageFile.ImageFile) -> Image.Image:
-    """Return upright RGB pixels on white, in sRGB, with nothing else in them."""
+    """Upright sRGB pixels on white, with nothing else in them."""
     profile = image.info.get("icc_profile")
     orientation = _orientation(image)
     shown = _plain(image)
@@ -208,7 +208,7 @@ def _pixels(image: ImageFile.ImageFile) -> Image.Image:
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """Decode; return mode L, RGB, RGBA or CMYK."""
+    """Decode to mode L, RGB, RGBA or CMYK."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
         return image.point(lambda value: value / 256).convert("L")
@@ -217,7 +217,7 @@ def _plain(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert by the embedded profile; one that is broken or does not fit is passed over."""
+    """Convert by the embedded profile; a profile that is broken or does not fit is ignored."""
     target = image.mode if image.mode in ("RGB", "RGBA") else "RGB"
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         try:
@@ -229,7 +229,7 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return 1 to 8 as in EXIF 2.3, 4.6.4; 1 where the metadata is absent or broken, as browsers do."""
+    """Orientation, 1 to 8 as in EXIF 2.3, 4.6.4; 1 if the metadata is absent or broken, as in browsers."""
     try:
         value = image.getexif().get(0x0112, 1)
     except _BROKEN:
@@ -262,31 +262,31 @@ def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
 
 
 class PictureStore:
-    """A folder of pictures named by their content; the only names it knows are its own."""
+    """Folder of pictures named by their content; it knows no other names."""
 
     _NAME = re.compile(r"[0-9a-f]{64}\.(?:jpg|png|thumb\.jpg)")
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder if it is not there; raise OSError where that cannot be done."""
+        """Create the folder if it is not there. Raises OSError if that fails."""
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, picture: Picture) -> None:
-        """Write a picture and its thumbnail; nothing changes where they are already kept.
+        """Write a picture and its thumbnail; nothing changes if they are already kept.
 
-        A reader sees a whole file or none, after a crash too. Raise OSError where the disk is full or closed.
+        A reader sees a whole file or none, even after a crash. Raises OSError if the disk is full or closed.
         """
         if not self.has(picture.sha256):
             self._write(f"{picture.sha256}.thumb.jpg", picture.thumbnail)
             self._write(f"{picture.sha256}.{picture.suffix}", picture.data)
 
     def has(self, sha256: str) -> bool:
-        """Say whether a picture of this hash is kept, with its thumbnail."""
+        """Whether a picture of this hash is kept, with its thumbnail."""
         kept = [self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")]
         return kept[0] is not None and any(kept[1:])
 
     def path(self, name: str) -> Path | None:
-        """Return where a kept file lies; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
+        """Path of a kept file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
         if not self._NAME.fullmatch(name):
             return None
         path = self._folder / name

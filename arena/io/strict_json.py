@@ -1,6 +1,6 @@
-"""Strict JSON: what RFC 8259 allows, less what two readers would read differently or a database would not store.
+"""Strict JSON: RFC 8259 without what two readers would read differently or a database would not store.
 
-The ground of `tables.py`, through which every file comes in; what is refused is named with its line.
+The base of `tables.py`, through which every file comes in; what is refused is named with its line.
 """
 
 import json
@@ -15,7 +15,7 @@ JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | Non
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Bound what one file may hold; `None` is no bound."""
+    """Bounds of one file; `None` is no bound."""
 
     bytes: int | None
     rows: int | None
@@ -25,7 +25,7 @@ class FileLimits:
     """Bytes in one line, and characters in one skipped cell."""
     columns: int = 1_000
     depth: int = 64
-    """Brackets of JSON inside one another."""
+    """Nesting of JSON brackets."""
     members: int = 50
     """Files inside an .xlsx, which is a zip; `unpacked` and `ratio` bound what they unpack to, in bytes and times."""
     unpacked: int = 200_000_000
@@ -36,11 +36,11 @@ class FileLimits:
 
 
 PAGE = FileLimits(bytes=100_000_000, rows=60_000)
-"""What a browser may upload."""
+"""Limits of a browser upload."""
 
 
 class RowsError(ValueError):
-    """Say what in a person's file cannot be read: where, what was expected, and how to mend it."""
+    """A person's file cannot be read: where, what was expected, and how to mend it."""
 
     def __init__(self, problem: str, file: str | None = None, row: int | None = None, column: str | None = None):
         super().__init__(problem)
@@ -53,15 +53,15 @@ class RowsError(ValueError):
         return f"{place}: {self.problem}" if place else self.problem
 
     def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
-        """Return the same error at this place; a part that is not given stays as it was."""
+        """The same error at this place; a part that is not given stays as it was."""
         return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
 
 
 def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
-    """Return the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
+    """Value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
 
-    Strict where RFC 8259 leaves a choice: keys are unique, numbers finite, integers 64 bits, strings without NUL and
-    half surrogates, brackets `limits.depth` deep.
+    Strict where RFC 8259 leaves a choice: unique keys, finite numbers, 64-bit integers, strings without NUL and lone
+    surrogates, brackets at most `limits.depth` deep.
     """
     value = decode(text, limits)
     check_strings(value, limits)
@@ -69,7 +69,7 @@ def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
 
 
 def check_strings(value: JSON, limits: FileLimits) -> None:
-    """Refuse strings, however deep, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
+    """Refuse strings, at any depth, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
     if isinstance(value, str):
         if len(value) > limits.cell:
             raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
@@ -123,7 +123,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse
 
 
 def decode(text: str, limits: FileLimits) -> JSON:
-    """Return the value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
+    """Value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:
             raise RowsError(f"expected brackets {limits.depth} deep at most; flatten it", row=_row_of(text, place))
@@ -153,7 +153,7 @@ def _member_places(text: str) -> Iterator[int]:
 
 
 def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the place and depth of each bracket that opens outside of strings."""
+    """Yield place and depth of each opening bracket outside of strings."""
     depth, bracket = 0, _BRACKET.match(text)
     while bracket:
         depth += 1 if bracket[1] in "[{" else -1

@@ -1,7 +1,7 @@
-"""The one door through which a person's file comes in: strict JSON, JSONL, CSV, TSV and XLSX, each record with its row.
+"""Table reader: strict JSON, JSONL, CSV, TSV and XLSX files as records, each with its row.
 
-Nothing is guessed, repaired or coerced: a cell arrives as the text that was written, and what cannot be read exactly is
-refused with its file, row and column, what was expected and how to mend it.
+Every file of a person comes in here. Nothing is guessed, repaired or coerced: a cell arrives as the text that was
+written, and what cannot be read exactly is refused with its file, row and column, what was expected and how to mend it.
 """
 
 import codecs
@@ -20,15 +20,15 @@ from typing import BinaryIO, NamedTuple
 from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, check_strings, decode, parse_json, places
 
 COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
-"""A file of any length: JSONL, CSV and TSV are streamed, and memory does not grow with them."""
+"""Files of any length: JSONL, CSV and TSV are streamed, so that memory does not grow with them."""
 
 KEY, VALUE = "(key)", "(value)"
-"""The columns of a JSON object's members; a value that is an object itself brings its own columns beside the key."""
+"""Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
 
 
 class Record(NamedTuple):
-    """Hold one record and the row (1-based, as an editor counts) on which it starts."""
+    """One record, and the row (1-based, as an editor counts) on which it starts."""
 
     row: int
     values: Mapping[str, JSON]
@@ -43,10 +43,10 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv or .xlsx file.
 
-    Cells of tables are `str` exactly as written, "" where empty. Columns in `skip` are left out unread, whatever their
-    length. `name` is what the person calls the file. With `members` a .json may also be one object: its members are the
-    records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
-    where nothing may come in by halves.
+    Cells of tables are `str` exactly as written, "" if empty. Columns in `skip` are left out unread, whatever their
+    length. `name` is the person's name for the file. With `members`, a .json may also be one object: its members are
+    the records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
+    where all or nothing may come in.
     """
     label = name or path.name
     with _opened(path, limits, label) as file:
@@ -60,13 +60,13 @@ def read_records(
 
 
 def read_json(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> JSON:
-    """Return the one value that a .json file holds. Raises RowsError."""
+    """The one value in a .json file. Raises RowsError."""
     with _opened(path, limits, name or path.name) as file:
         return parse_json(_decoded(file.read(), file), limits)
 
 
 def read_lines(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> list[str]:
-    """Return the lines of a text file without their ends. Raises RowsError."""
+    """Lines of a text file without their ends. Raises RowsError."""
     with _opened(path, limits, name or path.name) as file:
         lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
         check_strings([*lines], limits)
@@ -74,7 +74,7 @@ def read_lines(path: Path, limits: FileLimits = PAGE, name: str | None = None) -
 
 
 def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
-    """Raise RowsError for the first column that the record lacks, with those that were found."""
+    """Raise RowsError for the first column that the record lacks; the message lists the columns found."""
     for name in names:
         if name not in record.values:
             found = ", ".join(map(repr, record.values)) or "none"
@@ -83,7 +83,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 @contextlib.contextmanager
 def _opened(path: Path, limits: FileLimits, label: str) -> Iterator[BinaryIO]:
-    """Open the file, check its size, and name it in what is raised inside."""
+    """Open the file, check its size, and name it in errors raised inside."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -109,7 +109,7 @@ def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[st
     return _table_records(_delimited_rows(_lines(file, limits), limits, delimiter), limits, skip)
 
 
-# Text: UTF-8, and what a database stores.
+# Text: UTF-8 that a database stores.
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -134,7 +134,7 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 def _record(row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()) -> Record:
-    """Return what is kept of one record when each part of it may be kept."""
+    """A record without skipped columns, once each part kept is checked."""
     if len(values) > limits.columns:
         raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
     kept = {column: value for column, value in values.items() if column not in skip} if skip else values
@@ -201,12 +201,12 @@ _CSV_MENDS = {
     "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
 }
 _CHILD = Path(__file__).with_name("xlsx.py")
-# Keeps out what openpyxl would load and not use here: numpy's threads alone can fill the address space.
+# Blocks what openpyxl would load and not use here: numpy's threads alone can fill the address space.
 _START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run_path(sys.argv.pop(1), {}, '__main__')"
 
 
 def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
-    """Yield the rows below the header, the first row, as records."""
+    """Yield the rows below the header as records."""
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
     for row, cells in rows:
@@ -227,11 +227,11 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
 
 
 def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row, constant in width, with the line on which it starts; empty lines may stand at the end only."""
+    """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
     first = next(lines, "")
     if delimiter == "," and "," not in first:
         delimiter = max(",;\t", key=first.count)
-    # One bound for the whole process: it is only ever raised, so that nobody's reading breaks under them.
+    # One limit for the whole process: only ever raised, so that no other reader breaks.
     csv.field_size_limit(max(csv.field_size_limit(), limits.line))
     reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
     width = blank = 0
@@ -256,7 +256,7 @@ def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) ->
 
 
 def _workbook_rows(book: BinaryIO, limits: FileLimits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that `xlsx.py`, in a bounded process of its own, finds in the workbook."""
+    """Yield each row that `xlsx.py`, in its own bounded process, finds in the workbook."""
     order = json.dumps({**asdict(limits), "skip": sorted(skip)})
     command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]
     with tempfile.TemporaryFile() as answer:

@@ -1,7 +1,7 @@
-"""Read the .xlsx workbook on standard input; `tables.py` runs this file in a bounded process, and nobody imports it.
+"""XLSX reader: reads the workbook on stdin; `tables.py` runs this file in a bounded process, and nobody imports it.
 
-Each line out is JSON: `[row, [cells]]`, or at the end `{"problem", "row", "column"}`. What no rule below foresees may
-end the process with a traceback that nobody sees: the parent says what a person needs to know.
+Each output line is JSON: `[row, [cells]]`, or at the end `{"problem", "row", "column"}`. What no rule below foresees
+may end the process with a traceback that nobody sees: the parent says what a person needs to know.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ except ImportError:  # Windows
     resource = None
 
 CELL_LIMIT = 32_767
-"""Characters that Excel keeps of a cell; writers cut longer text there without a word."""
+"""Characters that Excel keeps of a cell; writers silently cut longer text there."""
 SMALL_PART = 1_000_000
 """Bytes to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
 
@@ -38,7 +38,7 @@ _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
 class SpreadsheetError(ValueError):
-    """Say what in a workbook is refused: the fields of `rows.RowsError`."""
+    """A workbook is refused: the fields of `strict_json.RowsError`."""
 
     def __init__(self, problem: str, row: int | None = None, column: str | None = None):
         super().__init__(problem)
@@ -49,7 +49,7 @@ class Workbook(ExcelReader):
     """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed."""
 
     def read_strings(self) -> None:
-        """Read the table of shared strings as it is written."""
+        """Read the table of shared strings as written."""
         part = self.package.find(SHARED_STRINGS)
         if part is None:
             return
@@ -61,7 +61,7 @@ class Workbook(ExcelReader):
                     node.clear()
 
     def sheets(self) -> dict[str, Callable[[], "Sheet"]]:
-        """Return, by name, a way to open each sheet of cells."""
+        """A function that opens each sheet of cells, by name."""
         book: Any = self.wb
         formats = {
             "epoch": book.epoch,
@@ -78,7 +78,7 @@ class Sheet(WorkSheetParser):
     """openpyxl's parser of one sheet, but it tells computed formulas from text that merely begins with "="."""
 
     def parse_formula(self, element: Any) -> str | None:
-        """Return the text that a writer mistook for a formula, or None for a real one.
+        """Text that a writer mistook for a formula; None for a real one.
 
         pandas with xlsxwriter stores an answer "= a + b" as a formula with the value 0 (vila_8b_MMT-Bench_VAL.xlsx has
         four). Text is what nobody has computed and what neither names a cell nor calls a function.
@@ -121,7 +121,7 @@ def filled_rows(sheet: Sheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]
 
 
 def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
-    """Return the filled rows of the one sheet that holds anything. Raises SpreadsheetError."""
+    """Filled rows of the one sheet that holds anything. Raises SpreadsheetError."""
     sheets = workbook.sheets()
     filled = [name for name, opened in sheets.items() if next(filled_rows(opened()), None)]
     if len(filled) != 1:
@@ -150,7 +150,7 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
 
 
 def shown(cell: dict[str, Any], row: int, column: str) -> str:
-    """Return a cell as a person sees the stored value. Raises SpreadsheetError."""
+    """A cell's stored value as a person sees it. Raises SpreadsheetError."""
     value, kind = cell["value"], cell["data_type"]
     if value is None:
         raise SpreadsheetError("expected a value, found a formula; copy the column and paste it as values", row, column)
@@ -169,7 +169,7 @@ def shown(cell: dict[str, Any], row: int, column: str) -> str:
 
 
 def _written(value: Any) -> str:
-    """Write a whole number without a point, another number shortest, a date as ISO 8601."""
+    """Text of a value: a whole number without a point, another number shortest, a date as ISO 8601."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -180,7 +180,7 @@ def _written(value: Any) -> str:
 
 
 def bound_process(memory: int, seconds: int) -> None:
-    """Bound the address space and computing time of this process, where the system can."""
+    """Bound this process's address space and computing time, where the system can."""
     if resource is None:
         return
     for kind, bound in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
@@ -189,7 +189,7 @@ def bound_process(memory: int, seconds: int) -> None:
 
 
 def main(order: dict[str, Any]) -> None:
-    """Write the rows, then the problem if there is one; the sum of the text is bounded like the unpacked file."""
+    """Write the rows, then the problem, if any; the sum of the text is bounded like the unpacked file."""
     bound_process(order["memory"], order["seconds"])
     left = order["unpacked"]
     try:

@@ -1,1 +1,1 @@
-"""The item bank: its store, ingest and importers."""
+"""Item bank: its store, ingest and importers."""

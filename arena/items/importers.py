@@ -1,6 +1,6 @@
-"""Importers: VisIT-Bench's files, folders of items and predictions files become drafts for `ingest.py`.
+"""Item importers: VisIT-Bench's files, folders of items and predictions files become drafts for `ingest.py`.
 
-Every file is read whole and checked before anything is stored; what is wrong is named with file, row and column.
+Every file is read whole and checked before anything is stored; errors name file, row and column.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ DEMO_FOLDER = Path(__file__).parent / "demo"
 DEMO_SOURCE = "demo bank"
 FETCHED_AT_ONCE = 32
 PREDICTION = " prediction"
-"""How VisIT-Bench's submission files end the name of the column that holds a model's answers."""
+"""Suffix of the answer column's name in VisIT-Bench's submission files."""
 
 _PARAMETERS = re.compile(r"[?#]")
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
 Progress = Callable[[Sequence[T], str], Iterable[T]]
-"""Wrap a sequence under a title and hand its members on, showing how far it is."""
+"""Iterates over a sequence under a title, showing progress."""
 
 
 class ImportReport(NamedTuple):
-    """What an import did."""
+    """Result of an import."""
 
     changes: Changes
     left_out: int = 0
@@ -43,13 +43,13 @@ class ImportReport(NamedTuple):
 
 
 def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
-    """Show no progress."""
+    """Progress that is not shown."""
     return members
 
 
 @dataclass(frozen=True)
 class Importer:
-    """Bring files into one item bank, pictures into one store."""
+    """Imports files into one item bank, and pictures into one store."""
 
     ingest: Ingest
     items: ItemBank
@@ -57,11 +57,11 @@ class Importer:
     progress: Progress = quietly
 
     def demo(self) -> ImportReport:
-        """Bring in the built-in demo bank."""
+        """Import the built-in demo bank."""
         return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
-        """Bring in a folder: `items.jsonl` and the images it names, each by a path below the folder or an address."""
+        """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL."""
         file = folder / "items.jsonl"
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
@@ -72,11 +72,11 @@ class Importer:
         return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
-        """Bring in one of VisIT-Bench's CSV files, single- or multi-image; with `fetch` its images too.
+        """Import one of VisIT-Bench's CSV files, single- or multi-image; with `fetch` its images too.
 
         The reference is `output_human_annotated`, or `gpt4_prediction` where `human_ratings_gpt4_correct` is true;
-        instances rated incorrect are left out, as the paper does (section 3). `reference_output`, where it is filled,
-        is the answer of the contestant "dataset answer".
+        instances rated incorrect are left out, as in the paper (section 3). A `reference_output` that is filled is the
+        answer of the contestant "dataset answer".
         """
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
@@ -89,11 +89,11 @@ class Importer:
         return ImportReport(changes, left_out=len(records) - len(verified), problems=problems)
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
-        """Bring in one model's predictions file.
+        """Import one model's predictions file.
 
         Rows name their item by `item` (its key), or by `instruction` and `image` or `images`. The answers stand in
-        "<model name> prediction", or in `prediction` with the model named by the caller. Rows of items that are not in
-        the bank are left out and counted; if there is no other, RowsError is raised.
+        "<model name> prediction", or in `prediction` if the caller names the model. Rows of items that are not in the
+        bank are left out and counted; raises RowsError if there are no others.
         """
         records = list(read_records(file, COMMAND_LINE))
         column, model = _answer_column(records, file, model)
@@ -153,7 +153,7 @@ class Importer:
         return ItemDraft(_text(record, "instruction", file), family, images, answers)
 
     def _image(self, name: str, column: str, record: Record, file: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
-        """Return the draft of an image named by address or by path; a file is read and its picture kept."""
+        """Draft of an image named by URL or by path; a file is read and its picture kept."""
         if _is_address(name):
             known = kept.get(name)
             held = known if known and self.pictures.has(known.sha256) else None
@@ -177,7 +177,7 @@ class Importer:
         return KeptPicture(picture.sha256, picture.suffix)
 
     def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
-        """Fetch the remote images that are not kept yet; return the drafts with them, and what could not be fetched."""
+        """Fetch the remote images that are not kept yet; returns the drafts with them, and what failed."""
         missing = sorted({image.url for draft in drafts for image in draft.images if image.url and not image.sha256})
         batches = [missing[start : start + FETCHED_AT_ONCE] for start in range(0, len(missing), FETCHED_AT_ONCE)]
         pictures: dict[str, KeptPicture] = {}
@@ -195,7 +195,7 @@ class Importer:
 
 
 class _KnownItems:
-    """Find the item that a row of a predictions file means."""
+    """Index of known items, to find the item of a predictions row."""
 
     def __init__(self, known: Sequence[KnownItem]) -> None:
         self._by_key = {item.key: item.id for item in known}
@@ -205,7 +205,7 @@ class _KnownItems:
             self._by_names[name] = None if name in self._by_names else item.id
 
     def find(self, record: Record, file: Path) -> int | None:
-        """Return the item's id by its key, by instruction and addresses, or by instruction and file names."""
+        """Id of the item by its key, by instruction and URLs, or by instruction and file names; None if unknown."""
         if "item" in record.values:
             return self._by_key.get(_text(record, "item", file))
         instruction = _text(record, "instruction", file)
@@ -216,7 +216,7 @@ class _KnownItems:
 
 
 def _is_verified(record: Record, file: Path) -> bool:
-    """Tell whether an instance's reference was verified: not rated incorrect."""
+    """Whether an instance's reference was verified: not rated incorrect."""
     rating = record.values.get("human_ratings_gpt4_correct")
     if rating is None or str(rating).strip().lower() == "true":
         return True
@@ -227,7 +227,7 @@ def _is_verified(record: Record, file: Path) -> bool:
 
 
 def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
-    """Return the column of the answers and the model's name."""
+    """Column of the answers, and the model's name. Raises RowsError."""
     if not records:
         raise RowsError("holds no rows", file.name)
     columns = list(records[0].values)
@@ -262,7 +262,7 @@ def _list(record: Record, column: str, file: Path) -> list[str]:
 
 
 def _cell_list(record: Record, column: str, file: Path) -> list[str]:
-    """Return a list held in a cell as JSON text, or as a single plain string."""
+    """List in a cell, as JSON text or as a single plain string."""
     value = record.values.get(column)
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parsed(value, record, column, file)
@@ -293,7 +293,7 @@ def _captions(record: Record, file: Path, count: int, column: str, multi: bool) 
 
 
 def _without_nan(text: str) -> str:
-    """Return a JSON text with null for NaN: VisIT-Bench's file fills its lists of ten captions up with NaN."""
+    """JSON text with null for NaN: VisIT-Bench's file fills its lists of ten captions up with NaN."""
     return _STRING_OR_NAN.sub(lambda found: found[1] or "null", text)
 
 
@@ -320,12 +320,12 @@ def _with_pictures(draft: ItemDraft, pictures: Mapping[str, KeptPicture]) -> Ite
 
 
 def _last_part(name: str) -> str:
-    """Return the file name at the end of an address or path."""
+    """File name at the end of a URL or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
 def _is_address(name: str) -> bool:
-    """Tell whether an image is named by a web address."""
+    """Whether an image is named by a web address."""
     try:
         parts = urlsplit(name)
     except ValueError:

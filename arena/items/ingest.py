@@ -1,6 +1,6 @@
-"""Changes to the item bank: items and answers come in, predictions are withdrawn, models renamed or retired.
+"""Item bank ingest: adds items and answers, withdraws predictions, renames and retires models.
 
-Each change is one transaction: all of it or nothing. What is there already is left as it is, so the same import twice
+Each change is one transaction: all of it or nothing. What is there already stays as it is, so the same import twice
 changes nothing.
 """
 
@@ -15,12 +15,12 @@ from arena.types import SourceKind, item_key
 
 
 class IngestError(ValueError):
-    """Say what in a change to the bank is wrong and how to mend it."""
+    """A change to the bank is wrong; the message says what and how to mend it."""
 
 
 @dataclass(frozen=True)
 class ImageDraft:
-    """An image of an item that comes in."""
+    """An incoming image of an item."""
 
     key: str
     """Source key: the URL, else the sha256 of the file's bytes."""
@@ -37,7 +37,7 @@ class ImageDraft:
 
 @dataclass(frozen=True)
 class ItemDraft:
-    """An item that comes in, with answers by model name."""
+    """An incoming item, with answers by model name."""
 
     instruction: str
     family: str
@@ -46,13 +46,12 @@ class ItemDraft:
 
     @property
     def key(self) -> str:
-        """Return the item's key."""
         return item_key(self.instruction, [image.key for image in self.images])
 
 
 @dataclass
 class Changes:
-    """Count what an import changed and what was there already."""
+    """Counts of what an import changed and what was there already."""
 
     items_new: int = 0
     items_known: int = 0
@@ -62,7 +61,7 @@ class Changes:
 
 
 class Ingest:
-    """Change the item bank of one database."""
+    """Changes to the item bank of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -105,9 +104,9 @@ class Ingest:
         return changes
 
     def withdraw(self, file: str, model: str | None = None) -> int:
-        """Take a predictions file's answers out of the draw and return how many; votes on them stay.
+        """Take a predictions file's answers out of sampling and return how many; votes on them stay.
 
-        Raises IngestError if no such file is in use, or if it is several models' and no model is given.
+        Raises IngestError if no such file is in use, or if several models have one and no model is given.
         """
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
@@ -127,7 +126,10 @@ class Ingest:
         return gone
 
     def rename(self, model: str, display: str) -> None:
-        """Show a model under another name; its votes stay."""
+        """Show a model under another name; its votes stay.
+
+        Raises IngestError for an empty or taken name, or an unknown model.
+        """
         if not display.strip():
             raise IngestError("The new name is empty; give the model a name to show")
         with self._database.write() as connection:
@@ -138,7 +140,7 @@ class Ingest:
             bump_counter(connection, BANK_VERSION)
 
     def retire(self, model: str) -> None:
-        """Take a model out of the draw; its votes and its place on the boards stay."""
+        """Take a model out of sampling; its votes and board rows stay. Raises IngestError for an unknown model."""
         with self._database.write() as connection:
             _change_model(connection, model, retired_at=now())
             bump_counter(connection, BANK_VERSION)
@@ -156,7 +158,7 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
 
 
 def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Return the integer codes of names in a table of names; new names get the next codes."""
+    """Integer codes of names in a table of names; new names get the next codes."""
     known = {row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))}
     for name in names:
         if name not in known:

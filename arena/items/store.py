@@ -1,7 +1,7 @@
-"""The item bank: items, their images and the answers that models gave to them.
+"""Item bank store: items, their images and the answers that models gave to them.
 
-The same content is the same item whatever file it came from (`types.item_key`). `ingest.py` changes the bank;
-this room reads it.
+The same content is the same item, whatever file it came from (`types.item_key`). `ingest.py` changes the bank; this
+file reads it.
 """
 
 import time
@@ -106,15 +106,15 @@ HIDDEN_ITEM = Table(
     Column("item_id", ForeignKey("item.id"), primary_key=True),
     Column("hidden_at", Moment, nullable=False),
 )
-"""What operators took out of the draw; its votes stay."""
+"""Items that operators took out of sampling; their votes stay."""
 
 BANK_VERSION = "bank"
-"""Counter that every change of the bank bumps, so that running servers see it."""
+"""Counter that every change of the bank increments, so that running servers see it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where items came from; each source has boards of its own."""
+    """Origin of items; each source has its own boards."""
 
     id: int
     name: str
@@ -123,7 +123,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one predictions file brought."""
+    """Answers that one predictions file brought."""
 
     file: str
     model: str
@@ -132,14 +132,14 @@ class Contribution:
 
 
 class KeptPicture(NamedTuple):
-    """A picture of the picture store."""
+    """A picture in the picture store."""
 
     sha256: str
     suffix: str
 
 
 class KnownModel(NamedTuple):
-    """A model as the bank knows it."""
+    """A model in the bank."""
 
     name: str
     display: str
@@ -148,7 +148,7 @@ class KnownModel(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownItem:
-    """An item as a predictions file may name it."""
+    """An item by the names that a predictions file may use."""
 
     id: int
     key: str
@@ -158,7 +158,7 @@ class KnownItem:
 
 @dataclass(frozen=True)
 class Bank:
-    """A snapshot of every item that can be shown, with its contestants."""
+    """Snapshot of every item that can be shown, with its contestants."""
 
     version: int
     sources: tuple[Source, ...]
@@ -167,14 +167,13 @@ class Bank:
     """Items left out because an image is missing."""
 
     def by_key(self, key: str) -> Item | None:
-        """Return the item of a key, or None."""
         return next((item for item in self.items.values() if item.key == key), None)
 
 
 class ItemBank:
-    """Read and change the item bank of one database.
+    """Reader of one database's item bank.
 
-    `image_hosts` are the hosts whose remote images a browser may load: an item is shown when each of its images is kept
+    `image_hosts` are the hosts whose remote images a browser may load: an item is shown if each of its images is kept
     here or lies on such a host.
     """
 
@@ -188,7 +187,7 @@ class ItemBank:
         self._checked = 0.0
 
     def bank(self) -> Bank:
-        """Return the present snapshot; changes by other processes are seen within CHECK_SECONDS."""
+        """The current snapshot; changes by other processes are seen within CHECK_SECONDS."""
         with self._lock:
             if self._bank is not None and time.monotonic() - self._checked < self.CHECK_SECONDS:
                 return self._bank
@@ -200,25 +199,25 @@ class ItemBank:
             return self._bank
 
     def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
-        """Return the texts of answers by id, in the order asked."""
+        """Texts of answers by id, in the order asked."""
         with self._database.read() as connection:
             rows = connection.execute(select(ANSWER.c.id, ANSWER.c.text).where(ANSWER.c.id.in_(answers)))
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
 
     def sources(self) -> tuple[Source, ...]:
-        """Return every source in the order of its first import."""
+        """Every source, in the order of its first import."""
         with self._database.read() as connection:
             return sources_of(connection)
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
-        """Return the kept pictures by their images' source keys."""
+        """The kept pictures by their images' source keys."""
         query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(IMAGE.c.sha256.is_not(None))
         with self._database.read() as connection:
             return {row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)}
 
     def known_items(self) -> list[KnownItem]:
-        """Return every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
+        """Every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
         names: dict[int, list[str]] = {}
         with self._database.read() as connection:
             for row in connection.execute(select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)):
@@ -228,20 +227,20 @@ class ItemBank:
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
 
     def models(self) -> list[KnownModel]:
-        """Return every model in the order it came."""
+        """Every model in order of arrival."""
         with self._database.read() as connection:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
     def answered_by(self, model: str) -> frozenset[int]:
-        """Return the ids of the items to which a model has an answer in use."""
+        """Ids of the items to which a model has an answer in use."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         with self._database.read() as connection:
             rows = connection.execute(query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None)))
             return frozenset(row.item_id for row in rows)
 
     def contributions(self) -> list[Contribution]:
-        """Return what each predictions file brought, in the order of import."""
+        """Contribution of each predictions file, in the order of import."""
         query = (
             select(PREDICTIONS.c.file, MODEL.c.name, func.count(ANSWER.c.id), PREDICTIONS.c.withdrawn_at.is_not(None))
             .join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
@@ -254,7 +253,7 @@ class ItemBank:
 
 
 def sources_of(connection: Connection) -> tuple[Source, ...]:
-    """Return every source in the order of its first import."""
+    """Every source, in the order of its first import."""
     return tuple(Source(*row) for row in connection.execute(select(SOURCE).order_by(SOURCE.c.id)))
 
 
@@ -286,5 +285,5 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
-    """Tell whether a browser can be shown the image: it is kept here, or lies on a host the operator allows."""
+    """Whether a browser can be shown the image: it is kept here, or lies on a host that the operator allows."""
     return image.sha256 is not None or (image.url is not None and urlsplit(image.url).hostname in hosts)

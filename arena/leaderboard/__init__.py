@@ -1,1 +1,1 @@
-"""From stored votes to boards: queries, win counts, statistics, boards, plots, downloads."""
+"""Leaderboards from stored votes: queries, win counts, statistics, boards, plots, downloads."""

@@ -1,6 +1,6 @@
-"""Boards: win counts in, a line for each model out, with how far each number can be trusted.
+"""Board: from win counts to one line for each model, with the uncertainty of each number.
 
-A rating is Bradley-Terry's with the stated prior. What takes longer than a request is a `Statistics`, joined to newer
+A rating is Bradley-Terry's with the stated prior. What takes longer than a request is in `Statistics`, joined to newer
 counts.
 """
 
@@ -18,19 +18,19 @@ from arena.ratings.intervals import Bounds, ranks, wilson
 from arena.ratings.votes import Codes, Floats
 
 SETTLED = 30
-"""Votes under which a model's numbers are provisional."""
+"""Votes below which a model's numbers are provisional."""
 WIDE = 200.0
-"""Rating points to either side beyond which an interval makes a model's numbers provisional (odds of three to one)."""
+"""Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
 
 Value = TypeVar("Value")
 Trust = Literal["settled", "provisional", "too few votes"]
 VoteKind = Literal["bank", "live", "imported"]
-"""Whether votes are on the bank's items and their stored answers, on live answers, or came from elsewhere."""
+"""Votes on the bank's items and their stored answers, votes on live answers, or imported votes."""
 
 
 @dataclass(frozen=True)
 class BoardKey:
-    """Which votes a board counts; days are whole ones, UTC."""
+    """The votes that a board counts; days are whole ones, UTC."""
 
     source: int
     """The code of a source of this kind."""
@@ -40,16 +40,16 @@ class BoardKey:
     until: date | None = None
     kind: VoteKind = "bank"
     unflagged: bool = True
-    """Whether flagged voters are left out, as on the board that counts."""
+    """Whether flagged voters are excluded, as on the default board."""
 
     @property
     def dated(self) -> bool:
-        """Tell whether only some days count."""
+        """Whether only some days count."""
         return self.since is not None or self.until is not None
 
 
 class Entrant(NamedTuple):
-    """A model as a board knows it."""
+    """A model as a board needs it."""
 
     display: str
     retired: bool
@@ -58,24 +58,23 @@ class Entrant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Who beat whom how often: models x models, of models that played, by place."""
+    """Pairwise win counts: models x models, of models that played, by place."""
 
     codes: tuple[int, ...]
     """The models' codes, by place."""
     wins: Floats
     left: Floats
-    """Those wins that were won on the left."""
+    """The part of `wins` that was won on the left."""
     ties: Floats | None = None
-    """Votes without a winner, which `wins` has as half a win for each: symmetric; None where there are none."""
+    """Votes without a winner, which `wins` has as half a win for each: symmetric; None when there are none."""
 
     @property
     def votes(self) -> int:
-        """Return the number of votes."""
         return int(self.wins.sum())
 
     @property
     def decided(self) -> Floats:
-        """Return the wins without the halves of ties."""
+        """The wins without the halves of ties."""
         return self.wins if self.ties is None else self.wins - self.ties / 2
 
 
@@ -83,27 +82,27 @@ NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
 
 
 class ImportSummary(NamedTuple):
-    """What should be known of a board's votes from elsewhere."""
+    """Summary of a board's imported votes."""
 
     votes: int
-    """Those that count."""
+    """Votes that count."""
     sources: tuple[str, ...]
     judge: bool
-    """Whether a judge model cast them, and no people."""
+    """Whether a judge model cast them, not people."""
     ties: int
-    """Half a win for each, as is a "both bad" that counts."""
+    """Ties, each half a win; a "both bad" that counts is one too."""
     both_bad: int
     both_bad_out: int
-    """Those that are left out, as the import was told."""
+    """"Both bad" votes excluded by the import's setting."""
     alone: int
-    """Left out: a model against itself."""
+    """Excluded votes of a model against itself."""
     named: int
-    """Cast with the names in view."""
+    """Votes cast with the names in view."""
     no_item: int
     no_voter: int
     no_time: int
     no_images: int
-    """Those that do not tell how many images were shown."""
+    """Votes without the number of images shown."""
 
 
 class VoteShare(NamedTuple):
@@ -116,12 +115,11 @@ class VoteShare(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Return the share."""
         return self.part / self.votes
 
 
 class Span(NamedTuple):
-    """A number with what it may range over; the range is None until it is found out."""
+    """A number with its range; the range is None until it is computed."""
 
     value: float
     low: float | None
@@ -129,14 +127,14 @@ class Span(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """One model's line on a board; None is a number that does not exist, says too little, or is still worked on."""
+    """One model's line on a board; None is a number that does not exist, says too little, or is not computed yet."""
 
     code: int
     model: str
     trust: Trust
     status: Status
     rank: Span | None
-    """1 + the comparable models whose interval lies above; its range is the bootstrap's, and takes this rank in."""
+    """1 + the comparable models whose interval lies above; the bootstrap's range, widened to include this rank."""
     rating: Span | None
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
@@ -145,27 +143,27 @@ class Standing(NamedTuple):
     win_rate: VoteShare | None
     """Of its decided battles with the reference (Table 3); None for the reference itself and without such battles."""
     mean_win_rate: float | None
-    """Predicted share of wins against a comparable model drawn evenly."""
+    """Predicted share of wins against a comparable model drawn uniformly."""
     left: VoteShare | None
     """How often the answer on the left won in its decided battles."""
     retired: bool
     ties: int
-    """How many of its battles nobody won."""
+    """Its battles without a winner."""
 
 
 class ExcludedVotes(NamedTuple):
-    """Which of this arena's stored votes stand outside a board."""
+    """This arena's stored votes that a board excludes."""
 
     voters: int = 0
-    """Flagged voters, who are left out of the board that counts; a board with them tells of them too."""
+    """Flagged voters, whom the default board excludes; a board that includes them shows their number too."""
     flagged: int = 0
-    """Their votes."""
+    """Votes of flagged voters."""
     uncounted: int = 0
-    """Votes of those whose votes do not count, by the operator's rule."""
+    """Votes of voters who do not count, by the operator's rule."""
     stopped: int = 0
     """Live votes on answers that were stopped."""
     named: int = 0
-    """Live votes where an answer told which model gave it."""
+    """Live votes where an answer revealed its model."""
 
 
 NONE_LEFT_OUT = ExcludedVotes()
@@ -173,7 +171,7 @@ NONE_LEFT_OUT = ExcludedVotes()
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One board: groups of models that may be compared, the largest first, the best of each first."""
+    """One board: groups of comparable models, the largest first, the best of each first."""
 
     key: BoardKey
     votes: int
@@ -187,12 +185,12 @@ class Board:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """Return the lines of all groups, one below the other."""
+        """The lines of all groups, in order."""
         return tuple(standing for group in self.groups for standing in group)
 
 
 def shares(parts: Floats, votes: Floats) -> list[VoteShare | None]:
-    """Return the shares parts / votes with Wilson's intervals; None of no votes."""
+    """Return the shares parts / votes with Wilson's intervals; None where there are no votes."""
     columns = (parts.astype(int), votes.astype(int), *wilson(parts, votes))
     return _blanked(map(VoteShare, *(column.tolist() for column in columns)), (votes > 0).tolist())
 
@@ -206,9 +204,9 @@ def board(
     left_out: ExcludedVotes = NONE_LEFT_OUT,
     before: Board | None = None,
 ) -> Board:
-    """Return the board of these counts, with as much about its models as has been found out.
+    """Return the board of these counts, with the statistics available so far.
 
-    The fit begins at that of the board before, if it has the same models.
+    The fit starts from that of the board before, if it has the same models.
     """
     near = before.fit.strengths if before and before.counts.codes == counts.codes else None
     fit = bradley_terry(counts.wins, start=near)
@@ -232,7 +230,7 @@ def board(
 def _lines(
     counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], statistics: Statistics | None
 ) -> list[Standing]:
-    """Return a line for each model, by place; the columns are lists, since a hundred models have a thousand cells."""
+    """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
     ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
@@ -261,7 +259,7 @@ def _lines(
 
 
 def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | None]:
-    """Return values, None in the place of those that are not shown."""
+    """Return values, with None for those that are not shown."""
     return [value if show else None for value, show in zip(values, shown, strict=True)]
 
 
@@ -272,7 +270,7 @@ def _trust(votes: int, status: Status, reach: float) -> Trust:
 
 
 def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[VoteShare | None]:
-    """Return each model's wins of its battles with the reference; None for the reference itself and without any."""
+    """Return each model's share of its battles with the reference; None for the reference itself and without any."""
     reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
     if reference is None:
         return [None] * len(counts.codes)
@@ -281,11 +279,11 @@ def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[
 
 
 class _Ranking:
-    """Findings by the places of newer counts, which may have models that the findings do not know."""
+    """Statistics by the places of newer counts, which may have models that the statistics lack."""
 
     def __init__(self, codes: Sequence[int], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
-        # The place after the last stands for models that the findings do not know.
+        # The place after the last stands for models that the statistics lack.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
         self.reach = self._placed(statistics.reach if statistics else nothing)
@@ -298,7 +296,7 @@ class _Ranking:
         """Elo's median and spread over orders."""
 
     def ranks(self, ranks: Codes) -> list[Span]:
-        """Return ranks with their ranges, which take them in: they count only models that are surely better."""
+        """Return ranks with their ranges, widened to include them: a rank counts only models that are surely better."""
         bounds = (np.minimum(ranks, self._best), np.maximum(ranks, self._worst))
         return list(map(Span, ranks.tolist(), *(_listed(bound, self._ranked) for bound in bounds)))
 
@@ -308,17 +306,17 @@ class _Ranking:
 
 @lru_cache(maxsize=256)
 def _ranking(codes: tuple[int, ...], statistics: Statistics | None) -> _Ranking:
-    """Return findings by place; they stay the same over many votes."""
+    """Return statistics by place; cached, since they stay the same over many votes."""
     return _Ranking(codes, statistics)
 
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
-    """Return numbers with their ranges, which are NaN where they are not known."""
+    """Return numbers with their ranges, which are NaN when unknown."""
     return list(map(Span, value.tolist(), *(_listed(bound, ~np.isnan(bound)) for bound in (low, high))))
 
 
 def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:
-    """Return values, None where they are not known."""
+    """Return values, None when unknown."""
     listed = values.astype(object)
     listed[~known] = None
     return listed.tolist()

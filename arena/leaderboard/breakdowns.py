@@ -1,4 +1,4 @@
-"""Breakdowns of a board: its ratings at the end of each day, and in each family of instructions."""
+"""Board breakdowns: ratings at the end of each day, and in each family of instructions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

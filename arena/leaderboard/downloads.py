@@ -1,4 +1,4 @@
-"""A board's downloads: the table as CSV, the plots as a page that needs no network, and as JSON for plotly.js."""
+"""Board downloads: the table as CSV, and the plots as JSON for plotly.js."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _COLUMNS = (
 
 
 def board_csv(board: Board) -> str:
-    """Return a board's table with full precision; blank where the board is blank."""
+    """Return a board's table as CSV with full precision; blank where the board is blank."""
     groups = enumerate(board.groups, 1)
     return csv_text([_COLUMNS, *(_cells(number, line) for number, group in groups for line in group)])
 

@@ -1,4 +1,4 @@
-"""The plots of a board, each made from what the leaderboard keeps."""
+"""Board plots: intervals, predicted win rates, battle counts, ratings over time and by family."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,11 +23,10 @@ from arena.leaderboard.statistics import FLOOR
 from arena.ratings.bradley_terry import win_chances
 
 MOST_LINES = 20
-"""Models that the plot over time shows."""
+"""Models in the plot over time."""
 
 
 def board_figures(board: Board, leaderboard: Leaderboard) -> tuple[Figure, ...]:
-    """Return all plots of a board."""
     return tuple(plot(board, leaderboard) for plot in PLOTS.values())
 
 
@@ -44,7 +43,7 @@ def _chances(board: Board, _: Leaderboard) -> Figure:
 
 
 def _battles(board: Board, _: Leaderboard) -> Figure:
-    """Return the counts of all models, those with too few votes for a rating too."""
+    """Plot the counts of all models, including those with too few votes for a rating."""
     place = {code: at for at, code in enumerate(board.counts.codes)}
     places = [place[line.code] for line in board.standings]
     return battle_count_figure([line.model for line in board.standings], board.counts.wins[np.ix_(places, places)])
@@ -66,7 +65,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Figure:
-    """Return the ratings by family of the models that have one in any."""
+    """Plot the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
     place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
     shown = [
@@ -113,4 +112,4 @@ PLOTS: Mapping[str, Callable[[Board, Leaderboard], Figure]] = {
     "Over time": _history,
     "Families": _families,
 }
-"""What makes each plot, by the name under which people choose it."""
+"""Each plot's function, by the name under which people choose it."""

@@ -1,7 +1,6 @@
-"""The votes behind a board, summed up by the database: for boards of some days and for what is found out at leisure.
+"""Board queries: votes aggregated by the database, for boards of some days and for the statistics.
 
-Votes on stored answers, on live ones and from elsewhere are brought to the same columns. Of a tie, side A stands as the
-winner.
+Votes on stored answers, live votes and imported votes have the same columns. In a tie, side A stands as the winner.
 """
 
 from collections.abc import Iterable
@@ -59,7 +58,7 @@ Table = npt.NDArray[np.int64]
 
 
 def imported_counts(connection: Connection, key: BoardKey) -> Table:
-    """Count a board's votes from elsewhere: rows of family (0: none), winner, loser, 1 if they tied, n, n on the left.
+    """Count a board's imported votes: rows of family (0: none), winner, loser, 1 if they tied, n, n on the left.
 
     The key is one of all families and days.
     """
@@ -69,7 +68,7 @@ def imported_counts(connection: Connection, key: BoardKey) -> Table:
 
 
 def open_rows(connection: Connection, key: BoardKey) -> Table:
-    """Return those of the win counts of a board's source and kind of images that may still be taken back.
+    """Return the win counts of a board's source and kind of images that may still be undone.
 
     Rows of family, winner, loser, 0 (none tied), n, n on the left.
     """
@@ -79,7 +78,7 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 
 
 def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
-    """Return what should be known of a board's votes from elsewhere; None without any."""
+    """Return the summary of a board's imported votes; None without any."""
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
     counts = ~_ALONE & ~_OUT
     sums = {
@@ -104,7 +103,7 @@ def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | 
 
 
 def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
-    """Count the votes of a board one by one: the tally does not tell days apart, nor voters."""
+    """Count the votes of a board one by one: the win counts distinguish neither days nor voters."""
     return _counts(connection, _vote_rows(connection, key, who))
 
 
@@ -114,7 +113,7 @@ def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) ->
 
 
 def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> ExcludedVotes:
-    """Return which of this arena's stored votes stand outside a board; of flagged voters those too that it counts."""
+    """Return this arena's stored votes that a board excludes, and the flagged voters' votes even if it counts them."""
     if key.kind == "imported":
         return ExcludedVotes()
     votes = _of_flagged(key, who).subquery("votes")
@@ -126,7 +125,7 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
 
 
 def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
-    """Sum the votes of a board up by item and pair."""
+    """Sum the votes of a board by item and pair."""
     votes = _vote_rows(connection, key, who)
     columns = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
     table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 6)
@@ -137,7 +136,7 @@ def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tupl
 
 
 def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd:
-    """Count who voted on a board, and on how many items, as far as the votes tell."""
+    """Count the voters of a board, the votes of the busiest, and the items, as far as the votes tell."""
     votes = _vote_rows(connection, key, who)
     each = select(func.count().label("n")).where(votes.c.voter.is_not(None)).group_by(votes.c.voter).subquery()
     voters, busiest = connection.execute(select(func.count(), func.max(each.c.n)).select_from(each)).one()
@@ -146,7 +145,7 @@ def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd
 
 
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
-    """Return how the ratings of a board moved from day to day, by the votes that tell when they were cast."""
+    """Return the ratings of a board day by day, from the votes that have a time."""
     votes = _vote_rows(connection, key, who)
     day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
     dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
@@ -172,9 +171,11 @@ def _table(rows: Iterable[Row], columns: int) -> Table:
     return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
 
 
-# The votes of a board, each with its item, family, winner, loser, whether they tied, who was on the left, voter, time.
 def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
-    """Return the votes that count on a board: this arena's and, where some were told to, those from elsewhere."""
+    """Return the votes that count on a board: this arena's and, where set, the imported ones.
+
+    Columns: item, known (whether the item is), family, winner, loser, tied, left (1: the winner was), voter, voted_at.
+    """
     if key.kind == "imported":
         return _imported_vote_rows(key).subquery("votes")
     own = _own_vote_rows(key).where(_counts_by(key, who))
@@ -199,7 +200,7 @@ def _voter(key: BoardKey) -> ColumnElement[int]:
 
 
 def _own_vote_rows(key: BoardKey) -> Select:
-    """Return a SELECT over a board's votes that were cast here, flagged voters' too."""
+    """Return a SELECT over a board's votes that were cast here, flagged voters' included."""
     if key.kind == "live":
         return _narrowed(live_vote_rows(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
     query = final_votes(
@@ -219,7 +220,7 @@ def _own_vote_rows(key: BoardKey) -> Select:
 
 
 def _imported_vote_rows(key: BoardKey) -> Select:
-    """Return a SELECT over a board's votes from elsewhere; items that nobody named are negative, each its own."""
+    """Return a SELECT over a board's imported votes; each vote without an item counts as a negative item of its own."""
     vote = IMPORTED_VOTE.c
     known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
     return _imported(
@@ -231,16 +232,16 @@ def _imported_vote_rows(key: BoardKey) -> Select:
         vote.loser,
         case((_BOTH_BAD | _TIE, 1), else_=0).label("tied"),
         case((vote.choice == "a", 1), else_=0).label("left"),
-        # Their voters are others than this arena's.
+        # Negative, since their voters are others than this arena's.
         (-vote.voter_id).label("voter"),
         vote.voted_at,
     ).where(~_ALONE, ~_OUT)
 
 
 def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
-    """Return a SELECT over the votes from elsewhere of a board, those too that are left out.
+    """Return a SELECT over a board's imported votes, excluded ones too.
 
-    What a vote does not say about its item (family, images), the item bank says where it has the item.
+    What a vote does not say about its item (family, images) comes from the item bank, if it has the item.
     """
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
     joined = (
@@ -260,7 +261,7 @@ def _family(key: BoardKey) -> ColumnElement:
 
 
 def _narrowed(query: Select, key: BoardKey, family: ColumnElement, voted_at: ColumnElement) -> Select:
-    """Return a SELECT of those votes that are of the board's family and days."""
+    """Return a SELECT of the votes of the board's family and days."""
     if key.family is not None:
         query = query.where(family == key.family)
     if key.since is not None:

@@ -1,4 +1,4 @@
-"""Which boards there are, and which one somebody chose."""
+"""Board selection: the boards there are, and the one somebody chose."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from arena.leaderboard.board import BoardKey, VoteKind
 from arena.live.votes import live_sources
 
 _NEWEST: tuple[VoteKind, ...] = ("imported", "live", "bank")
-"""Kinds of sources; the last of them that has any is shown at first."""
+"""Kinds of sources; the default source is of the last kind that has any."""
 
 
 class BoardSelectionError(ValueError):
-    """Say what is wrong with the board that was asked for."""
+    """A mistake in the requested board; says which."""
 
 
 class BoardSource(NamedTuple):
-    """A source of votes that has boards, by the name that people choose it by."""
+    """A source of votes that has boards, with the label that people choose it by."""
 
     label: str
     kind: VoteKind
@@ -30,7 +30,7 @@ class BoardSource(NamedTuple):
 
 @dataclass(frozen=True)
 class BoardSelection:
-    """A board that somebody chose, with the names that it goes by and what else there is."""
+    """A board that somebody chose, with its names and the other choices."""
 
     key: BoardKey
     source: str
@@ -41,19 +41,19 @@ class BoardSelection:
 
 
 def board_sources(connection: Connection) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones, then those from elsewhere; check items have no board."""
+    """Return every source of votes: the bank's, live ones, then imported ones; check items have no board."""
     bank = [BoardSource(one.name, "bank", one.id) for one in sources_of(connection) if one.kind != "check"]
     live = [BoardSource(one.label, "live", one.code) for one in live_sources(connection)]
     return [*bank, *live, *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection))]
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the source that is shown at first: the newest of the bank, else of live votes, else from elsewhere."""
+    """Return the default source: the newest of the bank, else of live votes, else of imported ones."""
     return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))
 
 
 def day_of(text: object) -> date | None:
-    """Read a day; raises BoardSelectionError for what is none."""
+    """Parse a day; None for a blank. Raises BoardSelectionError for anything else."""
     if not isinstance(text, str) or not text.strip():
         return None
     try:

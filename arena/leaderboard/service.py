@@ -1,10 +1,9 @@
-"""Leaderboards: from the database to boards, each computed once for the votes it counts and not once for each visitor.
+"""Leaderboard service: boards from the database, each computed once for the votes it counts, not for each visitor.
 
-A board of one source, single or multiple images, follows the win counts that each vote's own transaction keeps, less
-the votes that may still be taken back: only rows that changed are read, so that one more vote costs the same at any
-number. Boards of some days are counted from the
-votes themselves. Votes from elsewhere are counted when a board of theirs is opened first after an import. Intervals and
-what else takes long are found out by one thread beside the requests.
+A board of one source, single or multiple images, follows the win counts kept in each vote's own transaction, less the
+votes that may still be undone: only changed rows are read, so that one more vote costs the same at any number. Boards
+of some days are counted from the votes themselves. Imported votes are counted when a board with them is first opened
+after an import. Intervals and other slow statistics are computed by one background thread.
 """
 
 import logging
@@ -61,11 +60,11 @@ from arena.settings import CountSettings
 from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
-"""How often at most a board's intervals, its history, and the counts of some days are made anew."""
+"""Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
 KEPT_BOARDS = 64
 EVERYONE = CountSettings()
 WAITING = 8
-"""Boards whose findings may wait for their turn; others ask again."""
+"""Boards whose statistics may wait for their turn; others ask again."""
 
 _MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
 _CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
@@ -79,9 +78,9 @@ log = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Compute and keep boards of the votes of those who count.
+    """Computing and caching boards of the votes that count.
 
-    `every` is how many seconds lie at least between two findings about a board.
+    `every` is the least number of seconds between two computations of a board's statistics.
     """
 
     def __init__(self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS) -> None:
@@ -89,26 +88,24 @@ class Leaderboard:
         self._who = who
         self._every = every
         self._lock = Lock()
-        """Held for the tallies and the list of what is kept; whoever holds a board's own turn may take it, not so the
-        other way round."""
+        """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._win_loss_counts: dict[tuple[VoteKind, int, bool], WinCounts] = {}
         self._kept: OrderedDict[BoardKey, _BoardState] = OrderedDict()
         self._bank = -1
         self._flags = 0
         self._imports_count = False
-        """Whether any votes from elsewhere were told to count beside this arena's."""
+        """Whether any imported votes were set to count beside this arena's."""
         self._imported: dict[BoardKey, Table] = {}
-        """The votes from elsewhere of whole boards, as `imported_counts` has them, since the bank last changed."""
+        """The imported votes of whole boards, as rows of `imported_counts`, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
         self._flag_service = FlagService(database, who)
-        self._shared_statistics = SharedStatistics(
-            database, every / 2
-        )  # so that our own last findings are none of another server's
+        # Half, so that our own last statistics never pass for another server's.
+        self._shared_statistics = SharedStatistics(database, every / 2)
         self._finder = ThreadPoolExecutor(1, "boards")
 
     def close(self) -> None:
-        """Finish what is being found out, and find out nothing more."""
+        """Finish the computation in progress and start no other."""
         self._finder.shutdown(cancel_futures=True)
 
     def choose(
@@ -120,10 +117,10 @@ class Leaderboard:
         until: object = None,
         voters: object = None,
     ) -> BoardSelection | None:
-        """Return the board of these names, at first the newest bank's single images; None while there is no source.
+        """Return the board of these names, by default the newest bank's single images; None while there is no source.
 
         `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
-        Raises BoardSelectionError for other days.
+        Raises BoardSelectionError for a malformed day, or a first day after the last.
         """
         first, last = day_of(since), day_of(until)
         if first and last and first > last:
@@ -146,7 +143,7 @@ class Leaderboard:
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
         """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
 
-        Where nothing was found out about it yet, wait for that so many seconds at most.
+        If it has no statistics yet, wait for them at most `patience` seconds.
         """
         kept = self._keep(key)
         made = self._board(key, kept)
@@ -156,7 +153,6 @@ class Leaderboard:
         return made
 
     def history(self, key: BoardKey) -> History:
-        """Return the ratings of a board's models day by day."""
         keep_time(self._database, VOTE, LIVE_VOTE)
         kept = self._keep(key)
         with kept.turn:
@@ -166,7 +162,7 @@ class Leaderboard:
             return kept.history.value
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
-        """Return the ratings of a board's models by family, by its name; none before the board's findings are there."""
+        """Return the ratings of a board's models by family name; empty until the board has statistics."""
         if made.statistics is None:
             return {}
         kept = self._keep(made.key)
@@ -176,9 +172,9 @@ class Leaderboard:
             ratings = kept.families.ratings
             return {self._families[one.family]: one for one in ratings if one.family in self._families}
 
-    # In the request.
+    # Within the request.
     def _keep(self, key: BoardKey) -> "_BoardState":
-        """Return what is kept of a board, as the one last used; the longest unused is dropped."""
+        """Return a board's cached state as the most recently used; the least recently used is dropped."""
         with self._lock:
             kept = self._kept.setdefault(key, _BoardState())
             self._kept.move_to_end(key)
@@ -196,7 +192,7 @@ class Leaderboard:
             return kept.board
 
     def _count(self, key: BoardKey, kept: "_BoardState") -> None:
-        """Bring a board's counts up to date: from the tally, or from the votes where only some days count."""
+        """Bring a board's counts up to date: from the win counts, or from the votes where those do not suffice."""
         keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection:
             # Taken before the first statement, so that nobody reads an older state after a newer one.
@@ -225,7 +221,7 @@ class Leaderboard:
                 kept.counted = version
 
     def _ask(self, connection: Connection, key: BoardKey, kept: "_BoardState", one_by_one: bool) -> None:
-        """Ask the database who is left out of a board, which the tally does not tell."""
+        """Query a board's excluded votes, which the win counts do not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
         kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
         left_out = left_out_of(connection, key, self._who)
@@ -233,7 +229,7 @@ class Leaderboard:
         kept.asked_at = time.monotonic()
 
     def _with_imports(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
-        """Return counts with those votes from elsewhere that count too."""
+        """Return counts with the imported votes that count too."""
         with self._lock:
             rows = self._imported_rows(connection, key)
         return added_counts(counts, _of_family(rows, key)) if len(rows) else counts
@@ -257,9 +253,9 @@ class Leaderboard:
         return import_summary.union(family for family, n in votes.items() if n > 0) - {0}
 
     def _win_counts(self, connection: Connection, key: BoardKey) -> tuple[WinCounts, Table]:
-        """Return the win counts of a board's source and kind of images, with what changed since the last look.
+        """Return the up-to-date win counts of a board's source and kind of images, and its `open_rows`.
 
-        And the rows of `open_rows` of the same moment, which nobody may learn of yet.
+        Both are of the same moment; nobody may learn of the open rows yet.
         """
         if key.kind == "imported":
             return WinCounts(), _NO_ROWS
@@ -282,9 +278,11 @@ class Leaderboard:
             self._imported.clear()
             self._bank = version
 
-    # Beside the requests.
+    # In the background thread.
     def _schedule_statistics(self, key: BoardKey, kept: "_BoardState") -> None:
-        """Have findings made where there are none for these counts, and the counts checked, each so often at most."""
+        """Schedule statistics for these counts if they have none, and a check of the counts, at most every `every`
+        seconds.
+        """
         with self._lock:
             waiting = sum(1 for other in self._kept.values() if other.is_waiting)
             if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
@@ -309,10 +307,10 @@ class Leaderboard:
                 name, lambda: compute_statistics(tuples, crowd, kept.statistics)
             )
             if kept.statistics.votes != tuples.n.sum():
-                kept.found_for = None  # another server's, of other votes: ours are still to be found out about
+                kept.found_for = None  # another server's, of other votes: ours are still to be computed
 
     def _check(self, key: BoardKey) -> None:
-        """Read all win counts anew where some changed unseen, as where somebody else wrote to the database."""
+        """Read all win counts anew if some changed unseen, as when somebody else wrote to the database."""
         if key.kind == "imported":
             return
         total = LIVE_TOTAL if key.kind == "live" else _TOTAL
@@ -324,7 +322,7 @@ class Leaderboard:
 
 
 class _Basis(NamedTuple):
-    """What a board is made of."""
+    """The inputs of a board."""
 
     counts: Counts
     entrants: Mapping[int, Entrant]
@@ -334,13 +332,13 @@ class _Basis(NamedTuple):
 
 
 class _Version(NamedTuple):
-    """Which state of the database counts are of."""
+    """The state of the database behind a board's counts."""
 
     bank: int
     flags: int
     win_counts: int
     still_open: bytes
-    """The votes that may still be taken back."""
+    """The rows of votes that may still be undone."""
 
 
 class _Dated(NamedTuple):
@@ -357,20 +355,20 @@ _NO_ROWS = np.zeros((0, 6), np.int64)
 
 
 def _of_family(rows: Table, key: BoardKey) -> Counts:
-    """Return the counts of rows (family, winner, loser, 1 if they tied, n, n on the left) of a board's family."""
+    """Return the counts of a board's family from rows (family, winner, loser, 1 if they tied, n, n on the left)."""
     return summed_counts(rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:])
 
 
 @dataclass(eq=False)
 class _BoardState:
-    """What is kept of one board."""
+    """The cached state of one board."""
 
     turn: Lock = field(default_factory=Lock)
-    """Held by whoever computes for this board, so that others wait for the result."""
+    """Held while computing for this board, so that others wait for the result."""
     counts: Counts = NOTHING
     import_summary: ImportSummary | None = None
     flagged: Counts = NOTHING
-    """Those of the tally that a board without flagged voters does not have."""
+    """The part of the win counts that a board without flagged voters excludes."""
     left_out: ExcludedVotes = NONE_LEFT_OUT
     counted: _Version = _Version(-1, -1, -1, b"")
     asked_at: float = -math.inf
@@ -385,16 +383,16 @@ class _BoardState:
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether findings are on their way."""
+        """Whether statistics are being computed."""
         return self.computing is not None and not self.computing.done()
 
 
 def _wanted(key: BoardKey) -> dict[str, int | bool]:
-    """Return what the queries of win counts ask by; live votes have two sources, so that a bool tells them."""
+    """Return the parameters of the win count queries; a bool selects one of the two sources of live votes."""
     return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
 
 
 def _tell(computing: "Future[None]") -> None:
-    """Log what kept a board's findings from being made."""
+    """Log an error that kept a board's statistics from being computed."""
     if not computing.cancelled() and (error := computing.exception()) is not None:
         log.error("a board's intervals could not be computed", exc_info=error)

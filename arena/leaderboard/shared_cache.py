@@ -1,6 +1,6 @@
-"""The shelf: what one server found out about a board, for all servers on one PostgreSQL database.
+"""Shared statistics: one server's statistics of a board, cached for all servers on one PostgreSQL database.
 
-Findings cost seconds of a processor. A board's are made by the server that takes the turn; the others wait for them and
+Statistics cost seconds of a processor. The server that takes the turn computes a board's; the others wait for them and
 read them. On SQLite there is one server, and nothing is stored.
 """
 
@@ -30,7 +30,7 @@ FOUND = Table(
     Column("content", LargeBinary),
 )
 TURN = timedelta(seconds=60)
-"""How long findings may be under way at one server before another takes the turn: the first may have died."""
+"""How long one server may compute statistics before another takes the turn: the first may have died."""
 _LOOK_SECONDS = 0.5
 _TUPLES = ("item", "family", "winner", "loser", "outcome", "n")
 
@@ -38,13 +38,13 @@ log = logging.getLogger(__name__)
 
 
 class SharedStatistics:
-    """Findings of one database's boards; those younger than `every` seconds are taken as they are."""
+    """Statistics of one database's boards; those younger than `every` seconds are reused."""
 
     def __init__(self, database: Database, every: float) -> None:
         self._database, self._every = database, timedelta(seconds=every)
 
     def found(self, board: str, compute_statistics: Callable[[], Statistics]) -> Statistics:
-        """Return a board's findings: another server's, or our own, which the others then have. Raises DatabaseError."""
+        """Return a board's statistics: another server's, or our own, stored for the others. Raises DatabaseError."""
         if self._database.is_sqlite:
             return compute_statistics()
         while not self._take_turn(board):
@@ -66,7 +66,7 @@ class SharedStatistics:
         return row.content if fresh else None
 
     def _take_turn(self, board: str) -> bool:
-        """Take the turn to find out if nobody has it and nothing is fresh; a clock that was set back stops nobody."""
+        """Take the turn to compute if nobody has it and nothing is fresh; a clock that was set back blocks nobody."""
         present, made, taken = now(), FOUND.c.made_at, FOUND.c.taken_until
         stale = made.is_(None) | (made <= present - self._every) | (made > present + self._every)
         free = (taken <= present) | (taken > present + 2 * TURN)
@@ -78,7 +78,7 @@ class SharedStatistics:
 
 
 def packed(found: Statistics) -> bytes:
-    """Return findings as bytes: arrays as NumPy writes them, the rest as JSON."""
+    """Serialise statistics: arrays in NumPy's format, the rest as JSON."""
     elo, tuples = found.elo, found.tuples
     rest = {
         "votes": found.votes,
@@ -99,7 +99,7 @@ def packed(found: Statistics) -> bytes:
 
 
 def unpacked(content: bytes) -> Statistics:
-    """Return the findings that `packed` wrote."""
+    """Return the statistics that `packed` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         part = dict(arrays)
     rest = json.loads(str(part["rest"]))

@@ -1,6 +1,6 @@
-"""Findings: what takes longer than a request may, found out beside the requests from a board's votes by item and pair.
+"""Board statistics: intervals, rank ranges, Elo over orders and the fragility of the first place.
 
-These are intervals, ranks over draws, Elo over orders, and how many votes carry the first place.
+They take longer than a request may, so they are computed in the background from a board's votes by item and pair.
 """
 
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from arena.ratings.intervals import Bounds, cluster_intervals, rank_ranges
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
 
 FLOOR = 10
-"""Votes under which a model gets no numbers but its counts."""
+"""Votes below which a model gets no numbers but its counts."""
 ROUNDS = 1000
 """Draws of the bootstrap for the intervals of ranks."""
 ORDERS = 100
 """Orders of the votes for Elo's median."""
 GROWTH = 0.01
-"""Share by which the votes have grown before Elo is drawn anew: its orders cost most, and move least."""
+"""Share by which the votes must grow before Elo is computed anew: its orders cost most, and move least."""
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """The votes of a board summed up by what was judged: a row says how a pair came out n times on an item."""
+    """The votes of a board by what was judged: a row is one outcome of a pair on an item, n times."""
 
     codes: tuple[int, ...]
     item: Codes
@@ -38,16 +38,16 @@ class Tuples:
     """Places in `codes`, as are those of `loser`."""
     loser: Codes
     outcome: Codes
-    """`Outcome.A` where the winner won, `Outcome.TIE` where neither did."""
+    """`Outcome.A` if the winner won, `Outcome.TIE` if neither did."""
     n: Codes
 
     def one_by_one(self) -> Votes:
-        """Return every vote by itself."""
+        """Return the votes, one entry each."""
         winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
         return Votes(winner, loser, outcome, len(self.codes))
 
     def ties(self) -> Floats:
-        """Return how many votes of each pair had no winner: models x models, symmetric."""
+        """Return the votes of each pair without a winner: models x models, symmetric."""
         tied, ties = self.outcome == Outcome.TIE, np.zeros((len(self.codes), len(self.codes)))
         np.add.at(ties, (self.winner[tied], self.loser[tied]), self.n[tied])
         return ties + ties.T
@@ -60,7 +60,7 @@ class Tuples:
 
 
 class Crowd(NamedTuple):
-    """Who voted on what."""
+    """The number of voters and of judged items."""
 
     voters: int
     busiest: int
@@ -69,7 +69,7 @@ class Crowd(NamedTuple):
 
 
 class Overturn(NamedTuple):
-    """The fewest votes found whose removal changes the first place, and whose it is, by code."""
+    """The fewest votes found whose removal changes the first place; its holder and the next, by code."""
 
     leader: int
     rival: int
@@ -78,15 +78,15 @@ class Overturn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What was found out beside the requests about the votes of a board, by place in `codes`."""
+    """The statistics of a board's votes, by place in `codes`."""
 
     codes: tuple[int, ...]
     votes: int
     clusters: int
     reach: Floats
-    """How far the ratings' intervals go to either side, clustered by (item, pair) tuple."""
+    """Half-width of the ratings' intervals, clustered by (item, pair) tuple."""
     ranks: Bounds
-    """What ranks may range over."""
+    """The ranges of the ranks."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -95,7 +95,7 @@ class Statistics:
 
 
 def compute_statistics(tuples: Tuples, crowd: Crowd, before: Statistics | None) -> Statistics:
-    """Work out what takes longer than a request may; Elo of the findings before is kept while the votes hardly grow."""
+    """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow."""
     clusters = tuples.clusters()
     fit = bradley_terry(clusters.win_matrix())
     found = cluster_intervals(fit, clusters)
@@ -116,7 +116,7 @@ def compute_statistics(tuples: Tuples, crowd: Crowd, before: Statistics | None) 
 
 
 def _overturn(fit: Strengths, tuples: Tuples) -> Overturn | None:
-    """Return what it takes to change the first place among the models that are shown with a rating."""
+    """Return the votes that overturn the first place among the models that are shown with a rating."""
     shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), tuples.codes
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), tuples.ties()[grid])

@@ -1,4 +1,4 @@
-"""The tally: the win counts of one source's single or multi-image items, kept in memory by the rows that changed."""
+"""Win counts: one source's single or multi-image items, kept in memory and updated by changed rows."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -20,22 +20,21 @@ class WinCounts:
         self.version = 0
         self._families: dict[int, int] = {}
         self._cells: npt.NDArray[np.int32] = np.zeros((2, 0, 0, 0), np.int32)
-        """Wins, and those of them on the left: 2 x families x models x models."""
+        """Wins, and the part of them on the left: 2 x families x models x models."""
         self._total: npt.NDArray[np.int64] = np.zeros((2, 0, 0), np.int64)
 
     @property
     def votes(self) -> int:
-        """Return the number of votes."""
         return int(self._total[0].sum())
 
     def forget(self) -> None:
-        """Be as new, so that all rows are read again; the version goes on."""
+        """Reset, so that all rows are read again; the version goes on."""
         version = self.version
         self.__init__()
         self.version = version + 1
 
     def take(self, rows: Sequence[Any], seen: int) -> None:
-        """Take rows (family, winner, loser, n, n on the left) that may have changed: all changes before `seen`."""
+        """Apply rows (family, winner, loser, n, n on the left) that may have changed: all changes before `seen`."""
         self.seen = seen
         if not rows:
             return
@@ -101,7 +100,7 @@ def summed_counts(rows: Codes) -> Counts:
 
 
 def less_counts(counts: Counts, less: Counts) -> Counts:
-    """Return counts without those of some of their votes, which may be older or newer by a few: none goes below 0."""
+    """Subtract some of the votes, which may be older or newer by a few: no count goes below 0."""
     if not less.codes or not counts.codes:
         return counts
     codes, (wins, left) = np.array(counts.codes), (counts.wins.copy(), counts.left.copy())
@@ -113,13 +112,12 @@ def less_counts(counts: Counts, less: Counts) -> Counts:
 
 
 def same_counts(one: Counts, other: Counts) -> bool:
-    """Tell whether two counts are the same."""
     pairs = ((one.wins, other.wins), (one.left, other.left), (one.decided, other.decided))
     return one.codes == other.codes and all(np.array_equal(this, that) for this, that in pairs)
 
 
 def added_counts(one: Counts, other: Counts) -> Counts:
-    """Return the counts of both."""
+    """Return the sum of two counts, by code."""
     codes = np.union1d(one.codes, other.codes).astype(np.int64)
     wins, left, ties = np.zeros((3, len(codes), len(codes)))
     for part in (one, other):

@@ -1,4 +1,4 @@
-"""The chat: one named model, one conversation of one visitor with images; nothing of it is stored or rated."""
+"""Chat: one visitor's conversation with one named model about images; nothing of it is stored or rated."""
 
 import asyncio
 import secrets
@@ -16,21 +16,21 @@ from arena.live.streaming import SideBySide
 from arena.types import VLM, ModelError, Turn
 
 MOST_TALKS = 500
-"""Conversations that are remembered; the longest unused goes."""
+"""Conversations kept in memory; the least recently used goes."""
 MOST_QUESTIONS = 20
 """Questions of one conversation."""
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
 
 
 class UnknownTalkError(LookupError):
-    """Say that there is no such conversation for this visitor; one that is lost and a foreign one read the same."""
+    """No such conversation for this visitor; a lost one and another visitor's read the same."""
 
     def __init__(self) -> None:
         super().__init__("This conversation is not yours or is no longer here. Begin a new one.")
 
 
 class Said(NamedTuple):
-    """A question and its answer; an answer that was stopped is shown as far as it came."""
+    """A question and its answer; a stopped answer holds the part shown so far."""
 
     question: str
     answer: str
@@ -39,7 +39,7 @@ class Said(NamedTuple):
 
 @dataclass(eq=False)
 class Talk:
-    """One conversation."""
+    """A conversation of one visitor with one model."""
 
     token: str
     voter: int
@@ -48,24 +48,24 @@ class Talk:
     live_budget: LiveBudget
     said: list[Said] = field(default_factory=list)
     asked: str | None = None
-    """The question that is being answered."""
+    """The question being answered."""
     problem: str | None = None
     """Why the last question has no answer, if so."""
     generation: GenerationTask | None = None
 
 
 class ChatState(NamedTuple):
-    """What a page shows of a conversation now."""
+    """The current state of a conversation for a page."""
 
     talk: Talk
     growing: bool
     ahead: int
     text: str
-    """The words behind those that were shown before."""
+    """The words after those already shown."""
 
 
 class Chats:
-    """Keep the conversations of this process."""
+    """The conversations of this process."""
 
     def __init__(self, vlms: Sequence[VLM], images: OwnImages, budget: Budget, queue: GenerationQueue) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
@@ -73,10 +73,13 @@ class Chats:
         self._budget = budget
         self._queue = queue
         self._talks: OrderedDict[int, Talk] = OrderedDict()
-        """By visitor: each has one."""
+        """By visitor; one each."""
 
     async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> Talk:
-        """Begin a conversation with a model by its name; an earlier one ends, and its images go."""
+        """Begin a conversation with a model by its name; an earlier one ends and its images are deleted.
+
+        Raises LiveError, OwnImageError, DatabaseError.
+        """
         vlm = self.vlms.get(model)
         if vlm is None:
             raise LiveError(f"There is no model named {model[:80]!r} here; choose another")
@@ -95,7 +98,6 @@ class Chats:
         return talk
 
     def find(self, voter: int, token: str) -> Talk:
-        """Return a visitor's conversation. Raises UnknownTalkError."""
         talk = self._talks.get(voter)
         if talk is None or not secrets.compare_digest(talk.token.encode(), token.encode()):
             raise UnknownTalkError
@@ -103,20 +105,18 @@ class Chats:
         return talk
 
     async def follow(self, voter: int, token: str, text: str) -> Talk:
-        """Ask the model once more."""
         talk = self.find(voter, token)
         await self._ask(talk, text)
         return talk
 
     async def stop(self, voter: int, token: str) -> Talk:
-        """End the answer."""
         talk = self.find(voter, token)
         if talk.generation is not None:
             await talk.generation.stop()
         return talk
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[ChatState]:
-        """Yield what there is to show of a conversation, as it changes; the last is not growing."""
+        """Yield the state of a conversation at each change; the last state is not growing."""
         talk = self.find(voter, token)
         if (generation := talk.generation) is not None:
             with generation.watched():

@@ -1,7 +1,7 @@
-"""Self-reference: whether an answer tells which model gave it.
+"""Identity leaks: whether an answer reveals the model that wrote it.
 
-What counts is that the speaker names itself ("I am ...", "as a model trained by ..."), never that a maker or a model
-is the topic: a palm tree, a Google logo and a llama in a picture are no names of a speaker.
+Only a speaker that names itself counts ("I am ...", "as a model trained by ..."), never a maker or a model as the
+topic: a palm tree, a Google logo and a llama in a picture do not identify the speaker.
 """
 
 import re
@@ -57,11 +57,11 @@ _ALWAYS = (
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
 _PART, _SPAN = 1_000, 400
-"""Characters of an answer that are read at one go, and behind them of what begins there: `re` lets nobody else work."""
+"""Characters of an answer searched at one go, and the reach of a match beyond them: `re` blocks all other work."""
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
-    """Tell whether an answer says which model gave it; `models` are the names that models go by here.
+    """Return whether an answer reveals its model; `models` are the names of the models here.
 
     An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
     """
@@ -78,7 +78,7 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=8)
 def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what a speaker says that names itself, and the name alone."""
+    """Return the pattern of a speaker that names itself, and the pattern of a bare name."""
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
     bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
     patterns = (

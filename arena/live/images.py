@@ -1,7 +1,7 @@
-"""Own images: what visitors bring to live battles, seen by who brought it only, and deleted soon unless they agree.
+"""Own images: visitors' uploads for live battles, private to their owner and deleted soon unless the owner agrees.
 
-A file is kept as `io/images.py` makes it, never as it came. It lies under an unguessable name, its row says whose it
-is; whoever else asks for it is told that there is no such image.
+A file is stored as re-encoded by `io/images.py`, never as uploaded. It lies under an unguessable name, and its row
+holds its owner; for anybody else there is no such image.
 """
 
 import asyncio
@@ -48,22 +48,22 @@ OWN_IMAGE = Table(
     Column("arrived_at", Moment, nullable=False),
     Column("gone_at", Moment),
 )
-"""`battle_id`: none while it is only attached. The row outlives the file."""
+"""`battle_id`: none while only attached. The row outlives the file."""
 MOST_IMAGES = 10
 """Images of one battle."""
 MOST_WAITING = 30
-"""Images that a visitor may have here without a battle."""
+"""Images that a visitor may have without a battle."""
 KEPT_FOR = timedelta(hours=24)
 MOST_TOGETHER = 5_000
-"""Images that may be here and not for good."""
+"""Images in all that may be stored and not for good."""
 MOST_OF_NETWORK = 1_000
-"""Images that one network may bring within a day (UTC), so that none takes all places."""
+"""Images that one network may upload within a day (UTC), so that none takes all the room."""
 AT_ONCE = 2
-"""Files that are checked at one time: checking one may take 400 MB."""
+"""Files checked at one time: a check may take 400 MB."""
 
 
 class OwnImageError(ValueError):
-    """Say why an image is not taken or not here, and what its owner can do."""
+    """An image that is refused or gone; says why, and what its owner can do."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class OwnImage:
     """A visitor's image."""
 
     token: str
-    """Its unguessable name, by which the page asks for it."""
+    """Its unguessable name, by which the page requests it."""
     still: bool
-    """Whether only the first picture of an animation was taken."""
+    """Whether only the first frame of an animation was taken."""
 
 
 class OwnImages:
-    """Keep the images of visitors in a folder of their own, on a disk of which so many bytes are kept for votes."""
+    """Visitors' images in one folder, with `votes_room` bytes of its disk reserved for votes."""
 
     def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
         self._database = database
@@ -88,7 +88,7 @@ class OwnImages:
         folder.mkdir(parents=True, exist_ok=True)
 
     async def receive(self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None) -> OwnImage:
-        """Check a file as it comes and keep it; it waits on the disk, not in memory.
+        """Check and store an uploaded file; it is buffered on disk, not in memory.
 
         Raises OwnImageError, PictureError, LimitError or DatabaseError.
         """
@@ -103,14 +103,14 @@ class OwnImages:
                 return await asyncio.to_thread(self._keep, voter, network, file)
 
     def path(self, voter: int, token: str) -> Path | None:
-        """Return where an image of this visitor lies; None for everybody else's and for what is gone."""
+        """Return the path of a visitor's image; None for another visitor's and for a deleted one."""
         with self._database.read() as connection:
             row = connection.execute(select(OWN_IMAGE).where(_mine(voter, token))).one_or_none()
         path = self._path(row) if row is not None else None
         return path if path is not None and path.is_file() else None
 
     def attach(self, voter: int, tokens: Sequence[str], battle: int, keep: bool) -> tuple[bytes, ...]:
-        """Give images to a battle in this order and return their files. Raises OwnImageError."""
+        """Assign images to a battle in this order and return their files. Raises OwnImageError."""
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
                 given = {"battle_id": battle, "position": position, "kept": keep}
@@ -120,32 +120,32 @@ class OwnImages:
         return self.files(voter, tokens)
 
     def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
-        """Return the tokens of a battle's images in their order, also of those that are gone."""
+        """Return the tokens of a battle's images in order, deleted ones included."""
         mine = OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
         with self._database.read() as connection:
             return tuple(connection.scalars(select(OWN_IMAGE.c.token).where(*mine).order_by(OWN_IMAGE.c.position)))
 
     def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
-        """Return the files of a visitor's images in this order. Raises OwnImageError where one is gone."""
+        """Return the files of a visitor's images in this order. Raises OwnImageError when one is gone."""
         paths = [self.path(voter, token) for token in tokens]
         if None in paths:
             raise OwnImageError("An image is no longer here; take it out and add it again")
         return tuple(path.read_bytes() for path in paths if path is not None)
 
     def forget(self, battle: int) -> None:
-        """Delete the images of a battle that is over, but those that may be kept."""
+        """Delete the images of a finished battle, except those that may be kept."""
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
-        """Delete images of a visitor that have no battle."""
+        """Delete a visitor's images that have no battle."""
         self._delete(OWN_IMAGE.c.token.in_(tokens), OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
 
     def sweep(self, moment: datetime) -> int:
-        """Delete what is over 24 hours old at a moment and may not be kept; return how many images that were."""
+        """Delete images over 24 hours old at a moment that may not be kept; return their number."""
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
     def kept_path(self, image: int) -> Path | None:
-        """Return where an image lies that its owner lets us keep, for operators; None for any other."""
+        """Return the path of an image that its owner lets us keep, for operators; None for any other."""
         kept = select(OWN_IMAGE).where(OWN_IMAGE.c.id == image, OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
         with self._database.read() as connection:
             row = connection.execute(kept).one_or_none()
@@ -153,7 +153,7 @@ class OwnImages:
         return path if path is not None and path.is_file() else None
 
     def take_down(self, *which: ColumnElement[bool]) -> int:
-        """Delete images, also those that may be kept; return how many these were."""
+        """Delete images, those that may be kept included; return their number."""
         return self._delete(*which, kept=True)
 
     def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
@@ -182,7 +182,7 @@ class OwnImages:
         return self._folder / f"{row.token}.{row.suffix}"
 
     def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
-        """Delete files, then say so in their rows: a file without a row would lie there for ever."""
+        """Delete the files before marking their rows: a file without a row would stay for ever."""
         here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), *which)
         mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
@@ -210,7 +210,7 @@ def _check_room(connection: Connection, voter: int) -> None:
 
 
 def _moves(data: bytes) -> bool:
-    """Tell whether a picture that was read is an animation: a GIF or WebP of several frames, or an animated PNG."""
+    """Return whether a picture is an animation: a GIF or WebP of several frames, or an animated PNG."""
     if data.startswith(b"GIF"):
         return _has_second_frame(data)
     webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
@@ -233,5 +233,5 @@ def _has_second_frame(data: bytes) -> bool:
 
 
 def _colours(flags: int) -> int:
-    """Return the bytes of a GIF's colour table."""
+    """Return the length of a GIF's colour table, in bytes."""
     return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

@@ -1,4 +1,4 @@
-"""The pause: operators stop live answers of all servers, and each question looks here before it is asked."""
+"""Pause: operators stop live answers on all servers; each question checks it before it is asked."""
 
 from datetime import datetime
 
@@ -16,25 +16,25 @@ PAUSED = (
 
 
 class Pause:
-    """Tell whether live answers are paused, and change that."""
+    """The check for a pause of live answers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def check(self) -> None:
-        """Raise LiveError while live answers are paused, and DatabaseError."""
+        """Raise LiveError while live answers are paused, DatabaseError when that cannot be read."""
         with self._database.read() as connection:
             if paused_since(connection):
                 raise LiveError(PAUSED)
 
 
 def paused_since(connection: Connection) -> datetime | None:
-    """Return since when live answers are paused; None if they are not."""
+    """Return the start of the pause; None while live answers run."""
     return connection.scalar(select(PAUSE.c.since))
 
 
 def pause(connection: Connection) -> bool:
-    """Pause live answers; tell whether that changed anything."""
+    """Pause live answers; return whether that changed anything."""
     take_turn(connection, PAUSE)
     if paused_since(connection):
         return False
@@ -43,5 +43,5 @@ def pause(connection: Connection) -> bool:
 
 
 def resume(connection: Connection) -> bool:
-    """Let live answers go on; tell whether that changed anything."""
+    """Resume live answers; return whether that changed anything."""
     return connection.execute(delete(PAUSE)).rowcount > 0

@@ -1,4 +1,4 @@
-"""Stages: answers on their way, each watched by its visitor's page, as many at one time as the operator allows."""
+"""Generation queue: live answers in progress, as many at one time as the operator allows, each watched by a page."""
 
 import asyncio
 import logging
@@ -11,32 +11,32 @@ from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Usage
 
 MOST_WAITING = 200
-"""Visitors who may wait in line; others are told to come back."""
+"""Visitors who may wait in the queue; others are asked to come back."""
 LEFT_SECONDS = 1.0
-"""How long answers go on when the page that showed them is gone: it may come back."""
+"""Grace period of answers whose page is gone: it may come back."""
 STILL_SECONDS = 15.0
-"""A page hears at least so often, or something on the way would take the connection for dead."""
+"""Longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0
-"""How long answers go on before a page shows them."""
+"""How long answers run before a page shows them."""
 
 log = logging.getLogger(__name__)
 
 
 class LiveError(ValueError):
-    """Say why nothing was asked, and what the visitor can do."""
+    """A question that is refused; says why, and what the visitor can do."""
 
 
 class LiveBudget:
-    """Pay for one conversation of one visitor: what an answer may cost is held before it is asked."""
+    """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked."""
 
     def __init__(self, budget: Budget, conversation: str, voter: int) -> None:
         self._budget = budget
         self._names = (conversation, str(voter))
         self.empty: str | None = None
-        """Why there is no money left, if so."""
+        """Why no money is left, if so."""
 
     async def stream_answer(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
-        """Yield a model's answer; raises ModelError, also where the budget has no room for it."""
+        """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
         held = await self._reserve(most_cost(vlm.card, turns, settings))
         used: list[Usage] = []
@@ -50,7 +50,7 @@ class LiveBudget:
                 await asyncio.shield(asyncio.to_thread(self._budget.commit, held, cost))
 
     async def _reserve(self, amount: int) -> int | None:
-        """Hold an amount; None: it costs nothing. A hold that ends after this task was cancelled is given back."""
+        """Reserve an amount; None for an amount of 0. One that completes after a cancel is released."""
         if not amount:
             return None
         holding = asyncio.ensure_future(asyncio.to_thread(self._budget.reserve, *self._names, amount))
@@ -66,7 +66,7 @@ class LiveBudget:
 
 
 class GenerationQueue:
-    """Let so many stages run at one time; others wait in the order they came.
+    """A limit of concurrent generation tasks; others wait in order of arrival.
 
     `check` is called before a question is asked, and raises LiveError while none may be.
     """
@@ -75,26 +75,25 @@ class GenerationQueue:
         self._at_once = at_once
         self._check = check
         self._generations: list[GenerationTask] = []
-        """Those that run come first."""
+        """The running ones come first."""
 
     @property
     def waiting(self) -> int:
-        """Return how many wait."""
         return max(0, len(self._generations) - self._at_once)
 
     async def check_room(self) -> None:
-        """Raise LiveError where too many wait, or while nothing may be asked."""
+        """Raise LiveError when too many wait, or while nothing may be asked."""
         await asyncio.to_thread(self._check)
         if self.waiting >= MOST_WAITING:
             raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Return how many must go before a stage can run: 0 for one that runs."""
+        """Return the number of tasks that must end before this one runs: 0 for a running one."""
         return max(0, self._generations.index(generation) + 1 - self._at_once) if generation in self._generations else 0
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
-        """Hold a place; wait until it is among the first, or the stage was stopped."""
+        """Hold a place; wait until it is among the first, or the task is stopped."""
         self._generations.append(generation)
         try:
             seen = 0
@@ -108,12 +107,12 @@ class GenerationQueue:
 
 
 class GenerationTask:
-    """One turn on its way: it waits in line, is answered, and is stopped when nobody watches it any more."""
+    """One turn being generated: it waits in the queue, is answered, and stops when nobody watches it any more."""
 
     def __init__(
         self, queue: GenerationQueue, side_by_side: SideBySide, finish: Callable[[SideBySide], Awaitable[None]]
     ) -> None:
-        """Begin; `finish` is awaited when the answers have ended."""
+        """Start; `finish` is awaited when the answers have ended."""
         self.round = side_by_side
         self._queue = queue
         self._watchers = 0
@@ -126,18 +125,18 @@ class GenerationTask:
 
     @property
     def ahead(self) -> int:
-        """Return how many wait before it."""
+        """Number of tasks that must end before this one runs."""
         return self._queue.ahead(self)
 
     @property
     def over(self) -> bool:
-        """Tell whether its end is stored."""
+        """Whether its end is stored."""
         return self._task.done()
 
     async def changed(self, seen: int) -> int:
-        """Wait until more is shown than was `seen`, it moved up in the line, it is over, or STILL_SECONDS are over.
+        """Wait until more is shown than was `seen`, it moves up, it is over, or STILL_SECONDS have passed.
 
-        Return what is seen now.
+        Returns the version seen now.
         """
         try:
             async with asyncio.timeout(STILL_SECONDS):
@@ -148,7 +147,7 @@ class GenerationTask:
         return self._version
 
     def tell(self) -> None:
-        """Wake those who watch."""
+        """Wake the watchers."""
         self._version += 1
         news, self._news = self._news, asyncio.Event()
         news.set()
@@ -161,7 +160,7 @@ class GenerationTask:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Keep it running for a page."""
+        """Keep the task running while a page watches."""
         self._watchers += 1
         try:
             yield

@@ -1,7 +1,7 @@
-"""The hall of live battles: it opens them, lets two unnamed models answer, and keeps what becomes of them.
+"""Live sessions: opening live battles, answers of two unnamed models, and storing the outcome.
 
-Answers on their way live in this process; everything else is read from the database at each step. Whoever calls says
-who the visitor is; a battle's token alone opens nothing.
+Answers in progress live in this process; everything else is read from the database at each step. The caller identifies
+the visitor; a battle's token alone opens nothing.
 """
 
 import asyncio
@@ -28,28 +28,28 @@ LOST = "The answers were lost before both had ended, so there is nothing to vote
 
 
 class LiveRequest(NamedTuple):
-    """What a visitor asks two models about own images; of an item of the bank, the instruction is the item's."""
+    """A visitor's question about own images; for an item of the bank, the instruction is the item's."""
 
     instruction: str
     images: tuple[str, ...] = ()
     keep: bool = False
     network: str | None = None
-    """Whose battles of the day are counted."""
+    """The network whose daily count this battle adds to."""
 
 
 class LiveState(NamedTuple):
-    """What a page shows of a battle now."""
+    """The current state of a battle for a page."""
 
     battle: LiveBattle
     growing: bool
-    """Whether answers are on their way; their words so far are `texts`."""
+    """Whether answers are in progress; `texts` holds their new words."""
     ahead: int
     texts: Mapping[Side, str]
-    """The words behind those that were shown before."""
+    """The words after those already shown."""
 
 
 class LiveSessions:
-    """Run live battles between the models of a catalogue; without two of them, say what is missing."""
+    """Live battles between the models of a catalogue; a catalogue of fewer than two is refused with the reason."""
 
     def __init__(
         self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, budget: Budget, queue: GenerationQueue
@@ -63,18 +63,18 @@ class LiveSessions:
         self._generations: dict[int, GenerationTask] = {}
         """By battle."""
         self._of_voter: dict[int, int] = {}
-        """The battle of each visitor whose answers are on their way."""
+        """The battle in progress of each visitor."""
 
     @property
     def waiting(self) -> int:
-        """Return how many visitors wait in line."""
+        """Number of visitors waiting in the queue."""
         return self._queue.waiting
 
     async def begin(self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
-        """Open a battle and let two models answer; an earlier one whose answers still come is stopped.
+        """Open a battle and let two models answer; the visitor's earlier battle in progress is stopped.
 
-        `item` is the bank's item that the visitor took instead of own images, with its `files`.
-        Raises LiveError, LimitError, OwnImageError, DatabaseError.
+        `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
+        LimitError, OwnImageError, DatabaseError.
         """
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
@@ -97,7 +97,10 @@ class LiveSessions:
         return battle
 
     async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
-        """Ask both models once more; `files` are the images of the bank's item, if the battle is about one."""
+        """Ask both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
+
+        Raises LiveError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
+        """
         checked = checked_text(text)
         await self._queue.check_room()
         before = await asyncio.to_thread(self._store.find, voter, token)
@@ -113,14 +116,14 @@ class LiveSessions:
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
-        """End both answers; return the battle as it then stands."""
+        """End both answers and return the battle after that."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             await generation.stop()
         return await self._settled(voter, token)
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
-        """Yield what there is to show of a battle, as it changes; the last is not growing."""
+        """Yield the state of a battle at each change; the last state is not growing."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             with generation.watched():
@@ -136,11 +139,11 @@ class LiveSessions:
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
-        """Delete the images of a battle that is over, as far as they may not be kept."""
+        """Delete the images of a finished battle, except those that may be kept."""
         await asyncio.to_thread(self._images.forget, battle.id)
 
     async def _settled(self, voter: int, token: str) -> LiveBattle:
-        """Return a battle of which no answer is on its way; one that nobody answers any more has ended."""
+        """Return a battle without answers in progress; one that no task answers any more is ended as lost."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if not battle.settled and battle.void is None and battle.id not in self._generations:
             await self._end(battle.id, LOST)
@@ -148,9 +151,10 @@ class LiveSessions:
         return battle
 
     async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
-        """Draw two models that can take a question: the pair with the fewest votes, and which stands where.
+        """Draw two models that can take a question (the pair with the fewest votes), and their sides.
 
-        Pairs that the voter had as often as one may are left out.
+        Pairs that the voter has had as often as allowed are left out. Raises LiveError or LimitError when no pair is
+        left.
         """
         able = [vlm for vlm in self.vlms if _takes(vlm, [turn])]
         if len(able) < 2:
@@ -165,7 +169,7 @@ class LiveSessions:
         return (a, b) if self._coin.random() < 0.5 else (b, a)
 
     def _contestants(self, battle: int) -> dict[Side, VLM]:
-        """Return the models of a battle that has a turn. Raises LiveError where one is no longer here."""
+        """Return the models of a battle that has a turn. Raises LiveError when one is no longer in the catalogue."""
         by_name = {vlm.card.name: vlm for vlm in self.vlms}
         a, b = self._store.models(battle)
         if a not in by_name or b not in by_name:
@@ -202,7 +206,7 @@ class LiveSessions:
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
-        """Store how a turn ended."""
+        """Store the outcome of a turn."""
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
         await asyncio.to_thread(self._store.fail, failures)
         unsaid = not battle.answered and not any(side_text.shown for side_text in ended.side_texts.values())
@@ -217,19 +221,19 @@ class LiveSessions:
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:
-        """Store that there is nothing to vote on; the images go."""
+        """Store that there is nothing to vote on, and delete the images."""
         await asyncio.to_thread(self._store.end, battle, reason)
         await asyncio.to_thread(self._images.forget, battle)
 
     async def _stop_of(self, voter: int) -> None:
-        """Stop what still comes for a visitor: one battle at a time."""
+        """Stop the visitor's battle in progress: one at a time."""
         generation = self._generations.get(self._of_voter.get(voter, 0))
         if generation is not None:
             await generation.stop()
 
 
 def checked_text(text: str) -> str:
-    """Return what a visitor wrote, ready to be asked and stored. Raises LiveError."""
+    """Return a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
     if not text.strip():
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
@@ -240,7 +244,7 @@ def checked_text(text: str) -> str:
 
 
 def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> list[Turn]:
-    """Return what one side has heard and said so far, the newest question last."""
+    """Return the conversation of one side so far, the newest question last."""
     turns: list[Turn] = []
     for number, turn in enumerate(battle.turns):
         turns.append(Turn("user", turn.question, files if number == 0 else ()))

@@ -1,7 +1,7 @@
-"""The live store: the transactions of live battles, from the first question to the names.
+"""Live store: transactions of live battles, from the first question to the names.
 
 Each checks voter, token and state in the database and only adds rows (see `live_tables.py`). A choice is acknowledged,
-and names are told, after the commit. Votes, undos and reveals may be sent again: they answer the same.
+and the names are shown, after the commit. Votes, undos and reveals are idempotent.
 """
 
 import re
@@ -37,7 +37,7 @@ from arena.types import SIDES, Names, Phase, Side
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
-"""After so long an unfinished battle does not come back, and own images are deleted."""
+"""Age at which an unfinished battle no longer comes back, and own images are deleted."""
 Outside = Literal["stopped", "named itself"]
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
 
@@ -50,23 +50,23 @@ _OPEN_PAIR_VOTES = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func
 
 
 class LiveTurn(NamedTuple):
-    """One turn as both sides answered it; empty answers while it is not answered."""
+    """A turn with the answers of both sides; the answers are empty until it is answered."""
 
     question: str
     a: str
     b: str
     stopped: bool = False
     named: bool = False
-    """Whether an answer tells which model gave it."""
+    """Whether an answer reveals its model."""
 
 
 @dataclass(frozen=True)
 class LiveBattle:
-    """Where a voter stands with a live battle."""
+    """A voter's live battle in its current state."""
 
     id: int
     token: str
-    """What the browser sends back: an unguessable name and the attempt, 1 or 2."""
+    """The browser's handle: an unguessable name and the attempt, 1 or 2."""
     item: int | None
     """The bank's item; None: about the voter's own images."""
     images: int
@@ -75,40 +75,40 @@ class LiveBattle:
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
-    """How many of the turns are answered."""
+    """Number of answered turns."""
     void: str | None
     """Why there is nothing to vote on, if so."""
     choice: Side | None
     outside: Outside | None
-    """Why the vote is kept outside the ranking, if it is."""
+    """Why the vote is excluded from the ranking, if it is."""
     attempt: int
     began_at: datetime
 
     @property
     def settled(self) -> bool:
-        """Tell whether no answer is on its way."""
+        """Whether no answer is in progress."""
         return self.answered == len(self.turns)
 
     @property
     def can_go_on(self) -> bool:
-        """Tell whether a follow-up may be asked."""
+        """Whether a follow-up may be asked."""
         over = self.void is not None or self.phase is not Phase.OPEN or len(self.turns) >= MOST_TURNS
         return not over and self.settled and not self.turns[-1].stopped
 
 
 class Opening(NamedTuple):
-    """What a live battle begins with."""
+    """The data of a new live battle."""
 
     instruction: str
     images: int
     item: int | None = None
     keep: bool = False
     network: str | None = None
-    """Whose battles of the day are counted; None: those of no network."""
+    """The network whose daily count this battle adds to; None: no network's."""
 
 
 class Answered(NamedTuple):
-    """Both answers of a turn, and the models that gave them, by name."""
+    """Both answers of a turn, and the names of the models that gave them."""
 
     models: Names
     answers: Names
@@ -117,11 +117,11 @@ class Answered(NamedTuple):
 
 
 class LiveModelError(ValueError):
-    """Say which model of the catalogue cannot take part, and how to mend it."""
+    """A model of the catalogue that cannot take part; says why, and how to mend it."""
 
 
 class LiveStore:
-    """Keep live battles; every method is one transaction that checks the voter first."""
+    """Live battles in the database; every method for a visitor is one transaction that checks the voter first."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
@@ -143,7 +143,9 @@ class LiveStore:
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question. Raises LimitError where the voter has had enough of them."""
+        """Store a new battle with its first question. Raises LimitError when the voter or network has reached its
+        limit.
+        """
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         with self._database.write() as connection:
@@ -153,7 +155,7 @@ class LiveStore:
             return _stored(connection, battle)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
-        """Store a follow-up question. Raises UnknownBattleError, or ChoiceError where none can be asked."""
+        """Store a follow-up question. Raises UnknownBattleError, or ChoiceError when none can be asked."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token)
             battle = _battle(connection, row)
@@ -179,7 +181,7 @@ class LiveStore:
             connection.execute(self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing())
 
     def fail(self, failures: Sequence[SideFailure]) -> None:
-        """Count failures, each for its model."""
+        """Store failures, each for its model."""
         if failures:
             with self._database.write() as connection:
                 codes = _codes(connection, [failure.model for failure in failures])
@@ -190,12 +192,12 @@ class LiveStore:
                 connection.execute(insert(LIVE_FAILURE), rows)
 
     def find(self, voter: int, token: str) -> LiveBattle:
-        """Return where the voter stands with a battle. Raises UnknownBattleError."""
+        """Return a battle in its current state. Raises UnknownBattleError."""
         with self._database.read() as connection:
             return _battle(connection, self._find(connection, voter, token))
 
     def unfinished(self, voter: int) -> LiveBattle | None:
-        """Return the voter's last battle if it waits for a choice, for answers or for its names."""
+        """Return the voter's last battle if it waits for a choice, for answers or for its reveal."""
         mine = LIVE_BATTLE.c.voter_id == voter, LIVE_BATTLE.c.began_at > now() - MOST_AGE
         query = live_battle_states().where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
@@ -203,9 +205,10 @@ class LiveStore:
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: str, terms: str) -> LiveBattle:
-        """Store a choice and return the battle; the same choice again changes nothing and returns the same.
+        """Store a choice and return the battle; repeating the same choice changes nothing.
 
-        Raises UnknownBattleError, or ChoiceError: answers still come, nothing to vote on, another choice is stored.
+        Raises UnknownBattleError, or ChoiceError when answers are in progress, there is nothing to vote on, or another
+        choice is stored.
         """
         side: Side | None = next((side for side in SIDES if side == choice), None)
         if side is None:
@@ -228,7 +231,10 @@ class LiveStore:
         return stored
 
     def undo(self, voter: int, token: str) -> LiveBattle:
-        """Take the first choice back, once, within UNDO_SECONDS and before the reveal; return the open battle."""
+        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
+
+        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
+        """
         with self._database.write() as connection:
             row = self._find(connection, voter, token)
             if row.choice is not None:
@@ -241,7 +247,7 @@ class LiveStore:
             return _stored(connection, row.id)
 
     def reveal(self, voter: int, token: str) -> LiveBattle:
-        """Make the choice final and return the battle; from here on its names may be told."""
+        """Make the choice final and return the battle; from here on its names may be shown."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token)
             if row.choice is None:
@@ -251,7 +257,7 @@ class LiveStore:
             return _stored(connection, row.id)
 
     def names(self, voter: int, token: str) -> Names:
-        """Return the models' names as shown, of a revealed battle only; anything else raises ChoiceError."""
+        """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
             if not row.revealed:
@@ -261,7 +267,10 @@ class LiveStore:
         return Names(shown[turn.model_a], shown[turn.model_b])
 
     def models(self, battle: int) -> Names:
-        """Return the names in the bank of the models of a battle that has a turn; never for a page."""
+        """Return the bank's names of the models of a battle that has a turn; never for a page.
+
+        Raises ChoiceError before the first turn is answered.
+        """
         with self._database.read() as connection:
             turn = connection.execute(select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)).one_or_none()
             if turn is None:
@@ -270,7 +279,7 @@ class LiveStore:
         return Names(name[turn.model_a], name[turn.model_b])
 
     def pair_votes(self) -> dict[frozenset[str], int]:
-        """Return the final ranked votes of each pair of models, by name."""
+        """Return the number of final ranked votes of each pair of models, by name."""
         keep_time(self._database, LIVE_VOTE)
         pairs: dict[frozenset[str], int] = {}
         with self._database.read() as connection:
@@ -282,13 +291,13 @@ class LiveStore:
         return pairs
 
     def failures(self) -> dict[str, int]:
-        """Return how often each model failed in a live answer, by name; those that never did are left out."""
+        """Return the number of failed live answers of each model, by name; models without any are left out."""
         query = select(MODEL.c.name, func.count().label("n")).join(LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id)
         with self._database.read() as connection:
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 
     def _find(self, connection: Connection, voter: int, token: str) -> Row:
-        """Return the battle of a token with what happened to it; its row is locked where the transaction writes."""
+        """Return the battle of a token with its events; its row is locked where the transaction writes."""
         found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
         if found is None:
             raise UnknownBattleError
@@ -301,7 +310,7 @@ class LiveStore:
         return row
 
     def _count(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
-        """Keep the win counts of the boards in the vote's own transaction."""
+        """Update the boards' win counts in the vote's own transaction."""
         winner, loser = _winner_and_loser(connection, row.id, choice)
         fresh = self._database.insert(LIVE_WINS).values(
             own=row.item_id is None,

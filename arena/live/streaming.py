@@ -1,7 +1,7 @@
-"""Live answers: streams that a page shows in step, so that what it shows tells nothing about who is faster.
+"""Side-by-side streaming: two live answers shown in step, so that the display does not reveal which model is faster.
 
-All panes grow by the same number of words, never beyond the slowest stream, until one is complete. The other then runs
-on no faster than both grew before: also the words that are here already are held back for that. Pure asyncio.
+Both sides grow by the same number of words, never beyond the slower stream, until one is complete. The other then grows
+no faster than both did before; words that have already arrived are held back for that. Pure asyncio.
 """
 
 import asyncio
@@ -18,16 +18,17 @@ from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side
 FRAME_SECONDS = 0.08
 """Least time between two frames."""
 MOST_SECONDS = 300.0
-"""A model that still speaks after so long has failed."""
+"""Time after which an unfinished answer counts as failed."""
 SURE_SECONDS, SURE_WORDS = 0.5, 5
-"""From so much on the pace is counted from the first words, else from the question."""
+"""Least time and words for a pace measured from the first words; below, it is measured from the question."""
 MOST_BLANK = 1_000
-"""Characters in a row that show nothing, after which a side is read no further."""
+"""Consecutive invisible characters after which a side is read no further."""
 PART = 1_000
-"""Characters that are taken in at one go; then others on the loop have their turn."""
+"""Characters taken in at one go, before others on the loop have their turn."""
 REST_SECONDS, SLACK = 0.5, 0.85
-"""The pane that runs on rests first and is then a little slower than both were: whether its words are here already or
-still come in bursts, it looks the same."""
+"""The remaining side rests first and is then a little slower than both were, so that it looks the same whether its
+words have arrived already or still come in bursts.
+"""
 
 Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
@@ -40,19 +41,18 @@ log = logging.getLogger(__name__)
 
 
 class WordBuffer:
-    """A text as it comes, cut into words; a word counts when the next character is here, or the end."""
+    """A growing text cut into words; a word counts once the next character, or the end, has arrived."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
         """Each with the blanks before it."""
         self._rest: list[str] = []
-        """Pieces of the word that is on its way."""
+        """Pieces of the unfinished word."""
 
     def __len__(self) -> int:
         return len(self._words)
 
     def add(self, piece: str) -> None:
-        """Take more text."""
         before = self._rest[-1][-1] if self._rest else ""
         begin = 0
         for word in _WORD_END.finditer(before + piece):
@@ -63,18 +63,18 @@ class WordBuffer:
             self._rest.append(piece[begin:])
 
     def close(self) -> None:
-        """Take the last word, too: no more text will come."""
+        """Add the last word: no more text will come."""
         word = "".join(self._rest)
         if word.strip():
             self._words.append(word)
 
     def text(self, begin: int, end: int) -> str:
-        """Return the words from one number up to another."""
+        """Return the words of a range of numbers."""
         return "".join(self._words[begin:end])
 
 
 class SideText:
-    """One model's answer in one turn: what has come, and how many words of it are shown."""
+    """A model's answer in one turn: the text so far, and the number of words shown."""
 
     def __init__(self, vlm: VLM) -> None:
         self.vlm = vlm
@@ -82,11 +82,11 @@ class SideText:
         self.ended = False
         self.shown = 0
         self.empty = True
-        """Whether nothing that has come can be seen."""
+        """Whether nothing visible has arrived."""
         self._blank = 0
 
     def add(self, part: str) -> None:
-        """Take more text. Raises ModelError where too much in a row cannot be seen."""
+        """Add text. Raises ModelError when too many consecutive characters are invisible."""
         self.words.add(part)
         if visible_text(part).strip():
             self.empty, self._blank = False, 0
@@ -97,21 +97,20 @@ class SideText:
 
     @property
     def complete(self) -> bool:
-        """Tell whether the whole answer is shown."""
+        """Whether the whole answer is shown."""
         return self.ended and self.shown == len(self.words)
 
     @property
     def text(self) -> str:
-        """Return what is shown."""
         return self.words.text(0, self.shown)
 
     def since(self, words: int) -> str:
-        """Return what is shown behind so many words."""
+        """Return the shown text after so many words."""
         return self.words.text(words, self.shown)
 
 
 class SideFailure(NamedTuple):
-    """A model that gave no answer, or none to the end."""
+    """A model that gave no answer, or an unfinished one."""
 
     model: str
     kind: Failing
@@ -120,11 +119,11 @@ class SideFailure(NamedTuple):
 AskModel = Callable[[Side, VLM], AsyncGenerator[str, None]]
 """Ask a model the conversation of its side."""
 Substitute = Callable[[Side], VLM | None]
-"""Return the model that stands in for a side's, or None."""
+"""Return the substitute for a side's model, or None."""
 
 
 def nobody(_: Side) -> VLM | None:
-    """Stand in for nobody."""
+    """Offer no substitute."""
     return None
 
 
@@ -165,7 +164,7 @@ class SideBySide:
         return self.ending or "void"
 
     def stop(self) -> None:
-        """End all streams; what is shown stays."""
+        """End all streams; the shown text stays."""
         self._end("stopped")
 
     def _end(self, ending: Ending) -> None:
@@ -173,13 +172,13 @@ class SideBySide:
         self._news.set()
 
     def _on_end(self, listener: "asyncio.Task[None]") -> None:
-        """See that nobody waits for a side that nobody hears any more."""
+        """End the turn if reading a side crashed, so that nobody waits for it."""
         if not listener.cancelled() and (error := listener.exception()) is not None:
             log.error("a live answer could not be heard", exc_info=error)
             self._end("void")
 
     async def _follow(self, side: Side) -> None:
-        """Hear a side to its end; where it fails before a word is shown, hear another model, once."""
+        """Read a side to its end; if it fails before a word is shown, read a substitute, once."""
         failing = await self._read(side)
         if failing is not None and not self.side_texts[side].shown and (other := self._substitute(side)) is not None:
             self.side_texts[side] = SideText(other)
@@ -224,7 +223,7 @@ class SideBySide:
                 await self._more(None if pace.rate is None else FRAME_SECONDS)
 
     async def _more(self, seconds: float | None) -> None:
-        """Wait for more words; with `seconds`, no longer than that."""
+        """Wait for more words, at most `seconds` if given."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -233,7 +232,7 @@ class SideBySide:
             return
 
     def _grow(self, pace: "_FramePace") -> bool:
-        """Show as many words more as all panes have, or as the pace allows the one that runs on."""
+        """Show as many more words as all sides have, or as the pace allows the remaining one."""
         side_texts = self.side_texts.values()
         before = [side_text.shown for side_text in side_texts]
         least = min(len(side_text.words) for side_text in side_texts)
@@ -250,23 +249,23 @@ class SideBySide:
 
 
 class _FramePace:
-    """How fast all panes grew together, and so how fast one may run on; in words a second."""
+    """The common pace of all sides, and so the pace allowed to the remaining one; in words a second."""
 
     def __init__(self, began: float) -> None:
         self.rate: float | None = None
         """None while all grow together."""
         self._began = began
         self._grown: list[tuple[float, int]] = []
-        """When all panes showed how many words."""
+        """Times and numbers of words that all sides showed."""
         self._settled = (began, 0)
 
     def count(self, words: int) -> None:
-        """Note that every pane shows so many words."""
+        """Note that every side shows so many words."""
         if words and (not self._grown or words > self._grown[-1][1]):
             self._grown.append((time.monotonic(), words))
 
     def fix(self) -> None:
-        """Fix the pace: a pane is complete.
+        """Fix the pace once a side is complete.
 
         The last growth is left out: the end of a stream ends a word sooner than the next word does.
         """
@@ -281,11 +280,10 @@ class _FramePace:
         self._settled = (now + REST_SECONDS, shown)
 
     def allowed(self) -> int:
-        """Return how many words the pane that runs on may show by now."""
+        """Return the number of words that the remaining side may show by now."""
         at, words = self._settled
         return words + max(0, int((time.monotonic() - at) * (self.rate or 0)))
 
 
 def sides(a: VLM, b: VLM) -> dict[Side, VLM]:
-    """Return two models by their sides."""
     return dict(zip(SIDES, (a, b), strict=True))

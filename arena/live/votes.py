@@ -1,6 +1,6 @@
-"""Live votes as boards take them: ranked votes in the columns of `queries.py`, and the win counts that changed.
+"""Live votes for the leaderboard: ranked votes in the columns of `leaderboard/queries.py`, and changed win counts.
 
-Votes on visitors' own images and live votes on the bank's items are two sources, each with boards of its own.
+Votes on visitors' own images and live votes on the bank's items are two sources, each with separate boards.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from arena.items.store import ITEM
 
 
 class LiveSource(NamedTuple):
-    """A source of live votes, by the name that people choose it by."""
+    """A source of live votes, with the label that people choose it by."""
 
     label: str
     code: int
@@ -56,11 +56,11 @@ LIVE_OPEN = (
     .where(LIVE_BATTLE.c.item_id.is_(None) == bindparam("source"), (LIVE_BATTLE.c.images > 1) == bindparam("multi"))
     .group_by(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser)
 )
-"""Those of the win counts that may still be taken back, in the same columns."""
+"""The part of the win counts that may still be undone, in the same columns."""
 
 
 def live_sources(connection: Connection) -> list[LiveSource]:
-    """Return the sources of live votes that have any that is final."""
+    """Return the sources of live votes with at least one final ranked vote."""
     return [
         one
         for one in LIVE_SOURCES
@@ -71,7 +71,7 @@ def live_sources(connection: Connection) -> list[LiveSource]:
 def live_vote_rows(source: int, multi: bool) -> Select:
     """Return a SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
 
-    What a visitor brought is an item of its own.
+    Each battle on own images counts as an item of its own.
     """
     battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
     query = ranked_votes(
@@ -89,7 +89,7 @@ def live_vote_rows(source: int, multi: bool) -> Select:
 
 
 def live_votes(source: int) -> Select:
-    """Return a SELECT of a source's ranked votes in the order they came; `key`: the bank's item, if it is about one."""
+    """Return a SELECT of a source's ranked votes in order of arrival; `key`: the bank's item, if it is about one."""
     vote, images = LIVE_VOTE.c, LIVE_BATTLE.c.images
     said = (vote.battle_id, vote.winner, vote.loser, vote.choice, vote.voter_id, vote.voted_at, vote.turns)
     key = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
@@ -97,7 +97,7 @@ def live_votes(source: int) -> Select:
 
 
 def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
-    """Return how many of a source's votes are kept outside the ranking, by the reason."""
+    """Return the number of a source's votes excluded from the ranking, by reason."""
     query = final_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
     query = query.where(_of(source), (LIVE_BATTLE.c.images > 1) == multi)
     rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
@@ -105,5 +105,5 @@ def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[st
 
 
 def _of(source: int) -> ColumnElement[bool]:
-    """Return what makes a battle one of a source."""
+    """Return the condition for a battle to belong to a source."""
     return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

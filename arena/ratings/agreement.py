@@ -1,8 +1,8 @@
-"""How far people agree with one another, and how often a measure reproduces their majority.
+"""Agreement: how far people agree, and how often a measure reproduces their majority.
 
-The unit is a contest: an item and two models, whatever side either stood on. Where a number needs two fixed values, as
-Krippendorff's alpha does, these are the first and the second model by name. Vectorised over the kinds of contests that
-there are, so that the bootstrap costs the same at any number of votes.
+The unit is a contest: an item and two models, whichever side each stood on. A coefficient with two fixed values, such
+as Krippendorff's alpha, uses the contest's first and second model by name. All is vectorised over the distinct kinds of
+contests (by votes for either model), so that the bootstrap costs the same at any number of votes.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from arena.ratings.votes import Floats
 Preference = Literal["first", "second", "tie"]
 Winner = Literal["a", "b", "tie"]
 ROUNDS = 1000
-"""Draws of the bootstrap."""
+"""Bootstrap draws."""
 LEAST_CONTESTS = 10
-"""Contests under which a bootstrap says nothing."""
+"""Contests below which there is no bootstrap interval."""
 
 
 class Contest(NamedTuple):
-    """An item and the two models that answered it, in the order of their names."""
+    """An item and two models that answered it, ordered by name."""
 
     item: str
     first: str
@@ -33,31 +33,31 @@ class Contest(NamedTuple):
 
 
 def contest_of(item: str, model: str, other: str) -> Contest:
-    """Return the contest of two models, given in either order; raises ValueError for a model against itself."""
+    """The contest of two models given in either order. Raises ValueError for a model against itself."""
     if model == other:
         raise ValueError(f"{model!r} is compared with itself on {item!r}")
     return Contest(item, min(model, other), max(model, other))
 
 
 class Choices(NamedTuple):
-    """How many people chose either model of a contest."""
+    """Number of people who chose each model of a contest."""
 
     first: int
     second: int
 
     @property
     def level(self) -> "Level":
-        """Return how unanimous they were."""
+        """Unanimity of the votes."""
         return Level(max(self), sum(self))
 
     @property
     def majority(self) -> Preference:
-        """Return what most chose; a tie has no majority."""
+        """The model that most chose; "tie" without a majority."""
         return "tie" if self.first == self.second else "first" if self.first > self.second else "second"
 
 
 class Level(NamedTuple):
-    """How unanimous the votes on a contest are, as in 4/5."""
+    """Unanimity of the votes on a contest, as in 4/5."""
 
     most: int
     votes: int
@@ -77,13 +77,13 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """Return hits / n; None where there are no cases."""
+        """hits / n; None without cases."""
         return self.hits / self.n if self.n else None
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A coefficient with its bootstrap interval; None where it is undefined."""
+    """A coefficient with its bootstrap interval; None where undefined."""
 
     value: float | None
     low: float | None
@@ -92,25 +92,25 @@ class Estimate:
 
 @dataclass(frozen=True)
 class People:
-    """How far people agree, over contests with several votes."""
+    """Agreement among people, over contests with several votes."""
 
     contests: int
     votes: int
     levels: Mapping[Level, Share]
-    """Share of each level among the contests with as many votes; most votes first, then the most unanimous."""
+    """Share of each level among the contests with as many votes; most votes first, then most unanimous first."""
     with_majority: Share
-    """Single votes that went with the majority of their contest, which they are part of."""
+    """Single votes that agree with the majority of their contest, which they are part of."""
     undecided: int
     """Contests without a majority."""
     alpha: Estimate
-    """Krippendorff's, nominal. Undefined where every vote is for the same side of the alphabet."""
+    """Krippendorff's alpha, nominal; undefined if all votes are for the same side of the alphabet."""
     ac1: Estimate
-    """Gwet's."""
+    """Gwet's AC1."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a metric or a judge prefers, by contest; a contest that it says nothing about is absent."""
+    """Preferences of a metric or a judge by contest; contests without a preference are absent."""
 
     name: str
     preferences: Mapping[Contest, Preference]
@@ -118,16 +118,16 @@ class Measure:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How often a measure reproduces what most people chose."""
+    """How often a measure reproduces the people's majority."""
 
     measure: str
     overall: Share
     levels: Mapping[Level, Share]
-    """By how unanimous the people were; in the order of `People.levels`, levels without a majority left out."""
+    """By the people's unanimity, in the order of `People.levels`, without levels that have no majority."""
     ties: int
-    """Contests that a coin decided."""
+    """Contests decided by a coin."""
     missing: int
-    """Contests with a majority that the measure says nothing about."""
+    """Contests with a majority but without the measure's preference."""
 
 
 class Verdict(NamedTuple):
@@ -138,34 +138,34 @@ class Verdict(NamedTuple):
     model_b: str
     winner: Winner
     judge: str
-    """Who judged and how, as in "gpt-4-0613, reference-free"."""
+    """Judge and method, as in "gpt-4-0613, reference-free"."""
 
 
 @dataclass(frozen=True)
 class Poll:
-    """What people chose, what they chose between, and what judges chose."""
+    """People's choices, the answers they chose between, and judges' choices."""
 
     choices: Mapping[Contest, Choices]
     answers: Mapping[tuple[str, str], str]
-    """The texts, by item and model."""
+    """Answer texts by (item, model)."""
     verdicts: tuple[Verdict, ...] = ()
     notices: tuple[str, ...] = ()
-    """What the reader should know of the votes: some left out."""
+    """What the reader should know of the votes, such as some left out."""
 
 
 def share(hits: int, n: int) -> Share:
-    """Return hits out of n with their 95% interval; the whole of 0 to 1 where n is 0."""
+    """hits out of n with the 95% interval; 0 to 1 if n is 0."""
     low, high = wilson(np.array([hits]), np.array([n]))
     return Share(hits, n, float(low[0]), float(high[0]))
 
 
 def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
-    """Return the contests that several people voted on."""
+    """The contests with several votes."""
     return {contest: chosen for contest, chosen in choices.items() if sum(chosen) > 1}
 
 
 def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> People:
-    """Return how far people agree. Raises ValueError for a contest with fewer than two votes."""
+    """Agreement among people. Raises ValueError for a contest with fewer than two votes."""
     kinds = Counter(choices)
     if any(sum(chosen) < 2 for chosen in kinds):
         raise ValueError("agreement is between people: each contest needs two votes")
@@ -194,28 +194,28 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
 
 
 def reproductions(choices: Mapping[Contest, Choices], measures: Iterable[Measure]) -> tuple[Reproduction, ...]:
-    """Return how often each measure reproduces the majorities, best first; those that say nothing come last."""
+    """How often each measure reproduces the majorities, best first; measures without a preference last."""
     decided = {contest: chosen for contest, chosen in choices.items() if chosen.majority != "tie"}
     return ranked(_reproduction(decided, measure) for measure in measures)
 
 
 def ranked(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
-    """Return measures' reproductions, best first; those of measures that say nothing come last."""
+    """Reproductions of measures, best first; measures without a preference last."""
     return tuple(sorted(found, key=lambda one: (one.overall.n == 0, -(one.overall.value or 0), one.measure)))
 
 
 def coin(contest: Contest) -> Preference:
-    """Return what a fair coin, seeded by the unordered pair, prefers."""
+    """Preference of a fair coin, seeded by the unordered pair."""
     return "second" if _hash("coin", *contest)[0] & 1 else "first"
 
 
 def random_score(item: str, model: str) -> float:
-    """Return a score from 0 to 1 that knows nothing of the answer, the same at every call."""
+    """A score from 0 to 1 that ignores the answer, the same at every call."""
     return int.from_bytes(_hash("score", item, model)[:7]) / (1 << 56)
 
 
 def by_scores(name: str, scores: Mapping[tuple[str, str], float], contests: Iterable[Contest]) -> Measure:
-    """Return what a metric prefers from its scores by (item, model): the higher one."""
+    """Preferences of a metric from its scores by (item, model): the higher score wins."""
     preferences: dict[Contest, Preference] = {}
     for contest in contests:
         first, second = (scores.get((contest.item, model)) for model in contest[1:])
@@ -225,7 +225,7 @@ def by_scores(name: str, scores: Mapping[tuple[str, str], float], contests: Iter
 
 
 def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
-    """Return what each judge prefers; of a judge's several verdicts on a contest, its last."""
+    """Preferences of each judge; the last of its verdicts on a contest counts."""
     judges: dict[str, dict[Contest, Preference]] = {}
     for item, model_a, model_b, winner, judge in verdicts:
         contest = contest_of(item, model_a, model_b)
@@ -257,7 +257,7 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
 
 
 def _coefficients(kinds: Mapping[Choices, int], rounds: int, seed: int) -> dict[str, Estimate]:
-    """Return alpha and AC1 with percentile intervals over draws of the contests."""
+    """Alpha and AC1 with percentile intervals over draws of the contests."""
     counts = np.array(list(kinds), dtype=np.float64).reshape(-1, 2)
     weights = np.array([list(kinds.values())], dtype=np.float64)
     contests = int(weights.sum())
@@ -272,7 +272,7 @@ def _coefficients(kinds: Mapping[Choices, int], rounds: int, seed: int) -> dict[
 
 
 def _estimate(value: float, draws: Floats) -> Estimate:
-    """Return a coefficient with its interval; none where a draw leaves it undefined, or no draw moves it."""
+    """A coefficient with its interval; without one if a draw leaves it undefined or no draw moves it."""
     if np.isnan(value):
         return Estimate(None, None, None)
     if not len(draws) or np.isnan(draws).any() or draws.min() == draws.max():
@@ -282,7 +282,7 @@ def _estimate(value: float, draws: Floats) -> Estimate:
 
 
 def _alpha(weights: Floats, counts: Floats) -> Floats:
-    """Return Krippendorff's alpha, nominal, of each draw (draws x kinds); NaN where no disagreement was possible."""
+    """Krippendorff's alpha, nominal, of each draw (draws x kinds); NaN where no disagreement was possible."""
     first, second = counts.T
     votes = first + second
     observed = weights @ (2 * first * second / (votes - 1))
@@ -291,7 +291,7 @@ def _alpha(weights: Floats, counts: Floats) -> Floats:
 
 
 def _ac1(weights: Floats, counts: Floats) -> Floats:
-    """Return Gwet's (2008) AC1 of each draw (draws x kinds); NaN without contests."""
+    """Gwet's (2008) AC1 of each draw (draws x kinds); NaN without contests."""
     first, second = counts.T
     votes, contests = first + second, weights.sum(1)
     empty = np.full(len(weights), np.nan)

@@ -1,7 +1,7 @@
-"""Bradley-Terry's bootstrap over clusters of votes.
+"""Bootstrap: Bradley-Terry ratings and ranks over draws of vote clusters.
 
-What is drawn is fixed by the seed before any arithmetic, so that the plain functions here and the loops of `compiled`
-(numba, an optional extra) come to the same ratings. Lanes are draws worked on side by side.
+The seed fixes all draws before any arithmetic, so that the numpy functions here and the loops of `compiled.py` (numba,
+an optional extra) give the same ratings. Lanes are draws computed side by side.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from arena.ratings.intervals import LEVEL, Bounds, percentiles
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
 
 LANES = 32
-"""Draws of the bootstrap that the compiled loop works on side by side."""
+"""Draws that the compiled loop computes side by side."""
 NUMBERS_AT_ONCE = 4_000_000
-"""How many numbers a block of the bootstrap's draws may hold."""
+"""Most numbers in a block of draws."""
 MOST_MOVES = 100
 WANTED = 0.8
-"""Where a step is not smaller than this share of the last, the draw's further steps are halved."""
+"""Largest ratio of a step to the last one; above it, the draw's further steps are halved."""
 SETTLED = 1e-6
-"""The step, in log odds, under which a draw's fit has converged (0.0002 rating points)."""
+"""Step, in log odds, below which a draw's fit has converged (0.0002 rating points)."""
 NORMALS = 1 << 12
-"""How many values stand for the normal."""
+"""Number of values that stand for the normal."""
 LEAST_ROOT = 0.05
-"""The least cube root of a weight, so that no cluster is drawn out of existence."""
+"""Smallest cube root of a weight, so that no cluster drops out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +47,16 @@ class Bootstrap:
     rounds: int
     seed: int
     refitted: int
-    """Draws that the quick fit did not settle and Newton's method did."""
+    """Draws that Newton's method fitted, since the quick fit did not converge."""
 
     def bounds(self, level: float = LEVEL) -> Bounds:
-        """Return percentile bounds of the ratings."""
+        """Percentile bounds of the ratings."""
         return percentiles(self.ratings, level)
 
     def rank_bounds(self, level: float = LEVEL) -> Bounds:
-        """Return percentile bounds of each model's rank among those it may be compared with; NaN without a number.
+        """Percentile bounds of each model's rank among the models comparable with it; NaN without a number.
 
-        Models that draw level share all the ranks they take together.
+        Models that tie in a draw share all the ranks they take together.
         """
         best, worst = (np.full_like(self.ratings, np.nan) for _ in range(2))
         for component in np.unique(self.components):
@@ -73,11 +73,11 @@ class Bootstrap:
 
 
 def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, engine: Engine = "plain") -> Bootstrap:
-    """Fit strengths anew over draws of clusters that lie within pairs, with the prior and the anchor of the fit.
+    """Fit strengths to draws of clusters within pairs, with the prior and the anchor of the fit.
 
-    The draws are the Bayesian bootstrap's (Rubin 1981): each cluster weighs an exponential number of mean 1, so n alike
-    ones Gamma(n), taken as Wilson and Hilferty's (1931) cube of a normal. Unlike draws with replacement these leave no
-    model without its few wins, so every draw has a fit where the votes have one.
+    The draws are the Bayesian bootstrap's (Rubin 1981): each cluster has an exponential weight of mean 1, so that n
+    equal ones have Gamma(n), computed as Wilson and Hilferty's (1931) cube of a normal. Unlike draws with replacement,
+    they leave no model without its few wins, so every draw has a fit if the votes have one.
     """
     pairs = _pairs(fit, clusters)
 
@@ -98,7 +98,7 @@ def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, en
 
 
 def voter_bootstrap(fit: Strengths, votes: Votes, rounds: int, seed: int) -> Bootstrap:
-    """Fit strengths anew over draws of voters, each with all its votes; as `bootstrap` otherwise."""
+    """Fit strengths to draws of voters, each with all of their votes; otherwise as `bootstrap`."""
     votes = votes.take(fit.comparable[votes.a, votes.b])
     low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
     known, pair = np.unique(low.astype(np.int64) * votes.models + high, return_inverse=True)
@@ -122,27 +122,27 @@ def voter_bootstrap(fit: Strengths, votes: Votes, rounds: int, seed: int) -> Boo
 
 
 _Normal = npt.NDArray[np.uint16]
-"""Places in the table of normal quantiles: blocks x kinds of clusters x LANES."""
+"""Indices into the table of normal quantiles: blocks x kinds of clusters x LANES."""
 
 
 class _Pairs(NamedTuple):
-    """The clusters to draw, by pair of models."""
+    """Clusters to draw, by pair of models."""
 
     low: Codes
     high: Codes
     starts: Codes
-    """Where each pair's kinds of clusters begin."""
+    """Index of each pair's first kind of clusters."""
     root: Floats
-    """Mean cube root of the weight of all clusters of a kind."""
+    """Mean cube root of the total weight of a kind's clusters."""
     reach: Floats
     """Standard deviation of that cube root."""
     won: Floats
-    """As in `PairClusters`, and so the next."""
+    """As in `PairClusters`, like `votes`."""
     votes: Floats
 
 
 class _Drawn(NamedTuple):
-    """Weight of the votes won by the lower code, and of all, in each draw: pairs x draws."""
+    """Weight of the votes won by the lower code, and of all votes, in each draw: pairs x draws."""
 
     won: Floats
     votes: Floats
@@ -160,7 +160,7 @@ class _Roots(NamedTuple):
 
 
 def _roots(count: Floats) -> _Roots:
-    """Return mean and deviation of the cube root of Gamma(count), by Wilson and Hilferty."""
+    """Mean and deviation of the cube root of Gamma(count), by Wilson and Hilferty."""
     return _Roots(np.cbrt(count) * (1 - 1 / (9 * count)), np.cbrt(count) / (3 * np.sqrt(count)))
 
 
@@ -174,7 +174,7 @@ def _pairs(fit: Strengths, clusters: PairClusters) -> _Pairs:
 
 @cache
 def _normals() -> npt.NDArray[np.float32]:
-    """Return equally likely values of a normal of mean 0 and deviation 1, few enough for a core's first cache."""
+    """Equally likely values of a normal with mean 0 and deviation 1, few enough for a core's first-level cache."""
     values = np.array([NormalDist().inv_cdf((place + 0.5) / NORMALS) for place in range(NORMALS)])
     return (values / values.std()).astype(np.float32)
 
@@ -189,7 +189,7 @@ def _bootstrap(
     at_once = max(1, NUMBERS_AT_ONCE // (max(1, kinds) * LANES))
     parts = []
     for first in range(0, blocks, at_once):
-        # Four numbers of 16 bits at a draw of 64; the table takes 12 of each.
+        # Four 16-bit numbers from each 64-bit draw; the table takes 12 bits of each.
         drawn = coin.integers(0, 1 << 64, (min(at_once, blocks - first), kinds, LANES // 4), dtype=np.uint64)
         parts.append(moved(drawn.view(np.uint16) >> np.uint16(4)))
     ratings = fit.rated(np.concatenate([part.strengths for part in parts], axis=1).T[:rounds])
@@ -198,7 +198,7 @@ def _bootstrap(
 
 
 def _weights(pairs: _Pairs, normal: _Normal) -> Floats:
-    """Return the weight of all clusters of each kind in each draw: kinds x draws."""
+    """Total weight of each kind's clusters in each draw: kinds x draws."""
     weights = _normals()[np.moveaxis(normal, 0, 1).reshape(len(pairs.root), len(normal) * LANES)] * pairs.reach[:, None]
     weights += pairs.root[:, None]
     np.maximum(weights, LEAST_ROOT, out=weights)
@@ -215,7 +215,7 @@ def _drawn(pairs: _Pairs, normal: _Normal) -> _Drawn:
 
 
 def _settled(fit: Strengths, pairs: _Pairs, drawn: _Drawn) -> _Moved:
-    """Fit each draw by steps with the fit's own curvature; where that does not settle, by Newton's method."""
+    """Fit each draw by steps with the fit's own curvature; draws that do not converge, by Newton's method."""
     strengths = np.repeat(fit.strengths[:, None], drawn.won.shape[1], axis=1)
     rows = np.searchsorted(pairs.low, np.arange(len(strengths) + 1))
     share, before = np.ones(strengths.shape[1]), np.full(strengths.shape[1], np.inf)
@@ -234,7 +234,7 @@ def _settled(fit: Strengths, pairs: _Pairs, drawn: _Drawn) -> _Moved:
 
 
 def _slopes(strengths: Floats, high: Codes, rows: Codes, drawn: _Drawn, prior: float) -> Floats:
-    """Return how far wins exceed expected wins: models x draws."""
+    """Wins minus expected wins: models x draws."""
     slopes = prior * (1 - 2 / (1 + np.exp(-strengths)))
     for low, (start, end) in enumerate(zip(rows[:-1], rows[1:], strict=True)):
         if start < end:
@@ -251,7 +251,7 @@ def _slopes(strengths: Floats, high: Codes, rows: Codes, drawn: _Drawn, prior: f
 
 
 def _refitted(fit: Strengths, pairs: _Pairs, drawn: _Drawn, strengths: Floats, settled: np.ndarray) -> _Moved:
-    """Replace the draws that did not settle by Newton's fits."""
+    """Replace the draws that did not converge by Newton's fits."""
     unsettled = np.flatnonzero(~settled)
     for lane in unsettled:
         wins = np.zeros(fit.wins.shape)
@@ -263,5 +263,5 @@ def _refitted(fit: Strengths, pairs: _Pairs, drawn: _Drawn, strengths: Floats, s
 
 @cache
 def _compiled() -> ModuleType:
-    """Load the compiled loops; raises ImportError where numba is not installed."""
+    """Import the compiled loops. Raises ImportError if numba is not installed."""
     return import_module("arena.ratings.compiled")

@@ -1,9 +1,9 @@
-"""Bradley-Terry: strengths by maximum likelihood from a matrix of wins, and which of them may be compared.
+"""Bradley-Terry: maximum likelihood strengths from a win matrix, and which models are comparable.
 
-`wins[i, j]` says how often model i beat model j, a tie being half a win to each. The strength of a model is its log
-odds against one of strength 0; ratings are strengths on the Elo scale. With a prior p every model is also credited p
-wins and p losses against a phantom of strength 0, which keeps a winless or unbeaten model finite. Without it (Ford
-1957) only models that each reach the other through wins have a finite answer together, and the rest get no number.
+`wins[i, j]` is how often model i beat model j; a tie is half a win for each. A model's strength is its log odds against
+a model of strength 0; ratings are strengths on the Elo scale. With a prior p, every model also has p wins and p losses
+against a phantom of strength 0, which keeps a winless or unbeaten model finite. Without it (Ford 1957), only models
+that reach each other through wins are finite together, and the rest get no number.
 """
 
 from dataclasses import dataclass
@@ -16,43 +16,43 @@ import numpy as np
 from arena.ratings.votes import Codes, EloSettings, Floats, Outcome, Votes
 
 BLOCK = 2**15
-"""Votes counted at once: what is made of them stays in the processor's cache."""
+"""Votes counted at once, so that intermediate arrays stay in the processor's cache."""
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 LEAST_PRIOR = 1e-4
-"""Below, arithmetic cannot tell a prior from none."""
+"""Smallest prior that arithmetic can tell from none."""
 STEPS = 1000
-"""So many steps of the longest bring models together that are thousands of log odds apart."""
+"""Most Newton steps: as many of the longest bring models together that are thousands of log odds apart."""
 HALVINGS = 100
 LONGEST_STEP = 2.0
-"""How far a step may move a strength, in log odds: beyond, the curve is flat, and where it led says nothing."""
+"""Longest step of a strength, in log odds: beyond it the curve is flat, and where it led says nothing."""
 SETTLED = 1e-10
-"""The Newton step to come, in log odds, under which the fit has converged."""
+"""Size of the next Newton step, in log odds, below which the fit has converged."""
 ROUNDED = 1e-9
-"""The gain in log likelihood which rounding may eat: a step that promises less and does not help ends the fit."""
+"""Gain in log likelihood that rounding may hide: a step that promises less and does not help ends the fit."""
 
 
 class ConvergenceError(ArithmeticError):
-    """The fit did not settle, so that its numbers are not the maximum of the likelihood."""
+    """The fit did not converge, so that its numbers are not the maximum of the likelihood."""
 
 
 class Status(StrEnum):
-    """How far the votes themselves determine a model's strength."""
+    """How far the votes alone determine a model's strength."""
 
     RATED = "rated"
-    """By wins and losses that link it with the body of its component."""
+    """Wins and losses link it with the main body of its component."""
     UNBEATEN = "unbeaten"
     """It never lost or tied; only the prior bounds its strength."""
     WINLESS = "winless"
     """It never won or tied; only the prior bounds its strength."""
     SEPARATED = "separated"
-    """It stands in a group that has only won, or only lost, against the rest; only the prior says how far off."""
+    """Its group has only won, or only lost, against the rest; only the prior says by how much."""
     UNPLAYED = "unplayed"
     """No battle, so no number."""
 
 
 class Anchor(NamedTuple):
-    """A model's code and the rating it is given; the others move with it."""
+    """A model code with a fixed rating; the other models move with it."""
 
     model: int
     rating: float
@@ -60,16 +60,16 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """A fit by model code, with its parameters."""
+    """Fitted strengths by model code, with their parameters."""
 
     ratings: Floats
     """On the Elo scale, each component with mean 1000 or its anchor's value; NaN where there is no number."""
     strengths: Floats
     """Log odds, as fitted."""
     components: Codes
-    """Which models may be compared: 0 is the largest group, -1 an unplayed model."""
+    """Groups of comparable models: 0 is the largest, -1 an unplayed model."""
     comparable: np.ndarray
-    """The same as a matrix of models x models, each with itself at least."""
+    """The same as a mask, models x models; every model is comparable with itself."""
     statuses: tuple[Status, ...]
     wins: Floats
     prior: float
@@ -78,23 +78,23 @@ class Strengths:
     steps: int
     """Newton steps taken."""
     residual: float
-    """The largest difference between a model's wins and its expected wins (prior included) at the fit."""
+    """Largest difference between a model's wins and its expected wins (prior included) at the fit."""
     chances: Floats
-    """Of each model against each other, also where nothing compares them: models x models."""
+    """Win probability of each model against each other, also where they are not comparable: models x models."""
 
     @cached_property
     def information(self) -> Floats:
-        """Return minus the Hessian of the log likelihood (and prior) in strengths, pinned so as to have an inverse."""
+        """Negative Hessian of the log likelihood (and prior) in strengths, pinned so that it is invertible."""
         likelihood = _Likelihood(self.wins, self.comparable, self.prior)
         return likelihood.information(likelihood.at(self.strengths))
 
     @cached_property
     def inverse(self) -> Floats:
-        """Return the inverse of the information: what strengths would vary by if all votes were independent."""
+        """Inverse of the information: covariance of the strengths if all votes were independent."""
         return np.linalg.inv(self.information).astype(np.float64, copy=False)
 
     def centring(self) -> Floats:
-        """Return the matrix that takes strengths to those relative to their component's mean or to the anchor."""
+        """Matrix that centres strengths on their component's mean or on the anchor."""
         numbered = ~np.isnan(self.ratings)
         same = self.comparable & numbered[:, None] & numbered[None, :]
         moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(same.sum(1, keepdims=True), 1)
@@ -105,7 +105,7 @@ class Strengths:
         return moved.astype(np.float64, copy=False)
 
     def rated(self, strengths: Floats) -> Floats:
-        """Return strengths (... x models) as ratings in the places and around the centres of this fit."""
+        """Strengths (... x models) as ratings, centred as in this fit; NaN where this fit has no number."""
         centres = np.full(len(self.ratings), self.settings.start)
         if self.anchor is not None:
             centres[self.comparable[self.anchor.model]] = self.anchor.rating
@@ -114,7 +114,7 @@ class Strengths:
 
 
 def win_matrix(votes: Votes) -> Floats:
-    """Count who beat whom: models x models, ties half to each side, each vote by its weight."""
+    """Win matrix, models x models: a tie is half a win for each side, each vote counts by its weight."""
     m, cells = votes.models, votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
     for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
@@ -135,10 +135,10 @@ def bradley_terry(
     settings: EloSettings | None = None,
     start: Floats | None = None,
 ) -> Strengths:
-    """Fit strengths to a matrix of wins (models x models) by Newton's method.
+    """Fit strengths to a win matrix (models x models) by Newton's method.
 
-    `start` are strengths to begin with, such as those before one more vote: near ones save steps. Raises
-    `ConvergenceError` if the fit does not settle, ValueError if a number is out of its range.
+    `start` are initial strengths, such as those before one more vote: near ones save steps. Raises `ConvergenceError`
+    if the fit does not converge, ValueError for a number out of range.
     """
     wins = np.asarray(wins, np.float64)
     if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or not np.isfinite(wins).all() or (wins < 0).any():
@@ -172,25 +172,25 @@ def bradley_terry(
 
 
 def win_chances(fit: Strengths) -> Floats:
-    """Return each model's predicted share of wins against each other: models x models, NaN where not comparable."""
+    """Predicted win share of each model against each other: models x models, NaN where not comparable."""
     return np.where(_rivals(fit), fit.chances, np.nan)
 
 
 def mean_win_chances(fit: Strengths) -> Floats:
-    """Return each model's predicted share of wins against a comparable model drawn evenly; NaN without one."""
+    """Predicted win share of each model against a comparable model drawn uniformly; NaN without one."""
     rivals = _rivals(fit)
     number = rivals.sum(1)
     return np.where(number, (fit.chances * rivals).sum(1) / np.maximum(number, 1), np.nan)
 
 
 def _rivals(fit: Strengths) -> np.ndarray:
-    """Return which models have a predicted share of wins against which."""
+    """Mask of pairs with a predicted win share: models x models."""
     numbered = ~np.isnan(fit.ratings)
     return fit.comparable & numbered[:, None] & numbered[None, :] & ~np.eye(len(numbered), dtype=bool)
 
 
 def _reach(links: np.ndarray) -> np.ndarray:
-    """Return which node can be reached from which: the links squared until nothing is added."""
+    """Reachability between nodes: the links squared until nothing is added."""
     reach = links | np.eye(len(links), dtype=bool)
     while not reach.all():
         ways = reach.astype(np.float32)
@@ -209,7 +209,7 @@ class _Groups(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
-    """Return who may be compared by who beat whom, a byte a pair: one more vote hardly ever changes that."""
+    """Comparable groups from who beat whom, a byte per pair; cached, since one more vote hardly ever changes them."""
     won = np.frombuffer(beat, bool).reshape(models, models)
     reach = _reach(won)
     mutual = reach & reach.T
@@ -222,7 +222,7 @@ def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
 
 
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
-    """Number the groups of an equivalence, the largest first and equal ones by their first model."""
+    """Number the groups of an equivalence relation, the largest first, equal ones by their first model."""
     first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
     groups = sorted(set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group))
     components = np.full(len(together), -1)
@@ -232,17 +232,17 @@ def _components(together: np.ndarray, played: np.ndarray) -> Codes:
 
 
 def _together(components: Codes) -> np.ndarray:
-    """Return which models share a component, each with itself at least: models x models."""
+    """Mask of models that share a component, each at least with itself: models x models."""
     same = (components[:, None] == components[None, :]) & (components >= 0)
     return same | np.eye(len(components), dtype=bool)
 
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
-    """Return each model's status by who beat whom, where battles lead, and where wins lead both ways."""
+    """Status of each model, from who beat whom, which models battles link, and which wins link both ways."""
     won, lost = beat.any(1), beat.any(0)
     size = mutual.sum(1)
     largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
-    # Of two equally large groups neither is the body of the other: both are separated.
+    # Of two equally large groups neither is the main body: both are separated.
     of_largest = (linked & (size[None, :] == largest[:, None])).sum(1)
     body = (size > 1) & (size == largest) & (of_largest == size)
     known = (Status.UNPLAYED, Status.UNBEATEN, Status.WINLESS, Status.RATED, Status.SEPARATED)
@@ -252,15 +252,15 @@ def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple
 
 class _Point(NamedTuple):
     chance: Floats
-    """Of each model against each other."""
+    """Win probability of each model against each other."""
     of_phantom: Floats
-    """Chance against the prior's phantom."""
+    """Win probability against the prior's phantom."""
     slope: Floats
-    """Wins less expected wins."""
+    """Wins minus expected wins."""
 
     @property
     def residual(self) -> float:
-        """Return the largest difference between wins and expected wins."""
+        """Largest difference between wins and expected wins."""
         return float(np.abs(self.slope).max(initial=0.0))
 
 
@@ -271,7 +271,7 @@ class _Fitted(NamedTuple):
 
 
 class _Likelihood:
-    """The log likelihood of wins between models that may be compared, with the prior."""
+    """Log likelihood of wins between comparable models, with the prior."""
 
     def __init__(self, wins: Floats, comparable: np.ndarray, prior: float) -> None:
         within = wins * comparable
@@ -280,14 +280,13 @@ class _Likelihood:
         self.won = within.sum(1)
 
     def at(self, strengths: Floats) -> _Point:
-        """Return where these strengths lie."""
         chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
         of_phantom = 1 / (1 + np.exp(-strengths))
         expected = (self._games * chance).sum(1)
         return _Point(chance, of_phantom, self.won - expected + self._prior * (1 - 2 * of_phantom))
 
     def information(self, point: _Point) -> Floats:
-        """Return minus the Hessian."""
+        """Negative Hessian."""
         information = -self._games * point.chance * point.chance.T
         diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
         information.flat[:: len(diagonal) + 1] += diagonal
@@ -299,8 +298,8 @@ class _Likelihood:
 def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
     """Climb to the maximum; a step that overshoots it by more than it fell short before is halved.
 
-    It ends where wins and expected wins differ by what rounding makes of them, or where the next step would be nothing:
-    near the maximum the square of a step tells how long the next will be.
+    Ends when wins and expected wins differ only by rounding, or when the next step would be nothing: near the maximum,
+    the square of a step predicts the length of the next.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
     strengths, point = start, likelihood.at(start)

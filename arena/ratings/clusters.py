@@ -1,8 +1,7 @@
-"""Clusters: which votes hang together, counted so that what follows costs the same at any number of votes.
+"""Clusters: groups of dependent votes, summed up so that what follows costs the same at any number of votes.
 
-Five people's votes on one (item, pair) tuple are not five independent votes, nor are a thousand of one voter. Clusters
-that lie within one pair of models are summed up by how often the pair's lower code won in how many votes; alike ones
-are counted together.
+Five people's votes on one (item, pair) tuple are not five independent votes, nor are a thousand of one voter. A cluster
+within one pair of models is its number of votes and the wins of the pair's lower code; equal ones are counted together.
 """
 
 from dataclasses import dataclass
@@ -13,23 +12,23 @@ import numpy as np
 from arena.ratings.votes import SCORES, Codes, Floats, Outcome, Votes, VotesError, summed
 
 Cluster = Literal["vote", "tuple", "voter", "tuple and voter"]
-"""What is taken for independent: each vote, each (item, pair) tuple, each voter, or whatever shares neither."""
+"""What counts as independent: each vote, each (item, pair) tuple, each voter, or votes that share neither."""
 
 
 class Support(NamedTuple):
-    """What each model's own votes amount to, by model code."""
+    """Evidence in each model's own votes, by model code."""
 
     votes: Floats
-    """Their weight."""
+    """Total weight."""
     clusters: Floats
-    """How many clusters of one size would say as much: the squared sum of sizes over the sum of squares (Kish 1965)."""
+    """Effective number of clusters: the squared sum of sizes over the sum of squares (Kish 1965)."""
     decided: Floats
-    """How many clusters (by voter: votes) lean to a side, and can so surprise."""
+    """Clusters (by voter: votes) that lean to a side, and so can surprise."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairClusters:
-    """Clusters within one pair of models, ordered by pair; row c stands for `count[c]` clusters that are alike."""
+    """Clusters within one pair of models, ordered by pair; row c stands for `count[c]` equal clusters."""
 
     low: Codes
     high: Codes
@@ -43,29 +42,28 @@ class PairClusters:
 
     @property
     def total(self) -> float:
-        """Return the number of clusters."""
+        """Number of clusters."""
         return float(self.count.sum())
 
     def win_matrix(self) -> Floats:
-        """Return the wins of all clusters: models x models."""
+        """Wins of all clusters: models x models."""
         m = self.models
         low_won = summed(self.low * m + self.high, self.won * self.count, m * m).reshape(m, m)
         high_won = summed(self.high * m + self.low, (self.votes - self.won) * self.count, m * m).reshape(m, m)
         return low_won + high_won
 
     def by_model(self, column: Floats) -> Floats:
-        """Return the sums of a column over each model's clusters."""
+        """Sums of a column over each model's clusters."""
         return summed(self.low, column, self.models) + summed(self.high, column, self.models)
 
     def support(self) -> Support:
-        """Return what the clusters amount to."""
         weight = self.count * self.votes
         decided = self.count * (2 * self.won != self.votes)
         return _support(self.by_model(weight), self.by_model(weight * self.votes), self.by_model(decided))
 
 
 def support(votes: Votes, cluster: Cluster) -> Support:
-    """Return what votes amount to, clustered as asked; by tuple and voter the less of both."""
+    """Support by votes clustered as asked; by tuple and voter, the smaller of both."""
     if cluster == "tuple and voter":
         return Support(*map(np.minimum, support(votes, "tuple"), support(votes, "voter")))
     if cluster != "voter":
@@ -83,7 +81,7 @@ def _support(votes: Floats, squares: Floats, decided: Floats) -> Support:
 
 
 def vote_clusters(wins: Floats) -> PairClusters:
-    """Return every win as a cluster of its own; a tie is then half a cluster won and half a cluster lost."""
+    """Each win as its own cluster; a tie is half a cluster won and half a cluster lost."""
     low, high = np.nonzero(np.triu(wins + wins.T))
     count = np.stack([wins[low, high], wins[high, low]], 1).ravel()
     won = np.tile([1.0, 0.0], len(low))
@@ -100,7 +98,7 @@ def vote_clusters(wins: Floats) -> PairClusters:
 
 
 def pair_clusters(votes: Votes, cluster: Literal["vote", "tuple", "tuple and voter"]) -> PairClusters:
-    """Sum up votes by cluster: each by itself, by (item, pair), or by (item, pair) and voter at once."""
+    """Sum votes by cluster: each vote, each (item, pair), or each (item, pair) and voter."""
     low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
     pair = low.astype(np.int64) * votes.models + high
     score = SCORES[votes.outcome]
@@ -118,7 +116,7 @@ def pair_clusters(votes: Votes, cluster: Literal["vote", "tuple", "tuple and vot
 
 
 def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
-    """Return the cluster of each vote, coded from 0 without gaps; by tuple and voter: votes that share both."""
+    """Cluster code of each vote, from 0 without gaps; by tuple and voter, votes that share both are a cluster."""
     if cluster == "vote":
         return np.arange(len(votes))
     if cluster == "voter":
@@ -131,21 +129,21 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
 
 
 def items_of(votes: Votes) -> Codes:
-    """Return the items' column; raises `VotesError` without one."""
+    """The items' column. Raises `VotesError` without one."""
     if votes.items is None:
         raise VotesError("these votes do not say which item they are about: clusters by tuple need it")
     return votes.items
 
 
 def voters_of(votes: Votes) -> Codes:
-    """Return the voters' column; raises `VotesError` without one."""
+    """The voters' column. Raises `VotesError` without one."""
     if votes.voters is None:
         raise VotesError("these votes do not say who cast them: clusters by voter need it")
     return votes.voters
 
 
 def _joined(outer: Codes, inner: Codes) -> Codes:
-    """Return one code for each combination of two columns' codes."""
+    """One code for each combination of two columns' codes."""
     inner = np.unique(inner, return_inverse=True)[1]
     return outer.astype(np.int64) * (int(inner.max(initial=0)) + 1) + inner
 

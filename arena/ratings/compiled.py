@@ -1,4 +1,4 @@
-"""The loops of `elo_draws` and `resampling`, compiled by numba: imported only where that is installed and asked for."""
+"""Compiled loops: `elo_orders.py` and `bootstrap.py` in numba, imported only where it is installed and asked for."""
 
 from threading import Lock
 
@@ -8,18 +8,18 @@ from numba import njit, prange
 ORDERS_A_SHUFFLE = 50
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NODES_A_UNIT, REACH = 128, 40
-"""Nodes of the logistic curve's table in one unit of log odds, and how far it goes either way."""
+"""Nodes of the logistic curve's table per unit of log odds, and its reach either way in log odds."""
 CENTRE = REACH * NODES_A_UNIT
 STEPS_AT_ONCE = 256
-"""Votes that are fetched before they are played, so that no rating waits for the memory."""
+"""Votes fetched before they are played, so that no rating waits for memory."""
 STEPS_AHEAD = 32
-"""The same where each comes with numbers for many lanes."""
+"""The same where each vote comes with random numbers for many lanes."""
 RUNS = Lock()
 """Numba's threads serve one caller at a time."""
 
 
 def _curve():
-    """Return Taylor's series of the logistic curve to the third power around each node: nodes x powers."""
+    """Third-order Taylor series of the logistic curve around each node: nodes x powers."""
     chance = 1 / (1 + np.exp(-np.arange(-CENTRE, CENTRE + 1) / NODES_A_UNIT))
     slope = chance * (1 - chance)
     powers = (chance, slope, slope * (0.5 - chance), slope * (1 - 6 * slope) / 6)
@@ -31,7 +31,7 @@ CURVE = _curve()
 
 @njit(inline="always")
 def _logistic(x, curve):
-    """Return 1 / (1 + e ** -(x / NODES_A_UNIT)) to 2e-12."""
+    """1 / (1 + e ** -(x / NODES_A_UNIT)), to 2e-12."""
     along = min(max(x + (CENTRE + 0.5), 0.0), 2.0 * CENTRE)
     node = np.uint64(along)
     d = along - 0.5 - np.float64(np.int64(node))
@@ -40,7 +40,7 @@ def _logistic(x, curve):
 
 @njit(inline="always")
 def _mixed(number):
-    """Return splitmix64's output for a state."""
+    """splitmix64's output for a state."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
@@ -48,7 +48,7 @@ def _mixed(number):
 
 @njit(inline="always")
 def _play(a, b, score, ratings, k, rate, curve):
-    """Move the ratings of a vote's two models; unsigned codes spare numba a look for negative ones."""
+    """Update the ratings of a vote's two models; unsigned codes spare numba the check for negative indices."""
     rating_a, rating_b = ratings[a], ratings[b]
     gain = k * (score - _logistic(rate * (rating_a - rating_b), curve))
     ratings[a] = rating_a + gain
@@ -64,7 +64,7 @@ def _play_packed(packed, ratings, k, rate, curve):
 
 @njit(cache=True, error_model="numpy")
 def elo(a, b, outcome, scores, models, k, rate):
-    """Return Elo ratings less their start after one pass over the votes."""
+    """Elo ratings minus their start after one pass over the votes."""
     ratings = np.zeros(models)
     for vote in range(len(a)):
         _play(np.uint64(a[vote]), np.uint64(b[vote]), scores[outcome[vote]], ratings, k, rate * NODES_A_UNIT, CURVE)
@@ -73,7 +73,7 @@ def elo(a, b, outcome, scores, models, k, rate):
 
 @njit(parallel=True, cache=True, error_model="numpy")
 def elo_orders(drawn, models, k, rate):
-    """Return Elo ratings less their start, draws x models: each draw steps through its random order by its stride."""
+    """Elo ratings minus their start, draws x models: each draw steps through its shuffled order by its stride."""
     orders, offset, stride = drawn
     draws, n = len(offset), orders.shape[1]
     ratings = np.zeros((draws, models))
@@ -95,7 +95,7 @@ def elo_orders(drawn, models, k, rate):
 
 @njit(inline="always")
 def _exp(x):
-    """Return e ** x to 1e-11 in plain arithmetic, which (unlike a call) is done for several lanes at once."""
+    """e ** x to 1e-11 in plain arithmetic, which (unlike a call) is vectorised over lanes."""
     x = min(max(x, -700.0), 700.0)
     whole = np.floor(x * 1.4426950408889634 + 0.5)
     r = x - whole * 0.693145751953125 - whole * 1.42860682030941723212e-6
@@ -106,7 +106,7 @@ def _exp(x):
 
 @njit(inline="always")
 def _play_lanes(ratings, a, b, numbers, step, won, unlost, k, rate):
-    """Move the ratings of a step's two models in each lane, by the outcome that the lane's number stands for."""
+    """Update the ratings of a step's two models in each lane, with the outcome that the lane's number stands for."""
     for lane in range(ratings.shape[1]):
         number = np.int64(numbers[step, lane])
         score = (0.5 if number < won else 0.0) + (0.5 if number < unlost else 0.0)
@@ -118,10 +118,10 @@ def _play_lanes(ratings, a, b, numbers, step, won, unlost, k, rate):
 
 @njit(parallel=True, cache=True, error_model="numpy", fastmath={"contract"})
 def elo_bootstrap(drawn, models, k, rate):
-    """Return Elo ratings less their start, blocks x models x lanes: what `elo_draws` does in numpy.
+    """Elo ratings minus their start, blocks x models x lanes: `elo_orders._plain_draws` in numba.
 
-    Pairs and numbers are fetched some steps ahead, and the lanes of a step are one plain loop: as such it is done for
-    several lanes at once.
+    Pairs and numbers are fetched some steps ahead, and the lanes of a step are one plain loop, which is vectorised over
+    them.
     """
     pair, low, high, won, unlost, key, lane_keys = drawn
     blocks, twos, n = len(key), lane_keys.shape[1], len(pair)
@@ -148,7 +148,7 @@ def elo_bootstrap(drawn, models, k, rate):
 
 @njit(inline="always")
 def _draw(normal, normals, pairs, least, won, votes):
-    """Sum the drawn weights of a block's clusters by pair: of the votes won, and of all, into pairs x lanes."""
+    """Sum the drawn weights of a block's clusters by pair, of votes won and of all votes, into pairs x lanes."""
     low, _, starts, root, reach, cluster_won, cluster_votes = pairs
     lanes = normal.shape[1]
     for pair in range(len(low)):
@@ -165,7 +165,7 @@ def _draw(normal, normals, pairs, least, won, votes):
 
 @njit(inline="always")
 def _slopes(strengths, pairs, prior, won, votes, slopes):
-    """Set how far wins exceed expected wins: models x lanes."""
+    """Set wins minus expected wins: models x lanes."""
     low, high = pairs[0], pairs[1]
     models, lanes = strengths.shape
     for model in range(models):
@@ -182,7 +182,7 @@ def _slopes(strengths, pairs, prior, won, votes, slopes):
 
 @njit(inline="always")
 def _moves(slopes, inverse, moves, step):
-    """Set the steps that the fit's own curvature makes of slopes, and the largest in each lane."""
+    """Set the steps that the fit's own curvature gives for the slopes, and the largest step in each lane."""
     models, lanes = slopes.shape
     moves[:] = 0.0
     step[:] = 0.0
@@ -196,7 +196,7 @@ def _moves(slopes, inverse, moves, step):
 
 @njit(inline="always")
 def _move(strengths, moves, step, share, before, wanted, settled):
-    """Take each lane's share of its step, and set that of the next; returns whether a lane goes on."""
+    """Take each lane's share of its step and set the next share; returns whether any lane goes on."""
     models, lanes = strengths.shape
     for lane in range(lanes):
         if step[lane] > wanted * before[lane]:
@@ -213,7 +213,7 @@ def _move(strengths, moves, step, share, before, wanted, settled):
 
 @njit(parallel=True, cache=True, error_model="numpy", fastmath={"contract"})
 def bootstrap(normal, normals, pairs, fitted, inverse, prior, least, wanted, settled, most):
-    """Return each draw's strengths, models x draws, and which draws settled: what `resampling` does in numpy."""
+    """Strengths of each draw, models x draws, and which draws converged: `bootstrap._settled` in numba."""
     blocks, _, lanes = normal.shape
     models = len(fitted)
     result = np.empty((models, blocks * lanes))

@@ -1,13 +1,13 @@
-"""Elo over many draws of the votes: all of them in random orders, or as many drawn with replacement.
+"""Elo over many draws of the votes: all votes in random orders, or as many drawn with replacement.
 
-What is drawn is fixed by the seed before any arithmetic, so that the plain functions here and the loops of `compiled`
-(numba, an optional extra) come to the same ratings.
+The seed fixes all draws before any arithmetic, so that the numpy functions here and the loops of `compiled.py` (numba,
+an optional extra) give the same ratings.
 
-With replacement a vote is a pair of models, drawn from all votes, and an outcome, drawn from those of that pair. Lanes
-are draws worked on side by side: they share the pairs and draw each its own outcomes, so that the arithmetic of all
-lanes is the same and nothing is looked up for one of them alone. Each draw has the law of FastChat's bootstrap; two
-that share their pairs are alike only as far as a pair's outcomes are not what the strengths of its models expect. That
-is known beforehand, and there are as many lanes as keep it small.
+With replacement, a vote is a pair of models drawn from all votes, and an outcome drawn from that pair's outcomes. Lanes
+are draws computed side by side: they share the pairs and each draws its own outcomes, so that all lanes do the same
+arithmetic and nothing is looked up for a single lane. Each draw has the distribution of FastChat's bootstrap; two draws
+that share their pairs are alike only as far as a pair's outcomes differ from what its models' strengths predict. This
+is known beforehand, and the number of lanes keeps it small.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from arena.ratings.intervals import LEVEL, percentiles
 from arena.ratings.votes import SCORES, Codes, EloRatings, EloSettings, Floats, Outcome, Votes
 
 Engine = Literal["plain", "compiled"]
-"""Who does the arithmetic: numpy, or loops compiled by numba, which must then be installed."""
+"""Arithmetic by numpy, or by loops compiled by numba, which must then be installed."""
 Draw = Literal["orders", "bootstrap"]
 """All votes in a random order, or as many votes drawn with replacement (FastChat's bootstrap)."""
 
@@ -32,7 +32,7 @@ ORDERS_A_SHUFFLE = 50
 STEPS_AT_ONCE = 256
 MOST_LANES = 32
 MOST_ALIKE = 0.25
-"""By which share lanes may widen the variance of a median over the draws; two lanes there are in any case."""
+"""Largest share by which lanes may widen the variance of a median over the draws; there are at least two lanes."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Step of splitmix64 (Steele, Lea and Flood 2014)."""
 
@@ -41,7 +41,7 @@ _Numbers = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class EloOrders:
-    """Elo over draws of the votes, by model code; its spread is one over orders and rounds, no confidence interval."""
+    """Elo over draws of the votes, by model code; its spread is over orders and rounds, not a confidence interval."""
 
     median: Floats
     low: Floats
@@ -66,9 +66,9 @@ def elo_orders(
     level: float = LEVEL,
     engine: Engine = "plain",
 ) -> EloOrders:
-    """Rate models by Elo over seeded draws of the votes, and return the median and the spread over these draws.
+    """Median and spread of Elo ratings over seeded draws of the votes. Raises ValueError without a round.
 
-    One pass of Elo depends on the order it is given (10 to 15 points at K=4), hence the median.
+    One pass of Elo depends on the order of the votes (10 to 15 points at K=4), hence the median.
     """
     if rounds < 1:
         raise ValueError("Elo over orders takes at least one round")
@@ -83,14 +83,14 @@ def elo_orders(
 
 
 def compiled_elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
-    """Rate models as `ratings.elo` does, by the compiled loop (to 1e-8 rating points)."""
+    """Elo as `votes.elo` computes it, by the compiled loop (equal to 1e-8 rating points)."""
     settings = settings or EloSettings()
     ratings = _compiled().elo(votes.a, votes.b, votes.outcome, SCORES, votes.models, settings.k, 1 / settings.points)
     return EloRatings(ratings + settings.start, settings)
 
 
 class _Met(NamedTuple):
-    """Who meets whom in some steps: steps x blocks, and the first one's score: steps x blocks x lanes."""
+    """Pairings of some steps, steps x blocks, with side a's score: steps x blocks x lanes."""
 
     a: Codes
     b: Codes
@@ -101,18 +101,17 @@ class _Orders(NamedTuple):
     """Random orders of the votes, each a block of one lane."""
 
     shuffled: npt.NDArray[np.uint32]
-    """The votes, packed, in a random order: one for every ORDERS_A_SHUFFLE blocks."""
+    """Packed votes in a random order: one order for every ORDERS_A_SHUFFLE blocks."""
     offset: npt.NDArray[np.int64]
     stride: npt.NDArray[np.int64]
-    """Steps through a random order by a stride that shares no factor with its length: again a random order."""
+    """Stride through a random order, coprime to its length: this gives another random order."""
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Return the number of blocks, and of lanes in each."""
+        """Number of blocks, and of lanes in each."""
         return len(self.offset), 1
 
     def met(self, steps: npt.NDArray[np.int64]) -> _Met:
-        """Return who meets whom in these steps."""
         votes = self.shuffled.shape[1]
         hops = self.offset + self.stride * steps[:, None]
         places = hops - hops // votes * votes  # quicker than %
@@ -125,26 +124,25 @@ class _Resamples(NamedTuple):
     """Draws with replacement, in blocks of lanes that share their pairs."""
 
     pair: npt.NDArray[np.uint32]
-    """Each vote's pair."""
+    """Pair of each vote."""
     low: Codes
     high: Codes
-    """The models of a pair."""
+    """Models of each pair: the lower and the higher code."""
     won: npt.NDArray[np.int64]
-    """Of 2 ** 32 numbers those below this let the pair's lower code win."""
+    """Of 2 ** 32 numbers, those below this are a win of the pair's lower code."""
     unlost: npt.NDArray[np.int64]
-    """Those below this let it win or tie."""
+    """Those below this are its win or a tie."""
     key: _Numbers
-    """What a block draws its pairs by: splitmix64 of key and step."""
+    """Key of a block's pairs: drawn by splitmix64 of key and step."""
     lane_keys: _Numbers
-    """What two neighbouring lanes draw their outcomes by: blocks x lanes / 2."""
+    """Keys of two neighbouring lanes' outcomes: blocks x lanes / 2."""
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Return the number of blocks, and of lanes in each."""
+        """Number of blocks, and of lanes in each."""
         return len(self.key), 2 * self.lane_keys.shape[1]
 
     def met(self, steps: npt.NDArray[np.int64]) -> _Met:
-        """Return who meets whom in these steps."""
         jumps = steps[:, None].astype(np.uint64) * GOLDEN
         places = (_mixed(self.key + jumps) >> np.uint64(32)) * np.uint64(len(self.pair)) >> np.uint64(32)
         pair = self.pair[places.astype(np.int64)]
@@ -154,7 +152,7 @@ class _Resamples(NamedTuple):
 
 
 def _mixed(numbers: _Numbers) -> _Numbers:
-    """Return splitmix64's outputs for its states."""
+    """splitmix64's outputs for its states."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
@@ -172,7 +170,7 @@ def _orders(votes: Votes, rounds: int, coin: np.random.Generator) -> _Orders:
 
 
 def _packed(votes: Votes) -> npt.NDArray[np.uint32]:
-    """Return each vote in one number: 15 bits a model, 2 of twice the score."""
+    """Each vote packed into one number: 15 bits per model, 2 for twice the score."""
     if votes.models > 1 << 15:
         raise ValueError("Elo over orders takes up to 32,768 models")
     packed = votes.a.astype(np.uint32)
@@ -201,10 +199,10 @@ def _resamples(votes: Votes, rounds: int, coin: np.random.Generator) -> _Resampl
 
 
 def _lanes(votes: Votes, low: Codes, high: Codes, n: Codes, won: Codes, unlost: Codes) -> int:
-    """Return how many draws may share their pairs.
+    """Number of draws that may share their pairs.
 
-    Of the variance of a step's surprise (score less the chance that Bradley-Terry gives) they share what lies between
-    pairs, a share r; the variance of a median of so many draws grows by 1 + (lanes - 1) r.
+    Of the variance of a step's surprise (score minus Bradley-Terry's chance), they share what lies between pairs, a
+    share r; the variance of a median of so many draws grows by 1 + (lanes - 1) r.
     """
     strengths = bradley_terry(win_matrix(votes)).strengths
     score = (won + unlost) / 2
@@ -217,7 +215,7 @@ def _lanes(votes: Votes, low: Codes, high: Codes, n: Codes, won: Codes, unlost: 
 
 
 def _plain_draws(votes: Votes, drawn: _Orders | _Resamples, settings: EloSettings) -> Floats:
-    """Return Elo ratings less their start: blocks x models x lanes."""
+    """Elo ratings minus their start: blocks x models x lanes."""
     blocks, lanes = drawn.sizes
     row = np.arange(blocks) * votes.models
     ratings = np.zeros((blocks * votes.models, lanes))
@@ -242,5 +240,5 @@ def _compiled_draws(votes: Votes, drawn: _Orders | _Resamples, settings: EloSett
 
 @cache
 def _compiled() -> ModuleType:
-    """Load the compiled loops; raises ImportError where numba is not installed."""
+    """Import the compiled loops. Raises ImportError if numba is not installed."""
     return import_module("arena.ratings.compiled")

@@ -1,8 +1,8 @@
-"""How many votes carry the first place: the fewest whose removal gives it to another model.
+"""Fragility: the fewest votes whose removal gives first place to another model.
 
-Finding the very fewest is a combinatorial problem, so votes are taken away in the order of their influence on the lead
-(Broderick, Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the fit is made anew: the
-number returned does change the first place, and halving finds no smaller one in that order.
+Finding the very fewest is combinatorial, so votes are removed in the order of their influence on the lead (Broderick,
+Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the model is refitted: the number returned
+does change first place, and bisection finds no smaller one in that order.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Floats
 
 RIVALS = 5
-"""How many of the models nearest to the first place, by estimate, are tried."""
+"""Rivals tried: those nearest to first place, by estimate."""
 TURNS = 5
-"""How often influences are reckoned anew around the changed place."""
+"""Most times that influences are recomputed around the changed fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,20 +25,20 @@ class Fragility:
 
     leader: int
     rival: int
-    """Who comes first without the removed votes."""
+    """The model that is first without the removed votes."""
     removed: Floats
-    """Wins to take away: winner x loser, half a win on either side for a tie."""
+    """Wins to remove: winner x loser, half a win on either side for a tie."""
     votes: int
-    """How many these are."""
+    """Number of removed votes."""
     share: float
-    """Of all votes of the fit."""
+    """Share of all the fit's votes."""
 
 
 def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
-    """Return the smallest number of votes found whose removal changes the first place; None without a rival.
+    """Smallest number of votes found whose removal changes first place; None without a rival.
 
-    `ties` are the votes without a winner, symmetric, of which the fit's wins have half a win for each. Also None where
-    no removal of votes brings a rival ahead that may still be compared.
+    `ties` are the votes without a winner, symmetric; the fit's wins hold half a win for each side of them. Also None if
+    no removal puts a rival ahead that is still comparable.
     """
     members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
     if len(members) < 2:
@@ -58,26 +58,26 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
 
 class _Removal(NamedTuple):
     wins: Floats
-    """Taken away: winner x loser."""
+    """Removed wins: winner x loser."""
     left: Strengths
-    """The fit to the rest."""
+    """Fit to the remaining votes."""
     is_ahead: bool
-    """Whether the rival is."""
+    """Whether the rival is ahead."""
     is_apart: bool
-    """Whether leader and rival may no more be compared."""
+    """Whether leader and rival are no longer comparable."""
 
 
 class _Lead:
-    """The leader's lead over one rival, and which votes hold it up."""
+    """The leader's lead over one rival, and the votes that hold it up."""
 
     def __init__(self, fit: Strengths, ties: Floats, leader: int, rival: int) -> None:
         self._fit, self._leader, self.rival = fit, leader, rival
-        # The votes by kind: who beat whom, and below, each pair once, who tied with whom.
+        # Votes by kind: first who beat whom, then, each pair once, who tied with whom.
         self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
         self._order_by(fit)
 
     def _order_by(self, fit: Strengths) -> None:
-        """Order the kinds of votes by how much the lead shrinks for one removed, as seen from a fit."""
+        """Order the kinds of votes by how much the lead shrinks for one removed, around a fit."""
         pull = fit.inverse[self._leader] - fit.inverse[self.rival]
         chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
         of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
@@ -88,7 +88,7 @@ class _Lead:
         self._ends = np.cumsum(self._counts)
 
     def estimate(self) -> float:
-        """Return about how many removals add up to the lead, were each influence to stay as it is."""
+        """Approximate number of removals that cancel the lead, if influences stayed constant."""
         shrunk = np.cumsum(self._counts * self._influence)
         lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
         place = int(np.searchsorted(shrunk, lead))
@@ -98,7 +98,7 @@ class _Lead:
         return float(self._ends[place] - over)
 
     def undone(self) -> Floats | None:
-        """Return the fewest removals found that set the rival ahead; None if none do."""
+        """Fewest removals found that put the rival ahead; None if none do."""
         best = None
         for _ in range(TURNS):
             removal = self._fewest()
@@ -109,7 +109,7 @@ class _Lead:
         return best
 
     def _fewest(self) -> _Removal | None:
-        """Find by doubling, then halving, how many removals in this order it takes."""
+        """Fewest removals in this order that put the rival ahead, by doubling and then bisection; None if none do."""
         total = int(self._ends[-1]) if len(self._ends) else 0
         few, many, apart = 0, max(1, round(min(self.estimate(), total))), total + 1
         while not (found := self._removal(many)).is_ahead:
@@ -127,7 +127,7 @@ class _Lead:
         return found
 
     def _removal(self, votes: int) -> _Removal:
-        """Take away so many votes in order."""
+        """Remove so many votes in order, and refit."""
         taken = np.zeros_like(self._votes)
         taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
         wins = taken[0] + (taken[1] + taken[1].T) / 2

@@ -1,7 +1,7 @@
-"""Intervals of Bradley-Terry strengths by the sandwich, ranks, and Wilson's interval of a share.
+"""Intervals: sandwich intervals of Bradley-Terry strengths, ranks, and Wilson's interval of a share.
 
-The sandwich (Huber 1967; for clusters Liang and Zeger 1986) holds the curvature of the likelihood between the spread of
-the clusters' scores. Which votes count as independent decides how wide it is: see `clusters`.
+The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
+curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
 MOST_LEVERAGE = 0.9
-"""A cluster that alone decides a strength has no surprise left to be raised; beyond this leverage it is not tried."""
+"""Largest leverage corrected for: a cluster that alone decides a strength has no surprise left to raise."""
 ALONE = 0.5
-"""Leverage beyond which a cluster tells more of how its two models stand than all others together."""
+"""Leverage above which a cluster says more about how its two models stand than all others together."""
 FEW = 5
-"""Clusters of a model below which their spread is not believed where the curvature says more."""
+"""Clusters of a model below which their spread is not believed if the curvature says more."""
 LONE = 2
 """Clusters of a model below which they have no spread."""
 MANY = 100
@@ -33,34 +33,34 @@ BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Intervals by model code, in rating points, with their parameters; NaN where a model has no number."""
+    """Intervals by model code, in rating points, with their parameters; NaN for a model without a number."""
 
     low: Floats
     high: Floats
     errors: Floats
     """Standard errors."""
     covariance: Floats
-    """Of the ratings: models x models."""
+    """Covariance of the ratings: models x models."""
     level: float
     cluster: Cluster
     clusters: int
-    """How many clusters of the (first) kind there are."""
+    """Number of clusters; with two kinds of clusters, of the first kind."""
     few: np.ndarray
-    """Of which models too few clusters tell: there draws of clusters look surer than they are."""
+    """Mask of models with too few clusters: for them, draws of clusters look more certain than they are."""
 
 
 class Bounds(NamedTuple):
-    """A lower and an upper bound for each place."""
+    """Lower and upper bounds, element by element."""
 
     low: Floats
     high: Floats
 
 
 def intervals(fit: Strengths, votes: Votes, cluster: Cluster, level: float = LEVEL) -> Intervals:
-    """Return sandwich intervals of a fit to these votes, clustered as asked.
+    """Sandwich intervals of a fit to these votes, clustered by `cluster`.
 
-    The boards' default is by tuple where items are known. Raises `VotesError` where votes lack the items or voters to
-    cluster by.
+    Boards cluster by tuple where items are known. Raises `VotesError` if the votes lack the items or voters to cluster
+    by.
     """
     spreads: list[_Spread] = []
 
@@ -74,28 +74,28 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster, level: float = LEV
 
 
 def cluster_intervals(fit: Strengths, clusters: PairClusters, level: float = LEVEL) -> Intervals:
-    """Return sandwich intervals of a fit from clusters that were summed up before."""
+    """Sandwich intervals of a fit, from clusters that are already summed up."""
     spread = _of_pairs(fit, clusters)
     return _intervals(fit, spread, clusters.cluster, level)
 
 
 def vote_intervals(fit: Strengths, level: float = LEVEL) -> Intervals:
-    """Return per-vote sandwich intervals from the fit's own win matrix, as if all votes were independent.
+    """Per-vote sandwich intervals from the fit's own win matrix, as if all votes were independent.
 
-    Right only where they are; beside clustered intervals it is a comparison, and to be labelled so. A tie counts as
-    half a win and half a loss here, which makes boards with many ties a little wide.
+    Valid only if they are; next to clustered intervals they are a comparison and must be labelled so. A tie counts as
+    half a win and half a loss, which makes boards with many ties a little wide.
     """
     return cluster_intervals(fit, vote_clusters(fit.wins), level)
 
 
 def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
-    """Return 1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
+    """1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
     above = (bounds.low[None, :] > bounds.high[:, None]) & fit.comparable
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
 
 
 def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
-    """Return what ranks may range over: over draws, with this rank; with few clusters all that intervals allow."""
+    """Range of each rank: over draws, this rank included; with few clusters, all ranks that the intervals allow."""
     rank = ranks(fit, found).astype(np.float64)
     below = ((found.high[None, :] < found.low[:, None]) & fit.comparable).sum(1)
     last = (fit.comparable & ~np.isnan(fit.ratings)).sum(1) - below
@@ -105,12 +105,12 @@ def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
 
 
 def percentiles(values: Floats, level: float = LEVEL) -> Bounds:
-    """Return the bounds within which a share `level` of each column's values lies, as much left out on either side."""
+    """Central bounds of each column's values: a share `level` lies within, and as much is left out on either side."""
     return Bounds(*np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=0))
 
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes, level: float = LEVEL) -> Bounds:
-    """Return Wilson's (1927) score interval of shares wins / votes; the whole of 0 to 1 where there are no votes."""
+    """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
@@ -120,28 +120,29 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes, level: float = LEVEL) ->
 
 
 class _Alone(NamedTuple):
-    """Clusters beyond ALONE, each taken for one vote: their own surprise tells nothing."""
+    """Clusters above ALONE, each counted as one vote: their own surprise says nothing."""
 
     low: Codes
     high: Codes
     square: Floats
-    """Of the score such a cluster is expected to have."""
+    """Expected square of their scores."""
 
 
 class _Spread(NamedTuple):
     scores: Floats
-    """Sum over clusters of the outer product of the cluster's score, models x models."""
+    """Sum over clusters of the outer product of the cluster's score: models x models."""
     clusters: int
     held: Support
     raised: Floats
-    """By model code: the weight of its votes, each times the share by which its score was raised."""
+    """By model code: the weight of its votes, each times the leverage that its score was corrected for."""
     alone: _Alone
 
 
 def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
-    """Sum up the scores of clusters within a pair, each raised by its leverage as the jackknife has it (CR3).
+    """Sum the scores of clusters within pairs, each corrected for its leverage as in the jackknife (CR3).
 
-    Bell and McCaffrey 2002; without it boards with few votes a model get intervals a fifth too narrow.
+    Bell and McCaffrey (2002); without the correction, intervals are a fifth too narrow on boards with few votes per
+    model.
     """
     low, high, m = clusters.low, clusters.high, clusters.models
     pair, own = low * m + high, fit.inverse.diagonal()
@@ -172,10 +173,10 @@ def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
 
 
 def two_way(cluster: Cluster, scores: Callable[[Cluster], Floats]) -> Floats:
-    """Return the spread of scores for a clustering from that for one-way ones.
+    """Spread of scores for any clustering, computed from one-way spreads.
 
-    By tuple and voter at once it is tuple + voter - both (Cameron, Gelbach and Miller 2011), negative eigenvalues cut
-    to 0; `scores("tuple and voter")` is then asked for the votes that share both.
+    By tuple and voter at once it is tuple + voter - both (Cameron, Gelbach and Miller 2011), with negative eigenvalues
+    cut to 0; `scores("tuple and voter")` is then the spread for votes that share both.
     """
     if cluster != "tuple and voter":
         return scores(cluster)
@@ -184,10 +185,10 @@ def two_way(cluster: Cluster, scores: Callable[[Cluster], Floats]) -> Floats:
 
 
 def score_spread(clusters: Codes, votes: Votes, surprise: Floats, covariates: Floats | None = None) -> Floats:
-    """Sum the outer products of the clusters' scores, times C / (C - 1) for few clusters.
+    """Sum of the outer products of the clusters' scores, times C / (C - 1) for few clusters.
 
-    `clusters` are codes without gaps, `surprise` each vote's weighted score less its chance, `covariates` columns that
-    stand beside the models' (votes x covariates); the result is square in models + covariates.
+    `clusters` are codes without gaps, `surprise` is each vote's weighted score minus its chance, `covariates` are
+    further columns beside the models' (votes x covariates); the result is square in models + covariates.
     """
     m = votes.models
     order = np.argsort(clusters, kind="stable")
@@ -230,13 +231,13 @@ def interval_of(
     leverage: Floats | float = 0.0,
     alone: Floats | float = 0.0,
 ) -> Intervals:
-    """Return intervals around ratings from their covariance, for the models that a fit gives numbers.
+    """Intervals around ratings from their covariance, for the models that have a number in the fit.
 
-    Student's quantile with clusters - 1 degrees of freedom stands for the normal's, less what the covariance was raised
-    by leverage. Where hardly a cluster tells of a model, its interval is not narrower than what `curvature` says, the
-    variances if votes were independent: who only wins, or only ties, surprises nobody, and there the sandwich is blind.
-    A lone cluster has no spread at all, and is taken for one vote; so is one that alone tells how two models stand, or
-    two groups of them: `alone` are the variances by such clusters.
+    Student's quantile with clusters - 1 degrees of freedom replaces the normal's, less what leverage already added to
+    the covariance. If hardly any cluster says something about a model, its interval is at least as wide as `curvature`
+    says, the variances if all votes were independent: a model that only wins, or only ties, surprises nobody, and there
+    the sandwich is blind. A lone cluster has no spread and counts as one vote; so does a cluster that alone decides how
+    two models, or two groups of models, stand: `alone` are the variances from such clusters.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     sandwich = np.maximum(covariance.diagonal(), 0)
@@ -254,9 +255,9 @@ def interval_of(
 
 
 def _quantile(clusters: Floats, level: float, z: float) -> Floats:
-    """Return how many standard errors an interval reaches: Student's quantile, the normal's of one or very many."""
+    """Reach of an interval in standard errors: Student's quantile; the normal's for one cluster or very many."""
     several = (clusters >= LONE) & (clusters < MANY)
-    if not several.any():  # a command line need not wait for SciPy
+    if not several.any():  # so that a command line need not wait for SciPy
         return np.full(len(clusters), z)
     student = import_module("scipy.special").stdtrit(np.maximum(clusters - 1, 1), (1 + level) / 2)
     return np.where(several, student, z)

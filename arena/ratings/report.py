@@ -1,4 +1,4 @@
-"""A rating report: the battles of one file, rated as ordered, with all that a reader needs to judge the numbers."""
+"""Rating report: rates the battles of one file and gathers what a reader needs to judge the numbers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ _SHOWN_NAMES = 10
 
 @dataclass(frozen=True)
 class RatingOrder:
-    """What a report is asked to do."""
+    """Settings of a report."""
 
     method: Method = "all"
     bootstrap: int = 1000
-    """Rounds: orders of the votes for Elo, draws of clusters for the intervals of ranks; 0 for neither."""
+    """Rounds: orders of the votes for Elo, draws of clusters for rank intervals; 0 for neither."""
     cluster: ClusterChoice = "tuple"
     prior: float = PRIOR
     seed: int = 0
@@ -41,13 +41,13 @@ class RatingOrder:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One model's line of a board; None is a number that does not exist or was not ordered."""
+    """One model's row of a board; None for a number that does not exist or was not requested."""
 
     model: str
     elo: float | None
-    """One pass in the order of the file."""
+    """One pass in file order."""
     elo_median: float | None
-    """Over seeded orders of the votes, with the spread over these orders, which is no confidence interval."""
+    """Over seeded orders of the votes, with the spread over these orders, which is not a confidence interval."""
     elo_low: float | None
     elo_high: float | None
     bt: float | None
@@ -55,7 +55,7 @@ class BoardRow:
     bt_low: float | None
     bt_high: float | None
     rank: int | None
-    """Among the models of the same component, by Bradley-Terry, by Elo where that alone is ordered."""
+    """Among the models of the same component: by Bradley-Terry, or by Elo if only Elo was requested."""
     rank_low: int | None
     rank_high: int | None
     battles: int
@@ -66,12 +66,12 @@ class BoardRow:
 
 @dataclass(frozen=True, eq=False)
 class RatingReport:
-    """A board with what it was made from; the columns of `votes`, `fit` and the rest go by the code of a model."""
+    """A board with its inputs and fits; `votes`, `fit` and the rest are indexed by model code."""
 
     order: RatingOrder
     models: tuple[str, ...]
     places: tuple[int, ...]
-    """The models' codes in the order of the board: the largest component first, the best of each first."""
+    """Model codes in board order: the largest component first, the best model of each first."""
     rows: tuple[BoardRow, ...]
     votes: Votes
     fit: Strengths
@@ -82,10 +82,10 @@ class RatingReport:
 
 
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
-    """Rate the models of a file's battles as ordered.
+    """Rate the models of a file's battles as `order` says.
 
-    Bradley-Terry is fitted in any case: it says which models may be compared. Raises VotesError where clusters
-    of voters are ordered and the file names none, ConvergenceError where the fit does not settle.
+    Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if voter clusters are
+    requested and the file names no voters, ConvergenceError if the fit does not converge.
     """
     models = coded(battles.model_a, battles.model_b)
     votes = _counted(battles, models.columns, len(models.names), order)
@@ -122,9 +122,9 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     )
 
 
-# The votes that count, as codes.
+# Counted votes, as codes.
 def _counted(battles: Battles, sides: Sequence[Codes], models: int, order: RatingOrder) -> Votes:
-    """Return the votes without those on a model against itself, and with "both bad" as ordered."""
+    """Votes without those of a model against itself, and with "both bad" as requested."""
     a, b = sides
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
     counted = a != b
@@ -137,7 +137,7 @@ def _counted(battles: Battles, sides: Sequence[Codes], models: int, order: Ratin
 
 
 def _groups(column: Sequence[str | None]) -> Codes | None:
-    """Return the codes of a column, each unknown value as a group of its own; None where nothing is known."""
+    """Codes of a column, each unknown value as its own group; None if all values are unknown."""
     if set(column) <= {None}:
         return None
     code: dict[str, int] = {}
@@ -161,7 +161,7 @@ def _draws(fit: Strengths, votes: Votes, cluster: Cluster, order: RatingOrder) -
 
 # The board.
 class _BoardTable(NamedTuple):
-    """What was ordered, by the code of a model."""
+    """Requested numbers, by model code."""
 
     elo: Floats | None
     orders: EloOrders | None
@@ -169,14 +169,14 @@ class _BoardTable(NamedTuple):
     ranks: Bounds | None
 
     def main(self, fit: Strengths) -> Floats:
-        """Return the ratings by which models are ranked."""
+        """Ratings that rank the models."""
         if self.bounds is None and self.elo is not None:
             return np.where(fit.components < 0, np.nan, self.orders.median if self.orders else self.elo)
         return fit.ratings
 
 
 def _places(fit: Strengths, table: _BoardTable) -> tuple[int, ...]:
-    """Return the codes in the board's order: by component, unplayed models last, then by rating, none last."""
+    """Model codes in board order: by component, unplayed models last, then by rating, models without one last."""
     rating, component = table.main(fit), fit.components
     key = (np.isnan(rating), component, component < 0)
     return tuple(np.lexsort((-np.nan_to_num(rating), *key)).tolist())
@@ -227,7 +227,7 @@ def _whole(value: float) -> int | None:
     return None if np.isnan(value) else int(value)
 
 
-# What the reader should know.
+# Notices for the reader.
 def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Cluster) -> list[str]:
     column = {"tuple": battles.item, "voter": battles.voter}.get(cluster, ())
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
@@ -245,7 +245,7 @@ def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Clu
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
-    """Name the models that may not be compared with the rest, and those that the votes alone do not rate."""
+    """Notices that name models not comparable with the rest, and models that the votes alone do not rate."""
     numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
     groups = [np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])]
     notices = []
@@ -263,7 +263,7 @@ def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
 
 
 def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
-    """Name the models of whom hardly anything independent tells, so that a reader knows why they lie anywhere."""
+    """Notice that names models with hardly any independent votes, which is why their intervals are wide."""
     rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
     those = np.flatnonzero(bounds.few & rated).tolist()
     what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")

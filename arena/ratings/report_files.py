@@ -1,4 +1,4 @@
-"""A rating report on disk: board.csv, plots.html, and report.json with all parameters."""
+"""Rating report files: board.csv, plots.html, and report.json with all parameters."""
 
 import csv
 import hashlib
@@ -17,11 +17,11 @@ from arena.ratings.bradley_terry import win_chances
 from arena.ratings.report import BoardRow, RatingReport
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
-"""What a spreadsheet takes for the beginning of a formula (OWASP)."""
+"""First characters that make a spreadsheet read a cell as a formula (OWASP)."""
 
 
 def write_report(report: RatingReport, battles: Battles, source: Path, folder: Path) -> tuple[Path, ...]:
-    """Write the files of a report on the battles of a source into a folder, and return their paths."""
+    """Write a report on the battles of `source` into a folder; returns the files' paths."""
     record = json.dumps(_record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False)
     texts = {
         "board.csv": board_csv(report.rows),
@@ -35,29 +35,29 @@ def write_report(report: RatingReport, battles: Battles, source: Path, folder: P
 
 
 def board_csv(rows: Sequence[BoardRow]) -> str:
-    """Return a board as CSV; a name that a spreadsheet would take for a formula has an apostrophe before it."""
+    """A board as CSV; a name that a spreadsheet would read as a formula gets a leading apostrophe."""
     header = [field.name for field in fields(BoardRow)]
     cells = ((table_text(name), *numbers) for name, *numbers in (asdict(row).values() for row in rows))
     return csv_text([header, *cells])
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV in lines that end in LF; a text with a line break of any kind in it stands in quotes."""
+    """Rows as CSV lines that end in LF; a text with a line break of any kind is quoted."""
     lines = []
     for row in rows:
         line = io.StringIO(newline="")
-        csv.writer(line, lineterminator="\r\n").writerow(row)  # whose characters are those that it quotes
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # the writer quotes any character of its terminator
         lines.append(line.getvalue().removesuffix("\r\n"))
     return "".join(f"{line}\n" for line in lines)
 
 
 def table_text(name: str) -> str:
-    """Return a name as a table may hold it: with an apostrophe before what a spreadsheet would take for a formula."""
+    """A name as a table cell: a leading apostrophe where a spreadsheet would read a formula."""
     return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def figures(report: RatingReport) -> tuple[Figure, ...]:
-    """Return the plots of a report, its models in the board's order."""
+    """A report's plots, with models in board order."""
     names = [row.model for row in report.rows]
     m, votes = len(names), report.votes
     grid = np.ix_(report.places, report.places)
@@ -76,7 +76,7 @@ def figures(report: RatingReport) -> tuple[Figure, ...]:
 
 
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
-    """Return what report.json holds: the file, all parameters, what happened, and the board with full precision."""
+    """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
     fit, draws = report.fit, report.draws
     groups = range(max(fit.components, default=-1) + 1)
     return {

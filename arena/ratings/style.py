@@ -1,8 +1,8 @@
-"""Bradley-Terry under style control: how much of a preference is length and markup, and what is left of the models.
+"""Style control: Bradley-Terry strengths and the share of a preference that is length and markup.
 
-The log odds of side a are strength_a - strength_b + x * coefficients, where x are differences of the two answers'
-style: (count_a - count_b) / (count_a + count_b + 1) for length, headings, lists and bold, each divided by its deviation
-(Li, Angelopoulos and Chiang 2024, "Does style matter?"). They are not centred: two answers of one style are worth 0.
+Side a's log odds are strength_a - strength_b + x * coefficients, where x are differences of the two answers' style:
+(count_a - count_b) / (count_a + count_b + 1) for length, headings, lists and bold, each divided by its deviation (Li,
+Angelopoulos and Chiang 2024, "Does style matter?"). They are not centred: two answers of one style differ by 0.
 """
 
 import re
@@ -19,14 +19,14 @@ from arena.ratings.votes import SCORES, Codes, EloSettings, Floats, Votes
 STEPS = 50
 SETTLED = 1e-9
 COEFFICIENT_PRIOR = 1.0
-"""Information that the coefficients start with: that of a normal prior of mean 0 and deviation 1."""
+"""Prior information of the coefficients: that of a normal with mean 0 and deviation 1."""
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s", re.MULTILINE)
 _LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]", re.MULTILINE)
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__")
 
 
 class Style(NamedTuple):
-    """What an answer looks like, whatever it says."""
+    """Length and markup of an answer, whatever it says."""
 
     length: int
     """Characters."""
@@ -43,7 +43,7 @@ def style_of(text: str) -> Style:
 
 
 def style_differences(a: Codes, b: Codes) -> Floats:
-    """Return the differences x of two sides' counts (votes x counts, as in `Style`); one that never differs stays 0."""
+    """Differences x of two sides' counts (votes x counts, as in `Style`); a count that never differs stays 0."""
     differences = (a - b) / (a + b + 1.0)
     deviation = differences.std(0)
     return differences / np.where(deviation > 0, deviation, 1)
@@ -51,15 +51,15 @@ def style_differences(a: Codes, b: Codes) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class StyledStrengths:
-    """Ratings with style held equal, by model code, and what style itself is worth."""
+    """Ratings with style held equal, by model code, and the effect of style."""
 
     ratings: Floats
     intervals: Intervals
     coefficients: Floats
-    """Rating points that one deviation of each difference is worth."""
+    """Rating points per deviation of each difference."""
     coefficient_errors: Floats
     plain: Strengths
-    """The fit without style, with the components and the parameters of both."""
+    """The fit without style, with the components and parameters of both fits."""
     steps: int
 
 
@@ -71,10 +71,10 @@ def style_control(
     anchor: Anchor | None = None,
     settings: EloSettings | None = None,
 ) -> StyledStrengths:
-    """Fit strengths and style coefficients together to votes with their `style_differences` (votes x counts).
+    """Fit strengths and style coefficients jointly to votes with their `style_differences` (votes x counts).
 
-    Intervals are sandwich intervals by cluster, as `intervals` has them. Raises `ConvergenceError` if the fit does not
-    settle, ValueError if there is not a row of differences a vote.
+    Intervals are sandwich intervals by cluster, as in `intervals`. Raises `ConvergenceError` if the fit does not
+    converge, ValueError unless there is a row of differences for each vote.
     """
     if differences.shape[:1] != votes.a.shape or differences.ndim != 2 or not np.isfinite(differences).all():
         raise ValueError("style takes a row of finite differences a vote")
@@ -113,7 +113,7 @@ class _Fitted(NamedTuple):
     """Strengths, then coefficients, in log odds."""
     information: Floats
     surprise: Floats
-    """Weighted score less chance of each vote."""
+    """Weighted score minus chance of each vote."""
     steps: int
 
 
@@ -123,7 +123,7 @@ class _Slope(NamedTuple):
 
 
 class _Model:
-    """The likelihood of votes in strengths and coefficients together."""
+    """Likelihood of votes in strengths and coefficients jointly."""
 
     def __init__(self, votes: Votes, differences: Floats, weights: Floats, plain: Strengths) -> None:
         self._votes, self._differences, self._weights, self._plain = votes, differences, weights, plain

@@ -1,4 +1,4 @@
-"""Votes as columns of integer codes, and Elo over them: arrays in, frozen results out."""
+"""Votes: columns of integer codes, and Elo over them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Outcome(IntEnum):
-    """What a battle came to, as stored in a column."""
+    """Outcome of a battle, as stored in a column."""
 
     A = 0
     B = 1
@@ -25,16 +25,16 @@ class Outcome(IntEnum):
 
 
 SCORES = np.array([1.0, 0.0, 0.5, 0.5])
-"""Side a's share of one win, by outcome: ties and "both bad" count half to each side."""
+"""Side a's share of a win, by outcome: ties and "both bad" count half for each side."""
 
 
 class VotesError(ValueError):
-    """Columns that do not fit together."""
+    """Columns do not fit together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Battles in their order, as aligned columns; models are the codes 0 to models-1."""
+    """Battles in order, as aligned columns; models are the codes 0 to models-1."""
 
     a: Codes
     b: Codes
@@ -42,10 +42,10 @@ class Votes:
     """Codes of `Outcome`."""
     models: int
     items: Codes | None = None
-    """What was judged: with the pair of models it makes the (item, pair) tuple."""
+    """Judged items: with the pair of models, an item makes the (item, pair) tuple."""
     voters: Codes | None = None
     weights: Floats | None = None
-    """How much each vote counts in Bradley-Terry; 1 without."""
+    """Weight of each vote in Bradley-Terry; 1 if None."""
 
     def __post_init__(self) -> None:
         for name, column in self._columns():
@@ -68,34 +68,34 @@ class Votes:
         return [(name, column) for name, column in columns if isinstance(column, np.ndarray)]
 
     def take(self, places: np.ndarray) -> Self:
-        """Return the votes at places (codes or a mask), in that order."""
+        """The votes at `places` (indices or a mask), in that order."""
         return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
 
     def without_both_bad(self) -> Self:
-        """Return the votes that do not call both answers bad."""
+        """The votes that do not call both answers bad."""
         return self.take(self.outcome != Outcome.BOTH_BAD)
 
 
 def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes:
-    """Return votes without ties, from the codes of who won and who lost."""
+    """Votes without ties, from the codes of winners and losers."""
     won, lost = np.asarray(winners, np.int32), np.asarray(losers, np.int32)
     return Votes(won, lost, np.zeros(len(won), np.int8), models)
 
 
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
-    """Return the sum of the weights of each code from 0 to size-1."""
+    """Sum of the weights of each code from 0 to size-1."""
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
 
 
 class Coded(NamedTuple):
-    """Names and, for each column, their codes."""
+    """Names, and their codes in each column."""
 
     names: tuple[str, ...]
     columns: tuple[Codes, ...]
 
 
 def coded(*columns: Sequence[str]) -> Coded:
-    """Give every name that occurs in columns its code, in the order of first sight down one column after another."""
+    """Give each name a code, in order of first appearance down one column after another."""
     code: defaultdict[str, int] = defaultdict(count().__next__)
     coded_columns = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
     return Coded(tuple(code), tuple(coded_columns))
@@ -127,7 +127,7 @@ def win_loss_counts(votes: Votes) -> WinLossCounts:
 
 
 def voter_weights(voters: Codes, cap: float) -> Floats:
-    """Return a weight a vote under which no voter counts for more than cap votes; a busy one's votes share the cap."""
+    """Weight of each vote such that no voter counts for more than `cap` votes; a busy voter's votes share the cap."""
     if cap <= 0:
         raise ValueError("a cap on a voter's weight is above 0")
     votes = np.bincount(voters)
@@ -136,7 +136,7 @@ def voter_weights(voters: Codes, cap: float) -> Floats:
 
 @dataclass(frozen=True)
 class EloSettings:
-    """What VisIT-Bench and FastChat use (VisIT-Bench 4.2, appendix E)."""
+    """Elo settings of VisIT-Bench and FastChat (VisIT-Bench 4.2, appendix E)."""
 
     k: float = 4.0
     scale: float = 400.0
@@ -145,24 +145,24 @@ class EloSettings:
 
     @property
     def points(self) -> float:
-        """Return the rating points of one unit of log odds (173.7)."""
+        """Rating points per unit of log odds (173.7)."""
         return self.scale / log(self.base)
 
 
 @dataclass(frozen=True, eq=False)
 class EloRatings:
-    """Ratings by model code, with the settings they were computed under."""
+    """Elo ratings by model code, with their settings."""
 
     ratings: Floats
     settings: EloSettings
 
 
 def elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
-    """Rate models by one pass of Elo over the votes in their order, as FastChat's `compute_elo` does.
+    """Rate models by one pass of Elo over the votes in order, as FastChat's `compute_elo` does.
 
-    Weights play no part. Side a is expected to score 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1)
-    prints this with R_a - R_b: its sign is reversed; FastChat's code, which the paper ran, and the paper's own numbers
-    are as here.
+    Weights are ignored. Side a's expected score is 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1)
+    prints this with R_a - R_b, its sign reversed; FastChat's code, which the paper ran, and the paper's own numbers are
+    as here.
     """
     settings = settings or EloSettings()
     k, rate = settings.k, 1 / settings.points

@@ -1,1 +1,1 @@
-"""The process: serving, logs, ZeroGPU, the change log and the backup on the Hub."""
+"""Server process: uvicorn, logs, ZeroGPU, the change log and the Hub backup."""

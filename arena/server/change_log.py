@@ -1,8 +1,8 @@
-"""The outbox: which rows changed since they were last copied, and rows on their way out and back in.
+"""Change log: rows changed since the last backup, written out in batches and read back on restore.
 
-Triggers of the database itself note each change in the change's own transaction, so that no room can forget to. Only
-tables that are named are copied: own images, keys and judges' replies never leave by this door. A voter stands in a
-copy under a random key, which is held here only: once it is dropped, nobody can tell whose votes they were.
+Database triggers record each change in its own transaction, so that no module can forget to. Only named tables are
+copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key held
+only here: once the key is deleted, nobody can tell whose votes they were.
 """
 
 import json
@@ -62,82 +62,82 @@ COPIED = frozenset(
     "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
     "person adoption act pause".split()
 )
-"""The tables that are copied. Not own images, nor imported votes, whose files may hold network addresses, nor a
-judge's replies."""
+"""Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
+replies."""
 UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b"), ("job", "owner")})
-"""Columns that are copied empty: what visitors ask in live battles, the answers, and whose a job is, stay here."""
+"""Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
 UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
-"""Columns that stand in a copy as the voter's random key: that somebody logged in, or came as a worker, but not who."""
+"""Columns replaced by the voter's random key: they show that somebody logged in, or came as a worker, but not who."""
 OF_THE_DISK = frozenset(
     {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
     | {("wins", "changed_at"), ("live_wins", "changed_at")}
 )
-"""Columns that are not copied, nor taken from an older copy: what this database's own clock and numbers say."""
+"""Columns left out of the backup, and ignored in an older one: this database's own clock and change numbers."""
 _OF_A_PERSON = re.compile(r"(live )?day ")
-"""How budgets begin that are named by a day and a visitor; they stay here, and a new disk counts that day anew."""
+"""Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
-"""Counter of the copies made; a restore goes on from the last one."""
+"""Counter of backup batches; a restore continues from the last one."""
 _CHUNK = 500
-"""Rows that one statement names."""
+"""Most rows in one statement."""
 
 
 class ChangeLogError(ValueError):
-    """Say which line of a copy cannot be taken back."""
+    """A line of the backup cannot be restored; the message says which."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Changed rows on their way out."""
+    """Changed rows to be backed up."""
 
     number: int
     day: str
-    """When its rows were read, as YYYY-MM-DD."""
+    """Day on which its rows were read, as YYYY-MM-DD."""
     ids: tuple[int, ...]
-    """Of the outbox, to be struck out once the copy is safe."""
+    """Change log ids, deleted once the backup is safe."""
     content: bytes
-    """JSON lines: a head, then a row or the loss of one each."""
+    """JSON lines: a header, then one changed or deleted row each."""
     pictures: frozenset[str]
-    """File names of the pictures that the rows speak of."""
+    """File names of the pictures that the rows refer to."""
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What all parcels of a copy hold together."""
+    """Contents of all batches of a backup."""
 
     number: int
-    """The last parcel's."""
+    """Number of the last batch."""
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
-    """By table, as JSON has them."""
+    """Rows by table, as JSON values."""
     pictures: frozenset[str]
-    """File names of the pictures that the rows speak of."""
+    """File names of the pictures that the rows refer to."""
 
 
 class ChangeLog:
-    """Note and hand out the changes of one database; tables that are not there yet are left out."""
+    """Records one database's changes and reads them in batches; tables that do not exist yet are left out."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tables = {table.name: table for table in METADATA.sorted_tables if table.name in COPIED}
 
     def open(self) -> None:
-        """Note changes from now on; rows of a table that was never noted are all news."""
+        """Start recording changes; all rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
             for table in self._tables.values():
                 if self._note_changes(connection, table):
                     connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
 
     def waiting(self) -> int:
-        """Return how many changes are not copied yet."""
+        """Return the number of changes not yet backed up."""
         with self._database.read() as connection:
             return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
 
     def empty(self) -> bool:
-        """Tell whether no copied table has a row: the disk is new."""
+        """Whether no copied table has a row: the disk is new."""
         with self._database.read() as connection:
             return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
-        """Return the oldest changes behind an id as they stand now, `most` at once; None when there are none."""
+        """Return up to `most` of the oldest changes after an id, with current values; None if there are none."""
         with self._database.write() as connection:
             rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
             if not rows:
@@ -162,13 +162,13 @@ class ChangeLog:
         return Batch(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
 
     def acknowledge(self, batch: Batch) -> None:
-        """Strike out what a parcel held: the copy is safe."""
+        """Delete a batch's changes from the log, once the backup is safe."""
         with self._database.write() as connection:
             for start in range(0, len(batch.ids), _CHUNK):
                 connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK])))
 
     def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
-        """Return what parcels hold, in any order: of each row the last that was copied. Raises ChangeLogError."""
+        """Return the last copied version of each row, from batches in any order. Raises ChangeLogError."""
         copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
         last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
         if unknown := {name for name, _ in last} - self._tables.keys():
@@ -182,20 +182,20 @@ class ChangeLog:
         return Unpacked(copies[-1][0]["copy"] if copies else 0, rows, frozenset().union(*map(_pictures, rows["image"])))
 
     def take_back(self, copy: Unpacked) -> None:
-        """Fill an empty database, all or nothing. Voters come back as strangers who keep their votes."""
+        """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""
         with self._database.write() as connection:
             voters = _restored_voters(connection, copy.rows, self._tables)
             for name, table in self._tables.items():
                 rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=_columns)]
-                for _, alike in groupby(rows, key=_columns):  # an older copy's rows lack the columns added since
+                for _, alike in groupby(rows, key=_columns):  # an older backup's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
-                self._note_changes(connection, table)  # from here on: what came back is in the copy
+                self._note_changes(connection, table)  # only now: the restored rows are in the backup
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
     def _note_changes(self, connection: Connection, table: Table) -> bool:
-        """Let the database note a table's changes; tell whether it did not before."""
+        """Install the triggers that record a table's changes; return False if they are installed already."""
         if counter(connection, f"noted {table.name}"):
             return False
         statements = _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
@@ -206,12 +206,12 @@ class ChangeLog:
 
 
 def _stays(name: str, key: tuple) -> bool:
-    """Tell whether a row of a copied table is not copied."""
+    """Whether a row of a copied table is left out of the backup."""
     return name == "budget" and _OF_A_PERSON.match(key[0]) is not None
 
 
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
-    """Return the files of an image that is kept here, its thumbnail too."""
+    """Return the files of an image stored here, with its thumbnail."""
     return frozenset((f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ())
 
 
@@ -220,7 +220,7 @@ def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
-    """Return the lines of a parcel, its head first. Raises ChangeLogError, which names the file."""
+    """Return the lines of a batch, its header first. Raises ChangeLogError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
@@ -237,7 +237,7 @@ def _key_columns(table: Table) -> list[Column]:
 
 
 def _keys_of(table: Table, connection: Connection) -> str:
-    """Return a SELECT of the outbox rows of all rows of a table."""
+    """Return a SELECT of the change log rows for all rows of a table."""
     columns = ", ".join(f'"{column.name}"' for column in _key_columns(table))
     array = f"json_array({columns})" if connection.dialect.name == "sqlite" else f"json_build_array({columns})::text"
     return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
@@ -268,7 +268,7 @@ def _postgresql_triggers(table: Table) -> list[str]:
 
 
 def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[tuple, Mapping[str, Any]]:
-    """Return rows by their keys; those that are gone are not there."""
+    """Return rows by their keys; deleted rows are missing."""
     columns = _key_columns(table)
     found: dict[tuple, Mapping[str, Any]] = {}
     for start in range(0, len(keys), _CHUNK):
@@ -280,12 +280,12 @@ def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[t
 
 
 def _of_voter(table: Table) -> frozenset[str]:
-    """Return which columns of a table name a voter."""
+    """Return the columns of a table that refer to a voter."""
     return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
 
 
 def voter_keys(connection: Connection) -> Mapping[int, str]:
-    """Return every voter's random key; new voters get one."""
+    """Return every voter's random key, creating those of new voters."""
     take_turn(connection, VOTER_KEY)
     fresh = select(VOTER.c.id).where(VOTER.c.id.not_in(select(VOTER_KEY.c.voter_id)))
     new = [{"voter_id": voter, "key": secrets.token_urlsafe(12)} for voter in connection.scalars(fresh)]
@@ -295,7 +295,7 @@ def voter_keys(connection: Connection) -> Mapping[int, str]:
 
 
 def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -> dict[str, Any] | None:
-    """Return a row as JSON has it: times in microseconds since 1970, voters by their keys; None if it is gone."""
+    """Return a row as JSON: times in microseconds since 1970, voters as keys; None if it is deleted."""
     if row is None:
         return None
     of_voter = _of_voter(table)
@@ -317,7 +317,7 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
 
 
 def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
-    """Return a row as the table takes it."""
+    """Return a row as the table stores it."""
     of_voter = _of_voter(table)
     taken: dict[str, Any] = {}
     for name, value in row.items():
@@ -334,7 +334,7 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
 def _restored_voters(
     connection: Connection, kept: Mapping[str, Sequence[Mapping[str, Any]]], tables: Mapping[str, Table]
 ) -> Mapping[str, int]:
-    """Make a voter for every key of the copy; no cookie will ever have their hash."""
+    """Create a voter for every key of the backup; no cookie will ever match its hash."""
     named = {row[column]: None for name, rows in kept.items() for column in _of_voter(tables[name]) for row in rows}
     voters: dict[str, int] = {}
     for key in filter(None, named):
@@ -345,7 +345,7 @@ def _restored_voters(
 
 
 def _go_on_counting(connection: Connection, table: Table) -> None:
-    """Let PostgreSQL number the next row behind the restored ones; SQLite does so by itself."""
+    """Set PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
     columns = _key_columns(table)
     if connection.dialect.name == "postgresql" and [column.name for column in columns] == ["id"]:
         last = f'(SELECT max(id) FROM "{table.name}")'

@@ -1,8 +1,8 @@
-"""The mirror: a durable copy of the database in a private Hub dataset, for machines whose disk is wiped at a restart.
+"""Hub backup: a durable copy of the database in a private Hub dataset, for machines whose disk is wiped at a restart.
 
-A thread takes the changes out of the outbox and commits them as files that never change, one every 50 seconds. They are
-struck out only after the commit: what a dead network or a restart leaves in between is committed again, and the same
-row twice is one row when the copy is taken back. No vote ever waits for the Hub.
+A thread reads batches from the change log and commits them as immutable files, one commit every 50 seconds. Changes are
+acknowledged only after the commit: after a dropped connection or a restart they are committed again, and a row that is
+there twice is restored once. No vote ever waits for the Hub.
 """
 
 import logging
@@ -28,21 +28,21 @@ from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, sen
 from arena.types import Secret
 
 EVERY = timedelta(seconds=50)
-"""The shortest time between two commits, of all servers on one database together; the Hub takes 128 an hour.
+"""Shortest time between two commits by all servers of one database together; the Hub allows 128 an hour.
 
-Ten seconds less than a minute, so that what must be sent again does not make a copy late."""
+Ten seconds less than a minute, so that a retried commit does not make the backup late."""
 MOST_ROWS = 10_000
-"""Changes in one file: while they are read, votes wait."""
+"""Most changes in one file: votes wait while they are read."""
 MOST_BYTES = 100_000_000
-"""About so much goes out in one commit, all its files together: a big import must not keep votes waiting behind it."""
+"""Approximate size of one commit, all its files together: a big import must not hold up the votes behind it."""
 _AT_ONCE = 16
-"""Files that a restore reads at one time: a year of votes has many."""
+"""Files that a restore reads in parallel: a year of votes has many."""
 _PATIENCE = 10
-"""If the Hub asks for it, the next commit waits for up to so many times `EVERY`."""
+"""If the Hub asks for it, the next commit waits up to this many times `EVERY`."""
 _START_WAITS = (4, 8, 16, 32)
-"""Seconds after which a start asks a Hub again that was down: many hosts do not start a server twice."""
+"""Seconds between attempts to reach the Hub at start: many hosts do not start a server twice."""
 _FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
-"""What the Hub's library raises."""
+"""Exceptions of the Hub's library."""
 _ROWS = "votes/"
 _PICTURES = "pictures/"
 
@@ -60,7 +60,7 @@ Answer = TypeVar("Answer")
 
 
 class Hub(Protocol):
-    """Where copies lie."""
+    """Storage of the backup files."""
 
     def paths(self) -> frozenset[str]:
         """Return the paths of all files. Raises HubError."""
@@ -71,12 +71,12 @@ class Hub(Protocol):
         ...
 
     def commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files, all or none. Raises HubError, which may come after they were added."""
+        """Add files, all or none. Raises HubError, possibly after they were added."""
         ...
 
 
 class HubDataset:
-    """A private dataset of the Hub; it is made when it is not there, and refused when it is public."""
+    """A private dataset of the Hub, created if it is missing and refused if it is public."""
 
     def __init__(self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep) -> None:
         self._name, self._sleep = name, sleep
@@ -84,7 +84,6 @@ class HubDataset:
         send_again(sleep)
 
     def paths(self) -> frozenset[str]:
-        """Return the paths of all files. Raises HubError."""
         try:
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
@@ -103,7 +102,7 @@ class HubDataset:
         return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
 
     def commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files, all or none. Raises HubError, which may come after they were added."""
+        """Add files, all or none. Raises HubError, possibly after they were added."""
         try:
             self._refuse_public()
             repeat(lambda: self._commit(files), self._sleep)
@@ -111,29 +110,29 @@ class HubDataset:
             raise _hub_error(error) from error
 
     def _commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files; those that are there, since the answer to the last try was lost, are not added again."""
+        """Add files, except those there already because the answer to the last attempt was lost."""
         added = [CommitOperationAdd(path, content) for path, content in files.items()]
         self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
 
     def _refuse_public(self) -> None:
-        """Look before each commit: somebody may have made the dataset public meanwhile. The page tells no name."""
+        """Raise HubError, which does not name the dataset, if somebody has made it public since the last commit."""
         if not self._api.dataset_info(self._name).private:
             raise HubError("the dataset that MIRROR names is public; make it private, votes and uploads stand in it")
 
 
 @dataclass(frozen=True)
 class BackupState:
-    """How the copy stands, for the page."""
+    """Status of the backup, for the page."""
 
     copied_at: datetime | None
-    """Whatever was stored until then is copied; None while that is not known."""
+    """Everything stored until then is backed up; None: not known yet."""
     waiting: int
-    """Changes that are not copied yet."""
+    """Changes not yet backed up."""
     problem: str
 
 
 class HubBackup:
-    """Copy one database's changes and the pictures they speak of, from `start` to `stop`."""
+    """Backs up one database's changes and the pictures they refer to, between `start` and `stop`."""
 
     def __init__(
         self,
@@ -146,24 +145,24 @@ class HubBackup:
     ) -> None:
         self.change_log = ChangeLog(database)
         self.seen: BackupState | None = None
-        """How the copy stood some seconds ago; reading it never waits. None before the start."""
+        """Status some seconds ago, read without waiting; None before the start."""
         self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
         self._most_bytes = most_bytes
         self._instance = secrets.token_hex(8)
         self._sent: frozenset[str] | None = None
-        """Pictures that are on the Hub; None before it was asked."""
+        """Pictures on the Hub; None until it has been asked."""
         self._idle_at: datetime | None = None
-        """When nothing was seen to wait last."""
+        """When the change log was last seen empty."""
         self._rest = every
-        """How long after the last turn the next one comes."""
+        """Time between the last commit and the next."""
         self._turn_at: datetime | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def restore(self) -> bool:
-        """Fill an empty database and the picture folder from the copy; tell whether there was one.
+        """Restore an empty database and the picture folder from the backup; return whether there was one.
 
-        Raises HubError and ChangeLogError: a server that cannot see its copy does not begin a second one.
+        Raises HubError and ChangeLogError: a server that cannot read its backup must not begin a second one.
         """
         if not self.change_log.empty():
             return False
@@ -177,7 +176,7 @@ class HubBackup:
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:
-        """Bring a picture back that is not here."""
+        """Fetch a picture that is missing here."""
         path = self._pictures / picture
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +188,7 @@ class HubBackup:
         return self._asked(lambda: self._hub.read(path))
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Return what the Hub answers; a start waits for it longer than a turn."""
+        """Return the Hub's answer, with more patience at start than between commits."""
         for wait in _START_WAITS:
             try:
                 return ask()
@@ -199,20 +198,20 @@ class HubBackup:
         return ask()
 
     def start(self) -> None:
-        """Note changes and copy them in the background."""
+        """Start recording changes, and back them up in a thread."""
         self.change_log.open()
         self.seen = self.state()
         self._thread.start()
 
     def stop(self) -> None:
-        """Copy what is left, in as many commits as it takes, and end."""
+        """Back up what is left, in as many commits as it takes, and stop the thread."""
         self._ending.set()
         self._thread.join()
         while self._copy():
             pass
 
     def state(self) -> BackupState:
-        """Return how the copy stands. Raises DatabaseError."""
+        """Return the current status. Raises DatabaseError."""
         present = self._clock()
         waiting = self.change_log.waiting()
         if not waiting:
@@ -224,7 +223,7 @@ class HubBackup:
         return BackupState(max(known, default=None), waiting, row.problem if row else "")
 
     def step(self) -> None:
-        """Copy if it is time to, and look how the copy stands; the thread does so every few seconds."""
+        """Commit if it is time, and update `seen`; the thread calls this every few seconds."""
         try:
             if self._our_turn():
                 self._copy()
@@ -237,24 +236,24 @@ class HubBackup:
             self.step()
 
     def _pause(self) -> timedelta:
-        """Return the time until the next look, which is not after the next turn."""
+        """Return the time until the next step, at the latest when a commit is due."""
         look = self._every / 20
         turn = self._turn_at - self._clock() if self._turn_at else look
         return turn if timedelta(0) < turn < look else look
 
     def _our_turn(self) -> bool:
-        """Take the turn to commit if nobody committed too lately; a clock that was set back does not stop it."""
+        """Claim the next commit if the last is long enough ago; a clock that was set back does not block it."""
         present, rest, tried = self._clock(), self._rest, MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
         if not self.change_log.waiting():
             return False
         with self._database.write() as connection:
-            values = {"id": 1, "problem": "", "tried_at": present}  # a new disk waits: another may have just ended
+            values = {"id": 1, "problem": "", "tried_at": present}  # a new disk waits: a server may have just stopped
             connection.execute(self._database.insert(MIRROR).values(values).on_conflict_do_nothing())
             return connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
 
     def _copy(self) -> bool:
-        """Commit what waits, the oldest first; tell whether some of it did not go into this commit."""
+        """Commit what waits, oldest first; return whether some of it did not fit."""
         begun = self._clock()
         try:
             batches = self._batches()
@@ -275,7 +274,7 @@ class HubBackup:
         return more
 
     def _batches(self) -> Sequence[Batch]:
-        """Return the oldest changes, as many as go into one commit; only the last parcel may not be full."""
+        """Return the oldest changes that fit into one commit; every batch but the last is full."""
         batches: list[Batch] = []
         size = 0
         while size < self._most_bytes:
@@ -309,7 +308,7 @@ class HubBackup:
 
 
 def _hub_error(error: Exception, path: str = "") -> HubError:
-    """Return what to tell an operator, without the server's own words: they may hold a token."""
+    """Return an error for the operator without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError) and path:
         return HubDownError(f"{path}: {error}", error.wait)
     if isinstance(error, HubError):

@@ -1,8 +1,8 @@
-"""Requests to the Hub: one that fails is sent again, after short and growing waits or after as long as the Hub asks.
+"""Hub requests: failed requests are retried with growing delays, or after the delay that the Hub asks for.
 
-By itself the Hub's library sends some requests again and others once, has no time-out for most, and sleeps for as long
-as a server names. Here each is sent up to seven times. A commit alone is not: its answer may be lost after it was made,
-so whoever commits asks first which files are there (`repeat` does it all once more).
+The Hub's library retries some requests and not others, has no time-out for most, and sleeps as long as a server says.
+Here each request is sent up to seven times, except commits: a commit's answer may be lost after it succeeded, so the
+committing code first checks which files exist (`repeat` retries the whole step).
 """
 
 import time
@@ -18,33 +18,33 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 from huggingface_hub.utils import parse_ratelimit_headers
 
 WAITS = (0.25, 0.5, 1, 2, 4, 8)
-"""Seconds between two tries."""
+"""Seconds between attempts."""
 LONGEST_WAIT = 20
-"""Seconds that a request waits because the Hub asks for it; if it asks for more, whoever sent it hears of it."""
+"""Longest delay, in seconds, that a request accepts from the Hub; above it, the caller gets an error."""
 TIMEOUT_SECONDS = 20
-"""For connecting, and between two pieces of an answer."""
+"""Time-out for connecting, and between two pieces of a response."""
 _PASSING = frozenset((408, 412, 425, 429))
-"""What the Hub answers, beside 5xx, if the same request may be taken later; 412: another commit came in between."""
+"""Status codes, besides 5xx, after which a retry may succeed; 412: another commit came in between."""
 
 Result = TypeVar("Result")
 Sleep = Callable[[float], object]
 
 
 class HubError(OSError):
-    """Say what the Hub refused or why it cannot be reached."""
+    """The Hub refused a request or cannot be reached; the message says which."""
 
     def __init__(self, told: str, wait: float = 0.0) -> None:
         super().__init__(told)
         self.wait = wait
-        """Seconds for which the Hub asks to be left alone."""
+        """Delay, in seconds, that the Hub asks for."""
 
 
 class HubDownError(HubError):
-    """Say how the Hub failed in every try; it may work later."""
+    """The Hub failed in every attempt, the message says how; it may work later."""
 
 
 class _Fault(Exception):
-    """One try failed, and the next may not."""
+    """One attempt failed; the next may succeed."""
 
     def __init__(self, told: str, wait: float) -> None:
         super().__init__(told)
@@ -52,15 +52,15 @@ class _Fault(Exception):
 
 
 class _Client(httpx2.Client):
-    """What the Hub's library sends all its requests with."""
+    """The HTTP client of the Hub's library."""
 
     def __init__(self, sleep: Sleep) -> None:
         super().__init__(follow_redirects=True, timeout=TIMEOUT_SECONDS)
         self._sleep = sleep
 
     def send(self, request: httpx2.Request, **options) -> httpx2.Response:
-        """Send a request, a commit once and any other up to seven times. Raises HubDownError; _Fault for a commit."""
-        request.read()  # a file that is sent can be read once, its bytes again
+        """Send a request: a commit once, any other up to seven times. Raises HubDownError; _Fault for a commit."""
+        request.read()  # a streamed file can be read once, its bytes again
         if request.method == "POST" and "/commit/" in request.url.path:
             return self._send_once(request, **options)
         return repeat(lambda: self._send_once(request, **options), self._sleep)
@@ -74,12 +74,12 @@ class _Client(httpx2.Client):
 
 
 def send_again(sleep: Sleep = time.sleep) -> None:
-    """Let the Hub's library send what fails again, in all of this process."""
+    """Make the Hub's library retry failed requests, in all of this process."""
     set_client_factory(lambda: _Client(sleep))
 
 
 def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
-    """Return what a call returns, which is made up to seven times. Raises HubDownError, and what no repeat mends."""
+    """Call up to seven times until it succeeds. Raises HubDownError, and any error that a retry cannot mend."""
     waits = iter(WAITS)
     while True:
         try:
@@ -98,7 +98,7 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
 
 
 def _asked_wait(headers: httpx2.Headers) -> float:
-    """Return the seconds that the Hub asks to wait: by Retry-After (RFC 9110, 10.2.3), or by its rate limits."""
+    """Return the delay in seconds that the Hub asks for: by Retry-After (RFC 9110, 10.2.3) or rate limit headers."""
     text = headers.get("retry-after", "")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)

@@ -1,6 +1,6 @@
-"""Logs: one JSON object a line on stderr, without secrets and without addresses of visitors.
+"""Logs: one JSON object per line on stderr, without secrets and visitors' addresses.
 
-What others write to stderr themselves, as Gradio does with tracebacks, goes the same way.
+Text that others write to stderr, such as Gradio's tracebacks, is logged the same way.
 """
 
 import io
@@ -19,24 +19,24 @@ from arena.types import Secret
 
 HIDDEN = "[hidden]"
 _SHORTEST = 6
-"""Characters of a secret: anything shorter would black out whole words."""
+"""Fewest characters of a secret: redacting shorter ones would black out whole words."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:sk|pk|rk|hf|ghp|gho|gsk|xai|nvapi|key)[-_][\w-]{8,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}"
     r"|(?<![\w-])(?=[\w-]{11,}+\.[\w-]{8,}+\.)[\w-]*?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|(?<=://)[^\s/?#@]+(?=@)"
     r"|(?i:(?<=bearer )|(?<=stereoscope_voter=)|(?<=api_key=)|(?<=session_hash=)|(?<=token=))[^\s;&'\",]+",
     re.ASCII,
 )
-"""What looks like a key, a cookie, a session, or the user and password of an address."""
+"""Patterns of keys, cookies, sessions, and the user and password of a URL."""
 _ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)|(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]*){2,8}(?![\w:])"
 )
 _MOST = 20_000
-"""Characters of one record."""
+"""Most characters of one record."""
 _MOST_LINES = 500
 
 
 class Redaction:
-    """Take secrets out of texts: these, in every usual spelling, and whatever has the shape of one."""
+    """Removes secrets from texts: the given ones, in every usual spelling, and anything that looks like one."""
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         known = {secret.reveal() for secret in secrets if len(secret.reveal()) >= _SHORTEST}
@@ -47,7 +47,7 @@ class Redaction:
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
 
     def clean(self, text: str) -> str:
-        """Return a text without secrets and without public addresses."""
+        """Return a text without secrets and public addresses."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         return _ADDRESS.sub(_address, _SHAPES.sub(HIDDEN, text))
@@ -62,14 +62,14 @@ def _address(found: re.Match[str]) -> str:
 
 
 class JsonLines(logging.Formatter):
-    """Write a record as one line of ASCII: nothing in it can begin a line of its own or move a terminal's cursor."""
+    """Writes a record as one line of ASCII, so that it cannot forge another line or control a terminal."""
 
     def __init__(self, redaction: Redaction) -> None:
         super().__init__()
         self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line: time (UTC), level, room, text, and the traceback where there is one."""
+        """Return the line: time (UTC), level, module, text, and the traceback if there is one."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -85,7 +85,7 @@ class JsonLines(logging.Formatter):
 
 
 class _Written(io.TextIOBase):
-    """Log what is written to it: a line is a record, and a traceback with its last line is one."""
+    """Logs what is written to it: each line is a record, and a traceback with its last line is one."""
 
     def __init__(self) -> None:
         self._log = logging.getLogger("stderr")
@@ -94,7 +94,7 @@ class _Written(io.TextIOBase):
         self._traceback: list[str] = []
 
     def write(self, text: str, /) -> int:
-        """Log the records that a text ends."""
+        """Log the records that this text completes."""
         with self._turn:
             *lines, self._rest = (self._rest + text).split("\n")
             records = [record for line in lines for record in self._ended_by(line)]
@@ -103,7 +103,7 @@ class _Written(io.TextIOBase):
         return len(text)
 
     def _ended_by(self, line: str) -> Iterator[str]:
-        """Return the record that a line ends, if it ends one."""
+        """Yield the record that a line completes, if any."""
         self._traceback.append(line)
         if not line.startswith((" ", "Traceback ")) or len(self._traceback) == _MOST_LINES:
             record = "\n".join(self._traceback).strip()
@@ -112,14 +112,14 @@ class _Written(io.TextIOBase):
                 yield record
 
     def flush(self) -> None:
-        """Wait for the end of the line."""
+        """Do nothing: a record waits for the end of its line."""
 
 
 def start_logging(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
-    """Log from now on to a stream, stderr by default, and let stderr itself be logged."""
+    """Start logging to a stream (default: stderr), and redirect stderr itself to the log."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(Redaction(secrets)))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # a log that cannot be written is not told to stderr, which is the log
+    logging.raiseExceptions = False  # a failing log must not report to stderr, which is the log
     sys.stderr = _Written()

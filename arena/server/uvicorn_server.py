@@ -1,4 +1,4 @@
-"""Serving: the app behind its socket, from the first request until SIGTERM or Ctrl-C has been carried out in order."""
+"""Uvicorn server: serve the app until SIGTERM or Ctrl-C, then shut down in order."""
 
 import logging
 import os
@@ -18,17 +18,17 @@ except ImportError:  # Windows
     resource = None
 
 CLOSING_SECONDS = 4
-"""How long open pages may hold a server that is to end: each may hold a stream of events."""
+"""How long open pages may delay a shutdown: each may hold a stream of events."""
 
 
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
-    """Serve until a signal comes; requests under way are answered, and the app closes what it opened, before exit 0.
+    """Serve until a signal; then finish requests under way, let the app close what it opened, and exit with 0.
 
     `close` is called last.
     """
     allow_many_connections()
     start_logging(known_secrets())
-    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has done its part
+    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has shut down
         signal.signal(ending, lambda *_: leave(close))
     uvicorn.run(
         app,
@@ -36,14 +36,14 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         port=settings.port,
         access_log=False,
         log_config=None,
-        proxy_headers=False,  # the guard reads them itself, as far as TRUSTED_HOPS goes
+        proxy_headers=False,  # our middleware reads them itself, as TRUSTED_HOPS allows
         server_header=False,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
 
 
 def allow_many_connections() -> None:
-    """Let this process open as many files as it may: often 1,024 is only what it starts with."""
+    """Raise the limit on open files to its maximum: the default is often 1,024."""
     if resource is None:
         return
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -51,7 +51,7 @@ def allow_many_connections() -> None:
 
 
 def leave(close: Callable[[], None]) -> NoReturn:
-    """End this process with 0: threads in which work goes on that nobody waits for any more are no reason to stay."""
+    """Exit this process with 0 at once: threads whose work nobody waits for must not delay it."""
     close()
     logging.shutdown()
     os._exit(0)

@@ -1,7 +1,7 @@
-"""ZeroGPU Spaces: the same app, guard and all, behind Gradio's own launch(), which is all that such a Space starts.
+"""ZeroGPU Spaces: the same app, middleware included, behind Gradio's launch(), the only way such a Space starts.
 
-What launch() serves is a front without a page that hands every request to our app; so nothing that launch() adds is
-reached. The graphics card stays unused: models answer through their APIs.
+launch() serves an empty front that forwards every request to our app, so nothing that launch() adds can be reached. The
+GPU stays unused: models answer through their APIs.
 """
 
 import importlib
@@ -22,11 +22,11 @@ from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections,
 from arena.settings import SettingError, Settings, known_secrets, secret
 
 _LAUNCH = "/gradio_api/startup-events"
-"""What launch() asks for, once, when the server listens."""
+"""URL that launch() requests, once, when the server listens."""
 
 
 class Front(App):
-    """What launch() takes for its own app."""
+    """The app that launch() serves in place of its own."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Front(App):
 
 
 def _is_launch(scope: Scope) -> bool:
-    """Tell whether launch() asks: a program of this machine, without a proxy between."""
+    """Whether launch() sent the request: a program on this machine, with no proxy between."""
     if scope["type"] != "http" or scope["path"] != _LAUNCH:
         return False
     peer = scope.get("client")
@@ -55,7 +55,7 @@ def _is_launch(scope: Scope) -> bool:
 
 
 def prepare(settings: Settings) -> None:
-    """Make the app one that a ZeroGPU Space takes; raise CatalogueError or SettingError where it cannot be."""
+    """Prepare the app for a ZeroGPU Space. Raises CatalogueError for a local model, SettingError without `spaces`."""
     for card in read_catalogue(settings.models, secret).cards:
         if card.kind == "local":
             raise CatalogueError(
@@ -70,11 +70,11 @@ def prepare(settings: Settings) -> None:
 
 
 def _on_the_card() -> None:
-    """Do nothing: nobody calls this."""
+    """Do nothing: it is never called."""
 
 
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
-    """Serve as `serving.serve` does, through launch(): after a signal what is under way is answered, then exit 0."""
+    """Serve as `uvicorn_server.serve` does, through launch(): after a signal, finish open requests and exit with 0."""
     allow_many_connections()
     start_logging(known_secrets())
     ending = Event()
@@ -98,10 +98,10 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
             enable_monitoring=False,
             num_workers=0,
         )
-    except OSError:  # Gradio's words are about its own settings
+    except OSError:  # Gradio's message is about its own settings
         sys.exit(f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free")
     server = bare.server
-    server.config.encoded_headers, server.server_state.default_headers = [], []  # they tell what it is
+    server.config.encoded_headers, server.server_state.default_headers = [], []  # they reveal the server software
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS
     ending.wait()
     server.should_exit = True

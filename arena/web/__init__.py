@@ -1,1 +1,1 @@
-"""Screens, routes and middleware: the only folder, beside `app`, that knows Gradio."""
+"""Gradio tabs, HTTP routes and middleware: only this folder, `app.py` and `server/zero_gpu.py` import Gradio."""

@@ -1,4 +1,4 @@
-"""The operators' route beside the page: the images that visitors let us keep, for those who moderate them."""
+"""Admin API: the route that shows stored visitor images to the operators who moderate them."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
@@ -10,7 +10,7 @@ from arena.web.visitor_api import NO_STORE
 
 
 def routes(images: OwnImages, operators: Operators) -> APIRouter:
-    """Return the route; to everybody else there is nothing there."""
+    """Return the route; anyone but an operator gets 404."""
     router = APIRouter()
 
     @router.get("/operators/uploads/{image}", response_model=None)

@@ -1,7 +1,7 @@
-"""Operators: who runs this app. On a Space the named people who log in; elsewhere who opens the link printed at start.
+"""Operator authentication: named people who log in on a Space; elsewhere, whoever opens the link printed at start.
 
-The link works once, within a day, and binds the browser that opens it by a cookie, for a day at most and never longer
-than this process lives.
+The link works once, within a day, and binds the browser that opens it by a cookie, which is valid for at most a day and
+never longer than this process lives.
 """
 
 import hmac
@@ -19,13 +19,13 @@ from arena.web.visitor_api import NO_STORE, over_https
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
 MOST_REFUSED = 10
-"""Wrong codes within a minute that are told so; who sends more is told to wait."""
+"""Most wrong codes per minute that get their own answer; later attempts are told to wait."""
 LINK = "link"
-"""The operator's name in records where the link says who one is."""
+"""The operator's name in records, if the link identified them."""
 
 
 class LinkError(ValueError):
-    """Say that a link opens nothing (any more)."""
+    """A link is wrong, used or expired."""
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
@@ -37,7 +37,7 @@ class LinkError(ValueError):
 
 
 class Operators:
-    """Know operators by their login's name, or by the cookie of the link; the link is for where no Space is."""
+    """Recognises operators by their login's name, or by the link's cookie where there is no Space."""
 
     def __init__(
         self, names: frozenset[str], voters: Voters, by_link: bool, clock: Callable[[], float] = time.monotonic
@@ -50,10 +50,10 @@ class Operators:
         self._bound: str | None = None
         """Hash of the cookie of the browser that opened the link."""
         self._refused: Counter[int] = Counter()
-        """By minute."""
+        """Wrong codes by minute."""
 
     def of(self, request_headers: Mapping[str, str]) -> str | None:
-        """Return the operator's name for the records, or None for anybody else. Raises DatabaseError."""
+        """Return the operator's name for the records, None for anybody else. Raises DatabaseError."""
         line = request_headers.get("cookie", "")
         cookie = cookie_in(line, OPERATOR_COOKIE)
         bound = self._bound if self._clock() < self._until else None
@@ -64,7 +64,7 @@ class Operators:
         return name if name and name.lower() in self._names else None
 
     def link(self, address: str) -> str | None:
-        """Return the one-time link under this app's address; None where there is none."""
+        """Return the one-time link at this app's address, None if there is none."""
         return f"{address}/operator?code={self._code}" if self._code else None
 
     def redeem(self, code: str) -> str:

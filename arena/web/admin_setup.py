@@ -1,4 +1,4 @@
-"""The operator's wing: what operators see and may do, and what they publish, built from the settings."""
+"""Admin setup: the operators' dashboard, actions and public export, built from the settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from arena.web.admin_auth import Operators
 
 @dataclass(frozen=True)
 class AdminSetup:
-    """The rooms of the operators."""
+    """Services behind the operators' tab and routes."""
 
     operators: Operators
     watch: DashboardService
@@ -38,7 +38,7 @@ class AdminSetup:
         backup: HubBackup | None,
         queues: Mapping[str, Callable[[], int]],
     ) -> "AdminSetup":
-        """Build the rooms; `queues` tell how many wait in each, by its name."""
+        """Build the services; `queues` maps a queue's name to a function that returns its length."""
         live, judge = settings.live, settings.judge
         budgets = {
             "Live answers": Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE),
@@ -55,5 +55,5 @@ class AdminSetup:
         )
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
-        """Return the operators' routes, and those for everybody."""
+        """Return the operators' routes, and the public ones."""
         return routes.routes(self.images, self.operators), public_routes.routes(self.files)

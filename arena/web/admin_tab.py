@@ -1,4 +1,4 @@
-"""The operator's tab: shown to operators only, and every event asks again whether one calls."""
+"""Admin tab: shown to operators only; every event checks the caller again."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from arena.web.admin_view import NOT_YOURS, dashboard_html, problem_html, said_h
 from arena.web.events import EACH, RAW
 
 LOOK = "look"
-"""The order that changes nothing."""
+"""The action that changes nothing."""
 _TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
 
 Updates = dict[Any, Any]
 
 
 class AdminTab:
-    """Components of the operator's tab as attributes, its handlers as methods."""
+    """The tab's components as attributes, its handlers as methods."""
 
     def __init__(self, watch: DashboardService, service: AdminService, operators: Operators) -> None:
         self._watch = watch
@@ -35,24 +35,23 @@ class AdminTab:
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks, tab: gr.Tab) -> None:
-        """Bind the handlers; the tab appears when the server has seen that an operator opened the page."""
+        """Bind the handlers; the tab appears once the server has recognised an operator."""
         self._tab = tab
         page.load(self.on_arrive, None, [tab], **RAW)
         tab.select(self.on_look, None, [self.view], **RAW)
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
-        done.then(self.on_look, None, [self.view], **RAW)  # anew after each order, whichever is answered last
+        done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
 
     def on_arrive(self, request: gr.Request) -> Updates:
         """Show the tab to an operator."""
         return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
 
     def on_look(self, request: gr.Request) -> Updates:
-        """Show how things stand."""
         return {self.view: self._seen() if self._who(request) else NOT_YOURS}
 
     def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
-        """Carry an order out, and tell what came of it."""
+        """Carry out an action, and show its result."""
         who = self._who(request)
         if who is None:
             return {self.said: NOT_YOURS}

@@ -1,4 +1,4 @@
-"""What the operator's page shows, as HTML: whatever came from visitors or files is escaped, and nothing is a secret."""
+"""Admin view: the operators' page as HTML; text from visitors and files is escaped, and no secret is shown."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,21 +14,20 @@ ADMIN_HEAD = f"<script>{(Path(__file__).parent / 'admin.js').read_text('utf-8')}
 NOT_YOURS = '<p class="problem" role="alert">This page is for the operators of this arena. Nothing was changed.</p>'
 _GIB = 1024**3
 _LITTLE = 0.1
-"""The share of a disk below which its room is little."""
+"""Free share of a disk below which the page warns."""
 
 
 def said_html(text: str) -> str:
-    """Return what became of an order."""
+    """Render the result of an action."""
     return f'<p role="status">{escape(text)}</p>'
 
 
 def problem_html(text: str) -> str:
-    """Return why an order was not carried out."""
+    """Render why an action failed."""
     return f'<p class="problem" role="alert">{escape(text)}</p>'
 
 
 def dashboard_html(overview: Dashboard) -> str:
-    """Return the whole page."""
     parts = (
         _section("Votes", _hours(overview.hours)),
         _section("Live answers", _pause(overview)),
@@ -55,7 +54,7 @@ def _time(moment: datetime) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "None.") -> str:
-    """Return a table of texts."""
+    """Render a table of texts."""
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     if not body:
         return f'<p class="empty">{empty}</p>'
@@ -64,13 +63,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "Non
 
 
 def _button(order: str, about: str, text: str, sure: str = "") -> str:
-    """Return a button that gives an order; `sure` is asked before."""
+    """Render a button for an action; `sure` is the question that confirms it."""
     ask = f' data-sure="{escape(sure)}"' if sure else ""
     return f'<button type="button" data-order="{order}" data-about="{escape(about)}"{ask}>{text}</button>'
 
 
 def _form(order: str, label: str, text: str, sure: str = "") -> str:
-    """Return a line to type what an order is about."""
+    """Render a text field for what an action applies to."""
     ask = f' data-sure="{escape(sure)}"' if sure else ""
     field = '<input name="about" required maxlength="200" autocomplete="off" spellcheck="false">'
     return f'<form data-order="{order}"{ask}><label>{label} {field}</label><button>{text}</button></form>'

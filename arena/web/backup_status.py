@@ -1,4 +1,4 @@
-"""How fresh the copy of the votes is, in a line for whoever has just voted."""
+"""Backup status: the age of the votes' backup, in a line for the voter who has just voted."""
 
 from datetime import datetime, timedelta
 from html import escape
@@ -6,11 +6,11 @@ from html import escape
 from arena.server.hub_backup import EVERY, BackupState
 
 LATE = EVERY + timedelta(seconds=13)
-"""The age of a copy that is late: a commit may need some seconds and several tries."""
+"""Age at which a backup is late: a commit may take some seconds and several attempts."""
 
 
 def backup_line(state: BackupState | None, moment: datetime) -> str:
-    """Return what to say of a stored vote as HTML; nothing where there is no copy, or nobody has looked at it yet."""
+    """Render the backup's status for a stored vote; empty without a backup, or before its first check."""
     if state is None:
         return ""
     copied = (
@@ -24,12 +24,12 @@ def backup_line(state: BackupState | None, moment: datetime) -> str:
 
 
 def is_late(state: BackupState, moment: datetime) -> bool:
-    """Tell whether a commit failed, or what is copied is older than it should be."""
+    """Whether a commit failed or the backup is older than it should be."""
     return bool(state.problem) or (state.copied_at is not None and moment - state.copied_at > LATE)
 
 
 def ago(age: timedelta) -> str:
-    """Return an age in its largest unit, as in 20 s or 3 h."""
+    """Format an age in its largest unit, as in 20 s or 3 h."""
     seconds = max(0, int(age.total_seconds()))
     for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:

@@ -1,6 +1,6 @@
-"""The battle tab: an item, two unnamed answers, a forced choice, then the names.
+"""Battle tab: an item, two anonymous answers, a forced choice, then the models' names.
 
-Every handler takes what the database will check (the battle's token, a choice) and reads the voter from the cookie.
+Handlers take values that the database checks (the battle's token, a choice) and read the voter from the cookie.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ from arena.web.middleware import sent_cookie
 ANY_FAMILY = "Any family"
 NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
 RESULTS = 24
-"""Most items that a search shows."""
+"""Most items in a search result."""
 
 Updates = dict[Any, Any]
 
 
 @dataclass(frozen=True)
 class Link:
-    """What the page's address asks for."""
+    """Parameters of the page's URL."""
 
     item: str | None = None
     campaign: str | None = None
@@ -55,27 +55,27 @@ class Link:
 
     @classmethod
     def parse(cls, query: object) -> "Link":
-        """Read the part of an address behind `?`; unknown parts are passed over."""
+        """Parse the query string of a URL; unknown parameters are ignored."""
         parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
         first = {name: values[0] for name, values in parts.items()}
         return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
 
 
 class NoCookieError(LookupError):
-    """Say that the browser sent no voter cookie, so that its votes could not be kept apart."""
+    """The browser sent no voter cookie, so its votes could not be kept apart."""
 
     def __init__(self) -> None:
         super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
 
 
 SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
-"""The rooms' errors that a voter reads."""
+"""Errors whose message a voter reads."""
 
 
 def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
-    """Make a handler tell a room's error below the status; the page stays as it is and can try again.
+    """Wrap a handler to show its error below the status; the page stays as it is, and the voter can try again.
 
-    Gradio shows the message of a gr.Error for events of its queue only, and votes do not wait in that queue.
+    Gradio shows the message of a gr.Error only for queued events, and votes are not queued.
     """
 
     @wraps(handler)
@@ -89,7 +89,7 @@ def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
 
 
 class BattleTab:
-    """Components of the battle tab as attributes, its handlers as methods."""
+    """The tab's components as attributes, its handlers as methods."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class BattleTab:
         networks: Networks = DIRECT,
         copy: Callable[[], BackupState | None] = lambda: None,
     ) -> None:
-        """Build; `copy` tells at once how the copy of the votes stands."""
+        """Build the components; `copy` returns the backup's status without waiting."""
         self._store = store
         self._box = WriteBatch(store)
         self._items = items
@@ -152,11 +152,11 @@ class BattleTab:
         gr.HTML(FOOT, padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
-        """Bind the handlers; none goes through the queue, so that a vote never waits behind other events."""
+        """Bind the handlers; none is queued, so that a vote never waits behind other events."""
         names = [*self.titles.values(), self.counter]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
-        # A choice takes and gives plain text: Gradio's work on components would cost more than the vote.
+        # A choice takes and returns plain text: Gradio's processing of components would cost more than the vote.
         choice: dict[str, Any] = {**RAW, "postprocess": False}
         page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **BINDING)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
@@ -183,7 +183,7 @@ class BattleTab:
         )
 
     def on_load(self, query: object, request: gr.Request) -> Updates:
-        """Show the voter's unfinished battle, the linked item's, or a new one; before that there is no "Next"."""
+        """Show the voter's unfinished battle, the linked item's, or a new one; until then there is no "Next"."""
         return {self.status: status_html(None), **self._loaded(query, request)}
 
     @shows_errors
@@ -196,36 +196,34 @@ class BattleTab:
 
     @shows_errors
     def on_next(self, query: object, family: object, request: gr.Request) -> Updates:
-        """Show the next battle; a choice whose names were not shown yet comes first."""
+        """Show the next battle, or first one that is voted but not yet revealed."""
         return self._next(Link.parse(query), self._battle_request(family), request)
 
     async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
-        """Store the choice of A."""
         return await self._choose("a", token, request)
 
     async def on_choose_b(self, token: object, request: gr.Request) -> Updates:
-        """Store the choice of B."""
         return await self._choose("b", token, request)
 
     @shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip: the voter cannot judge."""
+        """Skip the battle because the voter cannot judge."""
         return self._skip("cannot judge", query, family, token, request)
 
     @shows_errors
     def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip: an image is broken."""
+        """Skip the battle because an image is broken."""
         return self._skip("image broken", query, family, token, request)
 
     @shows_errors
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip: something is offensive."""
+        """Skip the battle because something is offensive."""
         return self._skip("offensive", query, family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
-        """Store the choice; the page asks for the names when it can no longer be taken back."""
+        """Store the choice; the page asks for the names once it can no longer be undone."""
         try:
-            voter = await asyncio.to_thread(self._voter, request)  # may ask the database
+            voter = await asyncio.to_thread(self._voter, request)  # may query the database
             battle = await self._box.vote(VoteRequest(voter, str(token), side, self._terms))
         except SHOWN_ERRORS as error:
             return {self.problem: problem_html(str(error))}
@@ -233,15 +231,16 @@ class BattleTab:
 
     @shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
-        """Take the choice back."""
+        """Undo the choice."""
         battle = self._store.undo(self._voter(request), str(token))
         return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
     @shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
-        """Make the choice final, and only then tell the names.
+        """Make the choice final, and only then show the names.
 
-        Where nothing is chosen, a late answer may have put another battle's names here: show it as it stands.
+        Where nothing is chosen, a late answer may have put another battle's names on the page: show the battle as it
+        is.
         """
         voter = self._voter(request)
         try:
@@ -255,7 +254,7 @@ class BattleTab:
         return {self.reasons: gr.update(visible=True), self.skip: gr.update(visible=False)}
 
     def on_keep(self) -> Updates:
-        """Go back from the question for the reason."""
+        """Close the question for the reason."""
         return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
@@ -265,7 +264,7 @@ class BattleTab:
 
     @shows_errors
     def on_search(self, family: object, words: object) -> Updates:
-        """Show the items of a family whose instruction holds the words."""
+        """Show the items of a family whose instruction contains all the words."""
         items = self._sampler.shown_items()
         families = sorted({item.family for item in items}, key=str.casefold)
         battle_request = self._battle_request(family)
@@ -273,7 +272,7 @@ class BattleTab:
         found = [item for item in items if battle_request.family in (None, item.family)]
         found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
-            self.problem: gr.skip(),  # it may tell of a vote
+            self.problem: gr.skip(),  # it may be about a vote
             self.results: results_html(found[:RESULTS], len(found)),
             self.family: gr.update(choices=[ANY_FAMILY, *families]),
         }
@@ -300,7 +299,7 @@ class BattleTab:
         return self._battle(battle, voter)
 
     def _battle(self, battle: Battle, voter: int) -> Updates:
-        """Return the whole screen for a battle."""
+        """Return the updates of the whole tab for a battle."""
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
         return {
@@ -321,7 +320,7 @@ class BattleTab:
         return {title: title_html(side) for side, title in self.titles.items()}
 
     def _named(self, battle: Battle, voter: int) -> Updates:
-        """Return the names, over the answers and in the status line, which is read out."""
+        """Return the updates that show the names, over the answers and in the status line, for screen readers."""
         names = self._store.names(voter, battle.token)
         return {
             self.titles["a"]: title_html("a", names.a, battle.choice == "a"),

@@ -1,4 +1,4 @@
-"""What the page shows, as HTML: items, answers and links, with no word that tells a model before the choice."""
+"""Battle view: items, answers and links as HTML; nothing identifies a model before the choice."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ GUIDELINES = (
     "There are no ties: choose the better one even if it is close."
 )
 
-# Gradio puts page.css below its own container; these rules hang on the switches' classes of the document above it.
+# Gradio scopes page.css to its own container; these rules depend on classes set on the document element above it.
 SWITCHES = (
     "<style>.unformatted, .plain-text .formatted { display: none; } .plain-text .unformatted { display: block; } "
     ".no-keys .keys { opacity: .45; text-decoration: line-through; }</style>"
@@ -37,7 +37,7 @@ FOOT = (
 
 @dataclass(frozen=True)
 class Terms:
-    """What a voter is told before the first vote; each vote keeps the version of the text it was given under."""
+    """Terms shown before the first vote; each vote records the version it was given under."""
 
     version: str
     page: str
@@ -50,7 +50,7 @@ class Terms:
 
 
 def document(title: str, text: str) -> str:
-    """Return a page of its own for a text in Markdown."""
+    """Return a Markdown text as a standalone page."""
     style = (
         "body{font:1rem/1.6 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
         ":root{color-scheme:light dark}"
@@ -61,14 +61,14 @@ def document(title: str, text: str) -> str:
 
 
 def picture_url(image: Image, thumbnail: bool = False) -> str:
-    """Return where the browser gets an image: our copy by its hash, else its own address."""
+    """Return the URL of an image: our copy by its hash, else its source URL."""
     if image.sha256 is None:
         return image.url or ""
     return f"pictures/{image.sha256}.thumb.jpg" if thumbnail else f"pictures/{image.sha256}.{image.suffix}"
 
 
 def item_html(item: Item) -> str:
-    """Return the images, numbered and enlarged on click, and the instruction of an item."""
+    """Render an item: its images, numbered and enlarged on click, and its instruction."""
     figures = "".join(_figure(image, number, len(item.images)) for number, image in enumerate(item.images, 1))
     count = len(item.images) if len(item.images) < 5 else "many"
     return (
@@ -83,21 +83,21 @@ def item_html(item: Item) -> str:
 
 
 def side_html(text: str) -> str:
-    """Return one answer, formatted and as plain text; a switch of the page shows one of the two."""
+    """Render one answer both formatted and as plain text; a switch on the page shows one of the two."""
     return f'<div class="formatted">{answer_html(text)}</div><div class="unformatted">{plain_html(text)}</div>'
 
 
 def title_html(side: str, name: str | None = None, chosen: bool = False) -> str:
-    """Return the heading of a side: its letter, after the reveal its model's name, and whether it was chosen."""
+    """Render the heading of a side: its letter, the model's name after the reveal, and whether it was chosen."""
     shown = f' <span class="model">{escape(name)}</span>' if name else ""
     mark = ' <span class="chosen">your choice</span>' if chosen else ""
     return f"<h3>Answer {side.upper()}{shown}{mark}</h3>"
 
 
 def status_html(battle: Battle | None, names: Names | None = None) -> str:
-    """Return where a battle stands, in words and as the phase by which `page.css` shows the controls.
+    """Render a battle's status in words, with the phase by which `page.css` shows the controls.
 
-    After a choice it also says in how many seconds `keys.js` is to ask for the names: none to wait after the one undo.
+    After a choice it also gives the delay in seconds before `keys.js` asks for the names: 0 after the one undo.
     """
     if battle is None:
         return '<div data-phase="none"></div>'
@@ -120,12 +120,12 @@ def _names_told(names: Names, choice: Side | None) -> str:
 
 
 def problem_html(text: str) -> str:
-    """Return what went wrong and how to go on, for the status line."""
+    """Render an error and its remedy for the status line."""
     return f'<span class="problem">{escape(text)}</span>'
 
 
 def results_html(items: Sequence[Item], total: int) -> str:
-    """Return found items as links with small pictures."""
+    """Render found items as links with thumbnails."""
     if not items:
         return '<p class="empty">No item fits. Try another family or fewer words.</p>'
     more = f'<p class="empty">{total - len(items)} more: search to narrow them down.</p>' if total > len(items) else ""
@@ -133,7 +133,7 @@ def results_html(items: Sequence[Item], total: int) -> str:
 
 
 def message_html(title: str, text: str, link: str = "") -> str:
-    """Return a page without a battle: what is the matter and what to do."""
+    """Render a tab without a battle: what is wrong and what to do."""
     return f'<div class="message" role="note"><h2>{escape(title)}</h2><p>{escape(text)}</p>{link}</div>'
 
 

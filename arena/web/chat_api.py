@@ -1,4 +1,4 @@
-"""The routes of the chat beside the page."""
+"""Chat API: the HTTP routes of the chat."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +13,7 @@ from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_er
 
 
 def routes(chats: Chats, voters: Store) -> APIRouter:
-    """Return the routes; each takes the visitor from the cookie, and a conversation from its own visitor only."""
+    """Return the routes; each identifies the visitor by the cookie, and accepts only that visitor's conversations."""
     chat = _Chat(chats, voters)
     router = APIRouter()
     talk = "/chat/talks/{token}"
@@ -35,33 +35,32 @@ class _Chat:
 
     @shows_errors
     async def models(self, request: Request) -> Response:
-        """Tell the names of the models."""
+        """Return the models' names."""
         await visitor(request, self._voters)
         return JSONResponse({"models": list(self._chats.vlms)}, headers=NO_STORE)
 
     @shows_errors
     async def begin(self, request: Request) -> Response:
-        """Begin a conversation."""
         voter, sent = await visitor(request, self._voters), await Sent.read(request)
         talk = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
         return JSONResponse({"talk": talk.token}, headers=NO_STORE)
 
     @shows_errors
     async def watch(self, request: Request) -> Response:
-        """Tell a page what to show of a conversation, until no answer is on its way."""
+        """Stream a conversation's state until no answer is being generated."""
         talk = self._chats.find(await visitor(request, self._voters), request.path_params["token"])
         return events(self._messages(talk))
 
     @shows_errors
     async def follow(self, request: Request) -> Response:
-        """Ask once more."""
+        """Ask another question."""
         voter, sent = await visitor(request, self._voters), await Sent.read(request)
         talk = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
         return JSONResponse({"talk": talk.token}, headers=NO_STORE)
 
     @shows_errors
     async def stop(self, request: Request) -> Response:
-        """End the answer."""
+        """Stop the answer."""
         talk = await self._chats.stop(await visitor(request, self._voters), request.path_params["token"])
         return await self._scene(ChatState(talk, False, 0, ""))
 

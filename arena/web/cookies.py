@@ -1,4 +1,4 @@
-"""Who votes: a random cookie that only the server can read, kept as its hash."""
+"""Voter cookies: random values that only the server can read, stored as hashes."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ import secrets
 COOKIE = "stereoscope_voter"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 YEAR = 365 * 24 * 3600
-"""Seconds."""
+"""In seconds."""
 
 
 def new_cookie() -> str:
@@ -16,22 +16,22 @@ def new_cookie() -> str:
 
 
 def is_cookie(value: str | None) -> bool:
-    """Tell whether a value has the shape of our cookies."""
+    """Whether a value has the form of our cookies."""
     return value is not None and _SHAPE.fullmatch(value) is not None
 
 
 def cookie_hash(value: str) -> str:
-    """Return what is stored of a cookie: its sha256."""
+    """Return the sha256 of a cookie, which is stored instead of it."""
     return hashlib.sha256(value.encode()).hexdigest()
 
 
 def cookie_in(line: str, name: str = COOKIE) -> str | None:
-    """Return our cookie of a name in a Cookie header; anything else of that name is none."""
+    """Return the value of our cookie in a Cookie header; None if it does not have the form of our cookies."""
     pairs = (pair.strip().partition("=") for pair in line.split(";"))
     return next((value for sent, _, value in pairs if sent == name and is_cookie(value)), None)
 
 
 def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR) -> str:
-    """Return the Set-Cookie line: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
+    """Return the Set-Cookie header: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
     where = "Secure; SameSite=None; Partitioned" if https else "SameSite=Lax"
     return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {where}"

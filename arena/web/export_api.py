@@ -1,4 +1,4 @@
-"""Routes for everybody beside the page: the public export, and a visitor's own code."""
+"""Export API: public routes for the public export, and for a visitor's own code."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse

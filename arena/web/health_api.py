@@ -1,4 +1,4 @@
-"""Health: whether the server lives, and whether it can take votes. Asked by whoever keeps it running."""
+"""Health checks: /healthz (the server lives) and /readyz (it can store votes), for whoever keeps it running."""
 
 import asyncio
 import logging
@@ -14,18 +14,18 @@ from fastapi.responses import PlainTextResponse
 from arena.database import Database, DatabaseError
 
 LEAST_FREE = 200_000_000
-"""Bytes of the data folder's disk, below which it is time to act."""
+"""Free bytes on the data folder's disk below which it is not ready."""
 _FRESH_SECONDS = 1.0
 _PATIENCE_SECONDS = 2.0
-"""A look that takes longer is a problem by itself."""
+"""A check that takes longer counts as a problem."""
 
 log = logging.getLogger(__name__)
 
 
 class Health:
-    """Look at the database and the disk, at most once a second: anyone may ask.
+    """Checks the database and the disk, at most once a second: anyone may ask.
 
-    The look has a thread of its own: those of the requests may all be taken.
+    The check has its own thread: those of the requests may all be in use.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Health:
         self._look: Future[str | None] | None = None
 
     async def problem(self) -> str | None:
-        """Return in one plain line why no vote can be taken, or None."""
+        """Return in one line why no vote can be stored, or None."""
         if self._look is None or (self._look.done() and self._clock() >= self._begun + _FRESH_SECONDS):
             self._begun = self._clock()
             self._look = self._thread.submit(self._looked)
@@ -66,7 +66,7 @@ class Health:
 
 
 def routes(health: Health) -> APIRouter:
-    """Return the routes: /healthz says that the server lives, /readyz that it can take votes, or with 503 why not."""
+    """Return the routes: /healthz says that the server lives, /readyz that it can store votes, or with 503 why not."""
     router = APIRouter()
 
     @router.get("/healthz")

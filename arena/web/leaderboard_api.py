@@ -1,4 +1,4 @@
-"""The routes of the leaderboard beside the page: its table and plots as files."""
+"""Leaderboard API: a board's table and plots as files."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -15,11 +15,11 @@ from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 
 PATIENCE_SECONDS = 20.0
-"""How long a download waits for the intervals of a board that nobody opened before."""
+"""How long a download waits for the intervals of a board that is not yet computed."""
 
 
 def routes(leaderboard: Leaderboard) -> APIRouter:
-    """Return the routes; their queries are what `Leaderboard.choose` takes."""
+    """Return the routes; their query parameters are those of `Leaderboard.choose`."""
     router = APIRouter()
     files: dict[str, tuple[str, Callable[[str, Board], str]]] = {
         "board.csv": ("text/csv", lambda title, board: board_csv(board)),

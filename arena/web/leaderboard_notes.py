@@ -1,4 +1,4 @@
-"""What must be said over a board about its votes from elsewhere, and about those that it leaves out, as HTML."""
+"""Leaderboard notes: caveats about a board's imported votes and excluded votes, as HTML."""
 
 from html import escape
 
@@ -6,7 +6,7 @@ from arena.leaderboard.board import Board, ImportSummary
 
 
 def import_notes(board: Board) -> tuple[str, ...]:
-    """Return sentences on where a board's imported votes came from, how they count, and what they do not tell."""
+    """Return sentences on the origin of a board's imported votes, how they count, and what they leave open."""
     told = board.import_summary
     if told is None:
         return ()
@@ -14,7 +14,7 @@ def import_notes(board: Board) -> tuple[str, ...]:
 
 
 def own_notes(board: Board) -> tuple[str, ...]:
-    """Return sentences on which of this arena's votes a board counts, and which stand outside it."""
+    """Return sentences on which of this arena's votes a board counts, and which it excludes."""
     return (*_live(board), *_flagged(board), *_uncounted(board))
 
 
@@ -54,7 +54,7 @@ def _origin(board: Board, told: ImportSummary) -> str:
 
 
 def _ties(told: ImportSummary) -> tuple[str, ...]:
-    """Say how the votes without a winner count, and which do not."""
+    """Say how votes without a winner count, and which do not."""
     halves = [f"{told.ties:,} {'tie' if told.ties == 1 else 'ties'}"] if told.ties else []
     halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
     counted = (f"{' and '.join(halves)} count half to each side.",) if halves else ()
@@ -63,7 +63,7 @@ def _ties(told: ImportSummary) -> tuple[str, ...]:
 
 
 def _gaps(told: ImportSummary) -> tuple[str, ...]:
-    """Say how many votes were left out or lack what the numbers rest on."""
+    """Say how many votes were left out, or lack data that the numbers rest on."""
     alone = f"{_votes(told.alone)} on a model against itself and left out." if told.alone else ""
     named = f"{_votes(told.named)} cast with the names in view." if told.named else ""
     return tuple(
@@ -85,7 +85,7 @@ def _gaps(told: ImportSummary) -> tuple[str, ...]:
 
 
 def _not_told(count: int, told: ImportSummary, what: str) -> str:
-    """Return a sentence on what so many votes do not say."""
+    """Return a sentence on how many votes lack a piece of data."""
     if not count:
         return ""
     if count == told.votes:

@@ -1,4 +1,4 @@
-"""The leaderboard tab: one board of one source, single- or multi-image, narrowed as asked, with its plots."""
+"""Leaderboard tab: one source's board, for single or several images, with its filters and plots."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ from arena.web.leaderboard_view import MEANINGS, NO_SOURCE, SEARCH, board_html, 
 ALL_FAMILIES = "All families"
 IMAGES = [("Single image", "single"), ("Multiple images", "multiple")]
 PATIENCE_SECONDS = 1.5
-"""How long whoever opens a board waits for its intervals, so that it need not fill in before their eyes."""
+"""How long opening a board waits for its intervals, so that they do not appear later."""
 
 Updates = dict[Any, Any]
 
 
 class LeaderboardTab:
-    """Components of the leaderboard tab as attributes, its handlers as methods."""
+    """The tab's components as attributes, its handlers as methods."""
 
     def __init__(self, leaderboard: Leaderboard) -> None:
         self._leaderboard = leaderboard
@@ -50,9 +50,9 @@ class LeaderboardTab:
         self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when it is opened, and every few seconds while it is looked at.
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown.
 
-        Whatever the browser sends goes to `Leaderboard.choose`, which knows what there is.
+        The browser's values go to `Leaderboard.choose`, which knows what exists.
         """
         chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
         table = [self.source, self.family, self.board, self.seen]
@@ -64,7 +64,7 @@ class LeaderboardTab:
         self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **RAW)
 
     def on_open(self, *sent: object) -> Updates:
-        """Show the chosen board, at first the newest source's, and its plot if one is chosen."""
+        """Show the selected board, at first the newest source's, and its plot if one is selected."""
         *chosen, plot = sent
         try:
             choice = self._choice(*chosen)
@@ -76,7 +76,7 @@ class LeaderboardTab:
             return {self.board: problem_html(str(error))}
 
     def on_plot(self, *sent: object) -> Updates:
-        """Show a plot of the chosen board."""
+        """Show a plot of the selected board."""
         *chosen, plot = sent
         try:
             choice = self._choice(*chosen)
@@ -86,7 +86,7 @@ class LeaderboardTab:
             return {self.note: problem_html(str(error))}
 
     def on_refresh(self, *sent: object) -> Updates:
-        """Show the board again if it has changed; while it cannot be read, what is shown stays."""
+        """Show the board again if it has changed; if it cannot be read, the page stays as it is."""
         *chosen, seen = sent
         try:
             choice = self._choice(*chosen)
@@ -98,7 +98,7 @@ class LeaderboardTab:
     def _choice(
         self, source: object, images: object, family: object, since: object, until: object, without: object
     ) -> BoardSelection | None:
-        """Return the board that is asked for, in the order of the components that choose it."""
+        """Return the selected board, from values in the order of the components that select it."""
         voters = "all" if without is False else "unflagged"
         return self._leaderboard.choose(source, images, family, since, until, voters)
 
@@ -114,7 +114,7 @@ class LeaderboardTab:
         }
 
     def _plotted(self, board: Board, plot: object) -> Updates:
-        """Return the plot of this name; none for any other, and for a board without votes."""
+        """Return the plot with this name; none for an unknown name or a board without votes."""
         if not isinstance(plot, str) or plot not in PLOTS or not board.votes:
             return {self.plot: gr.update(visible=False), self.note: ""}
         figure = PLOTS[plot](board, self._leaderboard)
@@ -123,6 +123,6 @@ class LeaderboardTab:
 
 
 def _drawn(figure: Figure) -> PlotData:
-    """Return a figure as Gradio sends Plotly's: plotly.js in the browser draws, and nothing needs Plotly here."""
+    """Return a figure as Gradio sends Plotly figures: plotly.js draws in the browser, and Plotly is not needed here."""
     drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
     return PlotData(type="plotly", plot=drawing)

@@ -1,4 +1,4 @@
-"""What the leaderboard shows, as HTML: what the numbers can tell, the table, and what its columns mean."""
+"""Leaderboard view: a board as HTML, with its summary, its table, and the meaning of the columns."""
 
 from collections.abc import Sequence
 from html import escape
@@ -28,7 +28,7 @@ _SHOWN_NAMES = 4
 
 
 class Column(NamedTuple):
-    """A column of the table: what it is called, and what it means."""
+    """A column of the table: its label and its meaning."""
 
     name: str
     label: str
@@ -78,7 +78,7 @@ MEANINGS = (
 
 
 def board_html(board: Board, choice: BoardSelection) -> str:
-    """Return a board: what it can tell, the table, and downloads."""
+    """Render a board: summary, table and downloads."""
     title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
     if not board.votes:
         begin = " on {}" if board.key.kind == "imported" else " yet on {}. Vote, and this board begins"
@@ -94,7 +94,7 @@ def board_html(board: Board, choice: BoardSelection) -> str:
 
 
 def summary(board: Board) -> tuple[str, ...]:
-    """Return, as paragraphs of HTML, what the numbers of a board can and cannot tell."""
+    """Return paragraphs of HTML on what the numbers of a board can and cannot tell."""
     statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
     if statistics is None:
         lead, limits = f"{_votes(board.votes)}. Intervals and ranks are being computed.", ""
@@ -105,18 +105,18 @@ def summary(board: Board) -> tuple[str, ...]:
 
 
 def note_html(text: str) -> str:
-    """Return what a plot shows, in a sentence under it."""
+    """Render a plot's caption."""
     return f'<p class="note">{escape(text)}</p>'
 
 
 def problem_html(text: str) -> str:
-    """Return what went wrong, in the place of a board."""
+    """Render an error in place of a board."""
     return f'<p class="problem" role="alert">{escape(text)}</p>'
 
 
-# The sentence over the table.
+# Sentences above the table.
 def _cast(board: Board, statistics: Statistics) -> str:
-    """Say how many votes there are, by whom and on how much, as far as they tell."""
+    """Say how many votes there are, by whom and on how many items, as far as the votes tell."""
     crowd = statistics.crowd
     people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
     items = "1 item" if crowd.items == 1 else f"{crowd.items:,} items"
@@ -128,7 +128,7 @@ def _cast(board: Board, statistics: Statistics) -> str:
 
 
 def _limits(board: Board, statistics: Statistics) -> str:
-    """Say what intervals are of, and what no interval tells."""
+    """Say what the intervals cover, and what no interval covers."""
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
     return (
@@ -143,7 +143,7 @@ def _by_judge(board: Board) -> bool:
 
 
 def _lead(board: Board) -> tuple[str, ...]:
-    """Say who is first, whether the votes can tell, and how many votes carry it."""
+    """Say which model is first, whether the votes can tell, and how many votes it depends on."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
     if len(ranked) < 2:
         return (f"No two models have {FLOOR} votes yet: too few for a rating.",)
@@ -170,7 +170,7 @@ def _fragility(board: Board, first: Standing) -> tuple[str, ...]:
 
 
 def _sides(left: VoteShare | None) -> tuple[str, ...]:
-    """Warn of sides that matter, where the votes show it."""
+    """Warn of a side bias that the votes show."""
     if left is None or left.low <= 0.5 <= left.high:
         return ()
     side = "left" if left.value > 0.5 else "right"
@@ -241,7 +241,7 @@ def _rank(rank: Span | None) -> str:
 
 
 def _rating(line: Standing, low: float, high: float) -> str:
-    """Return a rating with its interval in numbers and as a bar on the group's scale, and why not to trust it."""
+    """Render a rating with its interval in numbers and as a bar on the group's scale, and any doubt about it."""
     words = " ".join(f"<small>{escape(word)}</small>" for word in _doubts(line))
     rating = line.rating
     if rating is None:
@@ -303,7 +303,7 @@ def _narrowed(choice: BoardSelection) -> str:
 
 
 def _query(choice: BoardSelection) -> dict[str, str]:
-    """Return what leads back to a board, as `Leaderboard.choose` takes it."""
+    """Return the query parameters of a board, as `Leaderboard.choose` takes them."""
     key: BoardKey = choice.key
     parts = {
         "source": choice.source,

@@ -1,8 +1,8 @@
-"""The routes of live battles beside the page: images come in, battles begin, and a page is told what to show.
+"""Live API: HTTP routes of live battles, for image uploads, battles and the state that the page shows.
 
-A page is told by server-sent events, not by Gradio's streams: a stream of ours belongs to the cookie and not to a name
-that the browser chooses, it holds no place in the page's queue, a page that is closed ends it at once, and a page that
-comes back goes on where the battle stands.
+The page gets server-sent events rather than Gradio's streams: our stream belongs to the cookie instead of a session
+name that the browser chooses, takes no place in the page's queue, ends as soon as the page is closed, and resumes where
+the battle is when the page comes back.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from arena.web.live_view import bank_html, head_html, scene, waiting_text
 from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_errors, visitor
 
 IMAGES = "/live/images"
-"""Where an image comes in; its body may be larger than others."""
+"""Route of image uploads; its body may be larger than others."""
 
 
 @dataclass(frozen=True)
 class LiveServices:
-    """What the routes of live battles stand on."""
+    """Services behind the routes of live battles."""
 
     sessions: LiveSessions
     store: LiveStore
@@ -48,7 +48,7 @@ class LiveServices:
 
 
 def routes(services: LiveServices) -> APIRouter:
-    """Return the routes; each takes the voter from the cookie, and a battle by its token from its own voter only."""
+    """Return the routes; each identifies the voter by the cookie, and accepts only that voter's battle tokens."""
     live = _Live(services)
     router = APIRouter()
     battle = "/live/battles/{token}"
@@ -76,14 +76,14 @@ class _Live:
 
     @shows_errors
     async def upload(self, request: Request) -> Response:
-        """Take an image."""
+        """Receive an image."""
         voter, network = await self._visitor(request), self._services.networks.of(request)
         image = await self._services.images.receive(voter, request.stream(), network)
         return JSONResponse({"image": image.token, "still": image.still})
 
     @shows_errors
     async def image(self, request: Request) -> Response:
-        """Give an image to its owner."""
+        """Return an image to its owner."""
         voter = await self._visitor(request)
         path = await asyncio.to_thread(self._services.images.path, voter, request.path_params["token"])
         if path is None:
@@ -92,7 +92,7 @@ class _Live:
 
     @shows_errors
     async def discard(self, request: Request) -> Response:
-        """Delete an image that was taken out."""
+        """Delete an image that the visitor removed."""
         voter = await self._visitor(request)
         await asyncio.to_thread(self._services.images.discard, voter, [request.path_params["token"]])
         return JSONResponse({})
@@ -105,13 +105,12 @@ class _Live:
 
     @shows_errors
     async def unfinished(self, request: Request) -> Response:
-        """Tell the battle that this visitor has not finished."""
+        """Return this visitor's unfinished battle."""
         battle = await asyncio.to_thread(self._services.store.unfinished, await self._visitor(request))
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
     @shows_errors
     async def begin(self, request: Request) -> Response:
-        """Begin a battle."""
         voter, sent = await self._visitor(request), await Sent.read(request)
         key = sent.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
@@ -123,14 +122,14 @@ class _Live:
 
     @shows_errors
     async def watch(self, request: Request) -> Response:
-        """Tell a page what to show of a battle, until no answer is on its way."""
+        """Stream a battle's state until no answer is being generated."""
         voter, token = await self._visitor(request), request.path_params["token"]
         battle = await asyncio.to_thread(self._services.store.find, voter, token)
         return events(self._messages(voter, battle))
 
     @shows_errors
     async def follow(self, request: Request) -> Response:
-        """Ask both models once more."""
+        """Ask both models another question."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
         battle = await asyncio.to_thread(self._services.store.find, voter, token)
         item = self._item(battle)
@@ -142,13 +141,12 @@ class _Live:
 
     @shows_errors
     async def stop(self, request: Request) -> Response:
-        """End both answers."""
+        """Stop both answers."""
         voter = await self._visitor(request)
         return await self._scene(voter, await self._services.sessions.stop(voter, request.path_params["token"]))
 
     @shows_errors
     async def choose(self, request: Request) -> Response:
-        """Store a choice."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
         choice = sent.text("choice")
         battle = await asyncio.to_thread(self._services.store.vote, voter, token, choice, self._services.terms)
@@ -156,14 +154,13 @@ class _Live:
 
     @shows_errors
     async def undo(self, request: Request) -> Response:
-        """Take a choice back."""
         voter = await self._visitor(request)
         battle = await asyncio.to_thread(self._services.store.undo, voter, request.path_params["token"])
         return await self._scene(voter, battle)
 
     @shows_errors
     async def reveal(self, request: Request) -> Response:
-        """Make the choice final, tell the names, and delete the images that may not be kept."""
+        """Make the choice final, return the names, and delete the images that may not be kept."""
         voter = await self._visitor(request)
         battle = await asyncio.to_thread(self._services.store.reveal, voter, request.path_params["token"])
         await self._services.sessions.forget(battle)
@@ -173,7 +170,7 @@ class _Live:
         return await visitor(request, self._services.voters)
 
     async def _messages(self, voter: int, battle: LiveBattle) -> AsyncIterator[Mapping[str, object]]:
-        """Tell the scene, then the words as they come, then the scene again."""
+        """Yield the scene, then the words as they come, then the scene again."""
         growing = GrowingTexts()
         begun = False
         async for shown in self._services.sessions.watch(voter, battle.token):
@@ -200,7 +197,7 @@ class _Live:
         return None if battle.item is None else self._services.items.bank().items.get(battle.item)
 
     def _drawn(self) -> Item:
-        """Return an item of the bank whose pictures are kept here."""
+        """Draw an item whose pictures are stored here. Raises LiveError if there is none."""
         items = [item for item in in_draw(self._services.items.bank(), self._services.demo_bank) if _is_kept(item)]
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
@@ -213,7 +210,7 @@ class _Live:
         return item
 
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
-        """Return the pictures of an item of the bank."""
+        """Return the pictures of an item of the bank. Raises LiveError if one is missing."""
         names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
         paths = [self._services.pictures.path(name) for name in names]
         if None in paths:

@@ -1,4 +1,4 @@
-"""The live wing: the catalogue's models, live battles and the chat, built from the settings on the app's database."""
+"""Live setup: the catalogue's models, live battles and the chat, built from the settings on the app's database."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LiveSetup:
-    """The rooms of live answers."""
+    """Services of live battles and the chat."""
 
     process_pool: ProcessPool
     budget: Budget
@@ -47,7 +47,7 @@ class LiveSetup:
     def build(
         cls, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
     ) -> "LiveSetup":
-        """Build the rooms.
+        """Build the services.
 
         Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken.
         """
@@ -67,7 +67,7 @@ class LiveSetup:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Return the names of the models that answer here."""
+        """Names of the models that answer here."""
         return tuple(self.chats.vlms)
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
@@ -76,7 +76,7 @@ class LiveSetup:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Tidy up while the server runs, and end the models' processes with it."""
+        """Run the clean-up while the server runs, and stop the models' processes with it."""
         tidying = asyncio.create_task(self._tidy())
         try:
             yield
@@ -85,7 +85,7 @@ class LiveSetup:
             await asyncio.to_thread(self.process_pool.close)
 
     async def _tidy(self) -> None:
-        """Delete images and networks whose time is over, and count what dead servers held as spent."""
+        """Delete expired images and networks, and commit the reservations of dead servers."""
         while True:
             try:
                 await asyncio.to_thread(self.services.images.sweep, now())

@@ -1,4 +1,4 @@
-"""The tab of live battles. What happens in it goes over `live_api.py`, and none of it through Gradio's events."""
+"""Live tab: battles on the visitor's own images. Its events go through `live_api.py`, none through Gradio."""
 
 import gradio as gr
 
@@ -6,7 +6,7 @@ from arena.web.live_view import live_html
 
 
 class LiveTab:
-    """The component of the tab as an attribute."""
+    """The tab's component as an attribute."""
 
     def __init__(self, models: int) -> None:
         self.page = gr.HTML(live_html(models), elem_id="live-tab", padding=False)

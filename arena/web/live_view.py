@@ -1,6 +1,6 @@
-"""What live battles and the chat show, as HTML: the form, the conversation, and where a battle stands.
+"""Live view: live battles and the chat as HTML, with the form, the conversation and the status.
 
-Nothing here tells a model before the choice: what differs between the sides is their words.
+Nothing identifies a model before the choice: the sides differ only in the models' words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ OUTSIDE: Mapping[Outside, str] = {
 
 
 def live_html(models: int) -> str:
-    """Return the tab of live battles; with fewer than two models it says how to add some."""
+    """Render the tab of live battles; with fewer than two models it says how to add some."""
     if models < 2:
         return _missing("Live battles need two models that answer here", models)
     return (
@@ -44,7 +44,7 @@ def live_html(models: int) -> str:
 
 
 def chat_html(models: int) -> str:
-    """Return the tab of the chat; without a model it says how to add one. The page asks for their names later."""
+    """Render the chat tab; without a model it says how to add one. The page requests the models' names later."""
     if not models:
         return _missing("The chat needs a model that answers here", 0)
     choice = '<label class="chat-model" for="chat-model"><span>Model</span><select id="chat-model"></select></label>'
@@ -63,7 +63,7 @@ def chat_html(models: int) -> str:
 
 
 def head_html(instruction: str, images: Sequence[str], item: Item | None) -> str:
-    """Return what a conversation is about: the bank's item, or own images by their tokens, and the instruction."""
+    """Render the subject of a conversation: the bank's item, or own images by their tokens and the instruction."""
     if item is not None:
         return bank_html(item)
     return (
@@ -74,19 +74,19 @@ def head_html(instruction: str, images: Sequence[str], item: Item | None) -> str
 
 
 def bank_html(item: Item) -> str:
-    """Return an item of the bank; its heading has a name of its own, as the tab of stored battles has one, too."""
+    """Render an item of the bank, with its own heading id, since the battle tab has one too."""
     return item_html(item).replace("instruction-heading", "live-heading")
 
 
 def own_figures(images: Sequence[str]) -> str:
-    """Return own images by their tokens, numbered and enlarged on click."""
+    """Render own images by their tokens, numbered and enlarged on click."""
     count = len(images) if len(images) < 5 else "many"
     figures = "".join(_figure(token, number, len(images)) for number, token in enumerate(images, 1))
     return f'<div class="images" data-count="{count}">{figures}</div>'
 
 
 def turns_html(turns: Sequence[LiveTurn], side: Side, growing: bool) -> str:
-    """Return one side of a conversation; the first question stands above both sides, the newest answer may grow."""
+    """Render one side of a conversation; the first question is shown above both sides, the newest answer may grow."""
     shown = []
     for number, turn in enumerate(turns):
         asked = f'<p class="asked">{instruction_html(turn.question)}</p>' if number else ""
@@ -97,7 +97,7 @@ def turns_html(turns: Sequence[LiveTurn], side: Side, growing: bool) -> str:
 
 
 def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]:
-    """Return all that the page shows of a battle, as live.js takes it; names only of a revealed one."""
+    """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
     battle = shown.battle
     choice = battle.choice if battle.phase is Phase.REVEALED else None
     titles = {
@@ -143,7 +143,7 @@ def talk_scene(shown: ChatState) -> dict[str, object]:
 
 
 def status_text(shown: LiveState, names: Names | None) -> str:
-    """Return where a battle stands, in words."""
+    """Return a battle's status in words."""
     battle = shown.battle
     if battle.void is not None:
         return battle.void
@@ -163,7 +163,7 @@ def status_text(shown: LiveState, names: Names | None) -> str:
 
 
 def waiting_text(ahead: int) -> str:
-    """Return how long the line is before a visitor."""
+    """Return the visitor's position in the queue in words."""
     return f"Waiting in line: {ahead} {'visitor' if ahead == 1 else 'visitors'} ahead of you."
 
 

@@ -1,7 +1,7 @@
-"""Login with Hugging Face: the routes, and the line of the page that says who one is.
+"""Login API: login with Hugging Face, and the line of the page that shows the account.
 
-A login gives the browser a new cookie, so that one planted before it is worth nothing after it. It always comes back to
-the page itself: no address is taken from the browser. Without the settings of an OpenID provider nobody can log in.
+A login sets a new cookie, so that one planted before it is worthless after it. It always returns to the page itself: no
+URL is taken from the browser. Without the settings of an OpenID provider there is no login.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _INVITED = "Your vote is stored; the board counts the votes of invited people."
 
 
 def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | None) -> APIRouter:
-    """Return the routes; without a provider the line of the page alone."""
+    """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
     router.add_api_route("/login/who", _Who(voters, eligibility, oauth is not None).line, methods=["GET"])
     if oauth is not None:
@@ -51,7 +51,7 @@ class _Who:
         self._log_in = _LOG_IN if can_log_in else ""
 
     async def line(self, request: Request, framed: str = "") -> HTMLResponse:
-        """Say who one is, whether one's votes count, and how to log in or out; a page within a frame says so."""
+        """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
         cookie = sent_cookie(request.headers)
         try:
             line = await asyncio.to_thread(self._of, cookie_hash(cookie), bool(framed)) if cookie else ""
@@ -74,7 +74,7 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
-        """Send a person to the provider."""
+        """Redirect to the provider."""
         cookie, key = sent_cookie(request.headers), new_key()
         voter_cookie = cookie or new_cookie()
         try:
@@ -88,7 +88,7 @@ class _Login:
         return answer
 
     async def come_back(self, request: Request) -> Response:
-        """Log a person in who comes from the provider, under a new cookie."""
+        """Log in a person who returns from the provider, under a new cookie."""
         cookie, fresh = sent_cookie(request.headers) or "", new_cookie()
         try:
             account = await self._account(request, cookie)
@@ -98,7 +98,7 @@ class _Login:
         return self._home(request, fresh)
 
     async def log_out(self, request: Request) -> Response:
-        """End the login and give the browser a new cookie, a guest's."""
+        """Log out and set a new guest cookie."""
         try:
             await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
@@ -106,7 +106,7 @@ class _Login:
         return self._home(request, new_cookie())
 
     async def _account(self, request: Request, cookie: str) -> Account:
-        """Return who comes back from the provider, if it is this browser's own attempt. Raises LoginError."""
+        """Return the account from the provider, if this browser made the attempt. Raises LoginError."""
         key = cookie_in(request.headers.get("cookie", ""), ATTEMPT_COOKIE) or ""
         attempt = Attempt.of(key, cookie)
         state, code = (request.query_params.get(name, "") for name in ("state", "code"))
@@ -117,14 +117,14 @@ class _Login:
         return await self._provider.account(attempt, code, self._back(request))
 
     def _home(self, request: Request, cookie: str) -> Response:
-        """Go to the page with a new voter cookie; an attempt's is over."""
+        """Redirect to the page with a new voter cookie, and delete the attempt's cookie."""
         answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
         answer.headers.append("set-cookie", self._set(request, cookie))
         answer.headers.append("set-cookie", self._set(request, "", ATTEMPT_COOKIE, 0))
         return answer
 
     def _back(self, request: Request) -> str:
-        """Return where the provider sends people back to; it knows our address and takes no other."""
+        """Return the redirect URI; the provider knows it and accepts no other."""
         host = self._host or request.headers.get("host", "")
         return f"{'https' if self._over_https(request) else 'http'}://{host}{CALLBACK}"
 
@@ -136,6 +136,6 @@ class _Login:
 
 
 def _error_page(error: Exception) -> HTMLResponse:
-    """Return a page of one line that leads back."""
+    """Return a one-line page with a link back."""
     text = f'<!doctype html><html lang="en"><title>Log in</title><p>{escape(str(error))}</p><p><a href="/">Back</a></p>'
     return HTMLResponse(text, status_code=503 if isinstance(error, DatabaseError) else 403, headers=NO_STORE)

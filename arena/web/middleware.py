@@ -1,8 +1,7 @@
-"""The guard: an ASGI layer around the whole app.
+"""Middleware: an ASGI layer around the whole app for cookies, request limits and security headers.
 
-It gives each visitor the voter cookie, refuses posts from foreign origins, oversized bodies and floods, closes all of
-Gradio's routes but those that our page calls, and sets the security headers. Gradio's own settings are no protection:
-anyone can call any event.
+It sets the voter cookie, refuses cross-origin posts, oversized bodies and floods, and closes all Gradio routes except
+those that our page calls. Gradio's own settings do not protect: anyone can call any event.
 """
 
 import asyncio
@@ -23,45 +22,45 @@ from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
 MOST_BODY = 64_000
-"""Bytes that a request may send, where no route takes more."""
+"""Most bytes of a request body, unless its route allows more."""
 MOST_ADDRESS = 8_000
-"""Characters of an address."""
+"""Most characters of a URL."""
 MOST_BESIDE = 1_000
-"""Characters of JSON that a call may hold beside its arguments."""
+"""Most characters of JSON in a call besides its arguments."""
 SMALL_BODY = 16_000
-"""Bytes up to which a body is small; of larger ones, and of those that do not say, few may be on their way."""
+"""Largest small body in bytes; larger bodies, and those of unknown length, are limited in number."""
 BODY_SECONDS = 20.0
 LEAST_PACE = 32_000
-"""A body may take so many seconds, and one more for so many bytes that have come; a poor mobile line is faster."""
+"""Slowest upload in bytes per second, after the first seconds; a poor mobile connection is faster."""
 
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Routes that are asked all day by whoever keeps the server running; they are not counted."""
+"""Routes polled by whoever keeps the server running; not rate limited."""
 
 _GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
 _CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
-"""What our page calls of Gradio: its events, none of which is queued, and after a broken line whether we are back."""
+"""Gradio routes that our page calls: its events, none queued, and after a lost connection the check for a restart."""
 _EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-"""How JSON writes half a surrogate pair, which no text may hold alone; most bodies hold none."""
+"""JSON escapes of half a surrogate pair, which no text may hold alone; most bodies have none."""
 _CLOSED = re.compile(
     r"/(openapi\.json|svelte|pwa_icon|manifest\.json|monitoring|file|proxy|queue|upload|runs|run-history)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Routes of Gradio beside its API that our page does not call."""
+"""Gradio routes outside its API that our page does not call."""
 
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
 _BUILT = frozenset({"/", "/config", "/config/"})
-"""What Gradio builds anew for everybody who asks."""
+"""Pages that Gradio builds anew for each request."""
 
 
 class RequestMiddleware:
-    """Wrap an ASGI app; `image_hosts` may be loaded by the page, `https` says that a proxy speaks https for us.
+    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us.
 
-    `uploads` are paths that take larger bodies, in bytes; `limits` count who calls how often; `events` are the page's
-    events by number, with what each takes; None if any may be called. A request's `state.network` is the code of its
-    caller's network.
+    `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
+    the page's event numbers to what each accepts, None: any may be called. A request's `state.network` is the hash of
+    its caller's network.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class RequestMiddleware:
         self._headers = _security_headers(image_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Answer a request, or pass it on to the app."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})  # nothing here speaks it
+            await send({"type": "websocket.close", "code": 1008})  # nothing here uses websockets
             return
         headers = Headers(scope=scope)
         send = self._guarded(send, self._fresh_cookie(scope, headers))
@@ -110,7 +109,7 @@ class RequestMiddleware:
             self._limits.leave(caller, large)
 
     async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
-        """Let the app answer a request whose body is here, so that nobody waits for a slow sender."""
+        """Pass on a request after reading its body, so that nobody waits for a slow sender."""
         whole = await body.whole()
         if whole is None:
             if body.refusal:
@@ -125,7 +124,7 @@ class RequestMiddleware:
             await (refusal or self._app)(scope, body.again(whole), send)
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
-        """Let the app answer while a body comes, unless this turns out to be too large or too slow."""
+        """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""
         begun = False
 
         async def send_unless_refused(message: Message) -> None:
@@ -144,7 +143,7 @@ class RequestMiddleware:
         return self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
 
     def _flooded(self, scope: Scope, caller: Caller, large: bool) -> PlainTextResponse | None:
-        """Return what a caller is told who asks for too much."""
+        """Return the answer to a caller over the rate limit, or None."""
         if scope["path"] in PROBES:
             return None
         wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]), large=large)
@@ -155,7 +154,7 @@ class RequestMiddleware:
         return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
-        """Return a send that sets our headers, and leaves out those that would let other sites read."""
+        """Wrap `send` to set our headers, and to drop those that would let other sites read the response."""
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -171,7 +170,7 @@ class RequestMiddleware:
         return send_guarded
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
-        """Return the Set-Cookie line for a visitor of the page who has none of our cookies."""
+        """Return a Set-Cookie header for a visitor of the page who has no valid cookie, or None."""
         if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
             return None
         https = self._https or scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
@@ -179,7 +178,7 @@ class RequestMiddleware:
 
 
 class _Body:
-    """Receive a request's body; one that is too large or too slow ends as if its sender had gone."""
+    """Receives a request's body; one that is too large or too slow ends as if the client had disconnected."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
@@ -188,10 +187,10 @@ class _Body:
         self._more = True
         self._begun = asyncio.get_running_loop().time()
         self.refusal: PlainTextResponse | None = None
-        """What the sender of such a body is told."""
+        """The answer to such a body."""
 
     async def __call__(self) -> Message:
-        """Return what comes next."""
+        """Return the next message."""
         if not self._more:
             return await self._receive()
         try:
@@ -204,7 +203,7 @@ class _Body:
         return self._refused(_too_large(self._most)) if self._bytes > self._most else message
 
     async def whole(self) -> bytes | None:
-        """Return the whole body; None if it is refused, or its sender has gone."""
+        """Return the whole body; None if it is refused or the client has disconnected."""
         whole = bytearray()
         while self._more:
             message = await self()
@@ -214,14 +213,14 @@ class _Body:
         return bytes(whole)
 
     async def left(self) -> bool:
-        """Tell whether the sender of a whole body has gone."""
+        """Whether the client has disconnected after sending the whole body."""
         with suppress(TimeoutError):
             async with asyncio.timeout(0):
                 return (await self._receive())["type"] == "http.disconnect"
         return False
 
     def again(self, whole: bytes) -> Receive:
-        """Return a receive that gives a body that was read, and then what comes after it."""
+        """Return a receive function that replays a body, then continues with the client's messages."""
         told = False
 
         async def receive() -> Message:
@@ -239,7 +238,7 @@ class _Body:
 
 
 def sent_cookie(headers: Headers) -> str | None:
-    """Return the voter cookie that a request carries; anything else of that name is none."""
+    """Return the voter cookie of a request; None if it does not have the form of our cookies."""
     return cookie_in(headers.get("cookie", ""))
 
 
@@ -253,12 +252,12 @@ def _too_slow() -> PlainTextResponse:
 
 
 def _is_large(headers: Headers) -> bool:
-    """Tell whether a body is large, or does not say how large it is; its length was looked at."""
+    """Whether a body is large or of unknown length; the length itself is already validated."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > SMALL_BODY
 
 
 def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:
-    """Return what a caller is told whose body calls none of the page's events, or holds what it does not take."""
+    """Return the answer to a body that calls no known event or has arguments it does not accept, or None."""
     try:
         body = json.loads(whole.decode())
         if _LONE_SURROGATE.search(whole):
@@ -292,7 +291,7 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Tell whether a request comes from our own page, or from no page at all (a program names none)."""
+    """Whether a request comes from our own page, or names no page (programs do not)."""
     page = headers.get("origin", headers.get("referer"))
     return page is None or page.partition("://")[2].partition("/")[0] == headers.get("host")
 

@@ -1,7 +1,7 @@
-"""The OpenID provider, as Hugging Face: where to send a person who logs in, and who came back with a code.
+"""OpenID Connect client for login with Hugging Face: the authorization URL, and the account behind a code.
 
 The authorization code flow with PKCE (RFC 6749, 7636; OpenID Connect Core 3.1). The id token comes from the provider's
-own token endpoint over TLS, which stands for its signature (3.1.3.7, rule 6).
+token endpoint over TLS, which stands in for its signature (3.1.3.7, rule 6).
 """
 
 import base64
@@ -23,19 +23,19 @@ from arena.io.strict_json import JSON, RowsError, parse_json
 from arena.settings import OAuthSettings
 
 ATTEMPT_SECONDS = 600
-"""How long a person may take at the provider."""
+"""How long a login may take at the provider."""
 SKEW_SECONDS = 60
-"""How far its clock may differ from ours."""
+"""Largest difference between the provider's clock and ours."""
 _SECONDS = 10.0
 _BEGUN = re.compile(r"[0-9a-f]{8}")
 
 
 class LoginError(ValueError):
-    """Say why nobody was logged in, and what to do."""
+    """A login failed; the message says why and what to do."""
 
 
 class Attempt(NamedTuple):
-    """What ties one way to the provider and back to one browser: each is made of its two cookies, none is kept."""
+    """Values that tie one login attempt to one browser, derived from its two cookies; none is stored."""
 
     state: str
     verifier: str
@@ -43,7 +43,7 @@ class Attempt(NamedTuple):
 
     @classmethod
     def of(cls, key: str, voter_cookie: str) -> "Attempt":
-        """Return the attempt of a key, as `new_key` makes them. Raises LoginError for one whose time is over."""
+        """Return the attempt of a key from `new_key`. Raises LoginError if it has expired."""
         begun = int(key[:8], 16) if _BEGUN.match(key) else 0
         if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:
             raise LoginError("This login took too long, or was begun in another browser. Please log in again.")
@@ -51,18 +51,18 @@ class Attempt(NamedTuple):
 
 
 def new_key() -> str:
-    """Return a fresh attempt's key, in the shape of our cookies: when it began, and 144 random bits."""
+    """Return a fresh attempt key in the form of our cookies: its start time and 144 random bits."""
     return f"{int(time.time()):08x}{secrets.token_urlsafe(18)}"
 
 
 @dataclass(frozen=True)
 class Provider:
-    """What is asked of the provider; `oauth` holds our name and secret there."""
+    """Client of the provider; `oauth` holds our client id and secret."""
 
     oauth: OAuthSettings
 
     async def address(self, attempt: Attempt, back: str) -> str:
-        """Return where a person logs in, to come back to an address of ours. Raises LoginError."""
+        """Return the authorization URL, with `back` as the redirect URI. Raises LoginError."""
         asked = {
             "response_type": "code",
             "client_id": self.oauth.client_id,
@@ -76,7 +76,7 @@ class Provider:
         return f"{await self._endpoint('authorization_endpoint')}?{urlencode(asked)}"
 
     async def account(self, attempt: Attempt, code: str, back: str) -> Account:
-        """Return whose code this is. Raises LoginError."""
+        """Return the account behind a code. Raises LoginError."""
         sent = {
             "grant_type": "authorization_code",
             "code": code,
@@ -94,7 +94,7 @@ class Provider:
         return Account(subject, name)
 
     def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
-        """Refuse an id token that is not for us, not for this attempt, or too old."""
+        """Refuse an id token for another client or another attempt, or one that is too old. Raises LoginError."""
         audience, expires = claims.get("aud"), claims.get("exp")
         for_us = audience in (self.oauth.client_id, [self.oauth.client_id])
         fresh = isinstance(expires, int | float) and expires > time.time() - SKEW_SECONDS
@@ -103,7 +103,7 @@ class Provider:
             raise LoginError("What Hugging Face answered does not belong to this login. Please log in again.")
 
     async def _endpoint(self, name: str) -> str:
-        """Return one of the provider's addresses, as it publishes them."""
+        """Return one of the endpoints that the provider publishes. Raises LoginError."""
         found = await self._ask("GET", f"{self.oauth.provider}/.well-known/openid-configuration")
         endpoint = found.get(name)
         if found.get("issuer") != self.oauth.provider or not isinstance(endpoint, str):
@@ -124,12 +124,12 @@ class Provider:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the certificates that are trusted; reading them anew for each login would take long."""
+    """Return a TLS context, cached: loading the certificates for each login would be slow."""
     return httpx.create_ssl_context()
 
 
 def _claims(token: JSON) -> dict[str, JSON]:
-    """Return what an id token says."""
+    """Return the claims of an id token. Raises LoginError if it cannot be read."""
     parts = token.split(".") if isinstance(token, str) else []
     if len(parts) != 3:
         raise LoginError("Hugging Face did not say who you are. Please log in again.")

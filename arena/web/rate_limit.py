@@ -1,7 +1,7 @@
-"""Limits of requests: how many somebody may make at once, how many after that, and how many may be open together.
+"""Rate limiter: token buckets and limits on open requests, per voter cookie and per network.
 
-Somebody is a voter cookie, or a network: a /24 of IPv4 or a /64 of IPv6. Neither is kept: both are counted under a
-keyed hash whose random key lives and dies with the process.
+A network is a /24 of IPv4 or a /64 of IPv6. Neither cookie nor network is stored: both are counted under a keyed hash
+whose random key lives and dies with the process.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from arena.network import client_address, network_of
 
 @dataclass(frozen=True)
 class Rate:
-    """How many requests may come at once, and how many a second come back."""
+    """Token bucket parameters: burst size, and tokens regained per second."""
 
     burst: int
     per_second: float
@@ -27,37 +27,37 @@ class Rate:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What one voter or one network may do: a page is about a hundred files, a battle three calls."""
+    """Limits of one voter or one network: a page is about a hundred files, a battle three calls."""
 
     files: Rate
-    """Files that are the same for everybody, and cost next to nothing."""
+    """Static files: the same for everybody, and nearly free."""
     calls: Rate
-    """All the rest."""
+    """All other requests."""
     open: int
-    """Requests that are answered or wait at one time; each open stream of events is one."""
+    """Most open requests, waiting or being answered; each open event stream is one."""
     large: int
-    """Of these, how many may have a large body; a page sends the images of a battle, ten, together."""
+    """Most open requests with a large body; a page sends the images of a battle, ten, in parallel."""
 
 
 VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100, large=10)
 NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, large=40)
 MOST_LARGE = 160
-"""Requests with a large body that everybody together may have open: what they send lies in memory or on the disk."""
+"""Most open requests with a large body overall: their bodies lie in memory or on the disk."""
 TURNS = 4
-"""Calls of one network that are worked on at one time; more wait, so that a flood stands in its own way."""
+"""Calls of one network handled at the same time; more wait, so that a flood delays only itself."""
 
 
 class Caller(NamedTuple):
-    """Who calls, as keyed hashes."""
+    """Keyed hashes of a request's voter and network."""
 
     voter: str
-    """Of the cookie; of the network where there is none."""
+    """Hash of the cookie; without a cookie, of the network."""
     network: str | None
-    """None for a private address: that is a proxy or the operator's own house, not one person's network."""
+    """None for a private address: that is a proxy or the operator's own network, not one person's."""
 
 
 class Buckets:
-    """Token buckets by key; of more than `most` the longest unused is forgotten, which gives back its tokens."""
+    """Token buckets by key; beyond `most`, the least recently used is dropped, which refills it."""
 
     def __init__(self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -66,7 +66,7 @@ class Buckets:
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def take(self, key: str) -> float:
-        """Take a token and return 0; where there is none, take nothing and return the seconds until there is one."""
+        """Take a token and return 0; if there is none, return the seconds until the next."""
         now = self._clock()
         full_at = max(self._full_at.pop(key, now), now)
         wait = full_at - now - (self._rate.burst - 1) / self._rate.per_second
@@ -80,7 +80,7 @@ class Buckets:
 
 
 class _Side:
-    """What is counted of all voters, or of all networks."""
+    """Counters of all voters, or of all networks."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -89,14 +89,14 @@ class _Side:
         self.large: Counter[str] = Counter()
 
     def wait(self, key: str, call: bool, large: bool) -> float:
-        """Return 0 if one more request may go on, else the seconds after which to come again."""
+        """Return 0 if one more request is allowed, else the seconds until a retry."""
         if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
             return 1.0
         return self._buckets[call].take(key)
 
 
 class RateLimiter:
-    """Count the requests of voters and networks. To be used from one thread: the server's event loop."""
+    """Counts the requests of voters and networks. Not thread-safe: use it from the server's event loop only."""
 
     def __init__(self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK) -> None:
         self._hops = trusted_hops
@@ -106,7 +106,7 @@ class RateLimiter:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
-        """Return who calls, by the voter cookie, the socket's peer and the lines of X-Forwarded-For."""
+        """Return the caller, from the voter cookie, the socket's peer and the X-Forwarded-For headers."""
         network = network_of(client_address(peer, forwarded, self._hops))
         return Caller(
             voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),
@@ -114,7 +114,7 @@ class RateLimiter:
         )
 
     def wait(self, caller: Caller, call: bool, large: bool = False) -> float:
-        """Return 0 if a caller's request may go on, else the seconds after which to come again."""
+        """Return 0 if a request is allowed, else the seconds until a retry."""
         if large and self._voters.large.total() >= MOST_LARGE:
             return 1.0
         if caller.network is not None:
@@ -145,7 +145,7 @@ class RateLimiter:
 
     @asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[None]:
-        """Wait until fewer than `TURNS` calls of a network are worked on, and be one; to be used while entered."""
+        """Wait for one of a network's `TURNS` slots and hold it; for use between `enter` and `leave`."""
         if caller.network is None:
             yield
             return

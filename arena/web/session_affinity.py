@@ -1,9 +1,9 @@
-"""Homes: where several servers share a database, each visitor's live answers are at home at one of them.
+"""Session affinity: where several servers share a database, each visitor's live answers belong to one of them.
 
-Answers on their way live in one process. Any server takes any request; that of a visitor who is at home elsewhere goes
-on to that server, and what it answers comes back as it is written. All servers agree on homes without asking: the
-highest hash of visitor and server (rendezvous hashing, Thaler and Ravishankar 1998), so that a server that comes or
-goes moves no visitors but its own. On SQLite there is one server, and nothing of this.
+Answers being generated live in one process. Any server accepts any request; a visitor's live request is forwarded to
+the owning server, and its response is streamed back. All servers agree on owners without communication, by the highest
+hash of visitor and server (rendezvous hashing, Thaler and Ravishankar 1998), so that a server that joins or leaves
+moves only its own visitors. On SQLite there is one server and no forwarding.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ SERVER = Table(
     Column("address", Text, nullable=False),
     Column("beats", BigInteger, nullable=False),
 )
-"""The servers of a database, each of which counts on while it lives: no clock is compared with another."""
+"""Servers of a database, each with a heartbeat counter: clocks of different machines are never compared."""
 BEAT_SECONDS = 2.0
 GONE_SECONDS = 10.0
-"""A server whose count stands still for so long is nobody's home, and one that cannot be reached for as long."""
+"""A server whose counter stands still this long owns no visitor; one that cannot be reached, for this long."""
 FORGOTTEN_SECONDS = 600.0
 CONNECT_SECONDS = 1.0
 ROUTES = ("/live/", "/chat/")
-"""What is answered at home."""
+"""Paths that the owning server answers."""
 _PASSED = "x-stereoscope-passed"
-"""A request with this header is answered where it came to: it was passed on once."""
+"""Marks a forwarded request, which is answered where it arrives."""
 _HOP_BY_HOP = frozenset("connection keep-alive transfer-encoding te trailer upgrade proxy-authorization".split())
 _AWAY = "The server that wrote your answers has gone. Please try again."
 
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class ServerDirectory:
-    """Know the living servers of a database, of which this one is reached at `address`."""
+    """Directory of the live servers of a database; `address` is where the others reach this one."""
 
     def __init__(self, database: Database, address: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.address = address
@@ -59,14 +59,14 @@ class ServerDirectory:
         self._id = secrets.token_hex(8)
         self._beats = 0
         self._heard: dict[str, tuple[int, float]] = {}
-        """Each server's count, and when it was seen to change."""
+        """Each server's counter, and when it was last seen to change."""
         self._alive = {self._id: address}
         self._unreached: dict[str, float] = {}
-        """Until when an address counts as gone."""
+        """Unreachable addresses, and until when they count as gone."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Be a server among the others until the block ends."""
+        """Register this server until the block ends."""
         await asyncio.to_thread(self.beat)
         beating = asyncio.create_task(self._go_on())
         try:
@@ -78,7 +78,7 @@ class ServerDirectory:
                 await asyncio.to_thread(self._leave)
 
     def beat(self) -> None:
-        """Count on, and look which servers do so too. Raises DatabaseError."""
+        """Increase this server's counter and read the others'. Raises DatabaseError."""
         self._beats += 1
         mine = self._database.insert(SERVER).values(id=self._id, address=self.address, beats=self._beats)
         counted = mine.on_conflict_do_update(index_elements=SERVER.primary_key, set_={"beats": mine.excluded.beats})
@@ -98,7 +98,7 @@ class ServerDirectory:
         self._alive = {row.id: row.address for row in rows if row.id == self._id or silent[row.id] < GONE_SECONDS}
 
     def of(self, visitor: str) -> str | None:
-        """Return the address of the server where a visitor is at home; None if that is this one."""
+        """Return the address of a visitor's server; None if it is this one."""
         present = self._clock()
         reached = {
             one: address
@@ -109,14 +109,14 @@ class ServerDirectory:
         return None if owner == self._id else reached[owner]
 
     def miss(self, address: str) -> None:
-        """Take note that a server could not be reached."""
+        """Mark a server as unreachable."""
         log.warning("the server at %s cannot be reached; its visitors are at home elsewhere", address)
         self._unreached[address] = self._clock() + GONE_SECONDS
 
     async def _go_on(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            with suppress(DatabaseError):  # the database has logged it; the others wait for GONE_SECONDS
+            with suppress(DatabaseError):  # already logged; the other servers wait for GONE_SECONDS
                 await asyncio.to_thread(self.beat)
 
     def _leave(self) -> None:
@@ -125,7 +125,7 @@ class ServerDirectory:
 
 
 def own_address(host: str, port: int, database: Database) -> str:
-    """Return where the other servers of a database reach this one: by the network that leads to the database."""
+    """Return this server's address for the others, on the network interface that leads to the database."""
     if host in ("0.0.0.0", "::"):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
@@ -137,9 +137,9 @@ def own_address(host: str, port: int, database: Database) -> str:
 
 
 class AffinityMiddleware:
-    """Wrap an ASGI app: requests for live answers go to the server where their visitor is at home.
+    """Wraps an ASGI app and forwards requests for live answers to the visitor's server.
 
-    `hops` is how many proxies in front are trusted. Where a home cannot be reached, this server answers.
+    `hops` is the number of trusted proxies in front. If the owning server cannot be reached, this one answers.
     """
 
     def __init__(self, app: ASGIApp, servers: ServerDirectory, hops: int) -> None:
@@ -151,7 +151,7 @@ class AffinityMiddleware:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer here, or pass on."""
+        """Answer here, or forward."""
         owner = self._owner(scope)
         if owner is None or not await self._passed_on(owner, scope, receive, send):
             await self._app(scope, receive, send)
@@ -164,7 +164,7 @@ class AffinityMiddleware:
         return None if visitor is None or _PASSED in headers else self._servers.of(visitor)
 
     async def _passed_on(self, owner: str, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Pass a request on; return False, with nothing of it read, if the home cannot be reached."""
+        """Forward a request; return False, with none of its body read, if the owning server cannot be reached."""
         raw = scope["raw_path"].partition(b"?")[0] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         request = self._client.build_request(
             scope["method"],
@@ -187,7 +187,7 @@ class AffinityMiddleware:
         return True
 
     def _headers(self, scope: Scope) -> list[tuple[bytes, bytes]]:
-        """Return a request's headers as the home is to see them: it counts one proxy more, this server."""
+        """Return the request's headers for the owning server, which sees one more proxy: this server."""
         headers = Headers(scope=scope)
         peer = scope["client"][0] if scope.get("client") else ""
         client = client_address(peer, headers.getlist("x-forwarded-for"), self._hops)
@@ -202,7 +202,7 @@ class AffinityMiddleware:
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    """Yield a request's body as it comes."""
+    """Yield a request's body as it arrives."""
     more = True
     while more:
         message = await receive()
@@ -213,7 +213,7 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def _passed_back(answer: httpx.Response, send: Send) -> None:
-    """Send an answer on as it comes; where it breaks off, so does ours, and a page that listens comes back."""
+    """Stream a response back; if it breaks off, ours does too, and a listening page reconnects."""
     headers = [(name, value) for name, value in answer.headers.raw if name.decode().lower() not in _HOP_BY_HOP]
     await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
     with suppress(httpx.HTTPError):
@@ -223,7 +223,7 @@ async def _passed_back(answer: httpx.Response, send: Send) -> None:
 
 
 async def _until_gone(receive: Receive, work: Awaitable[None]) -> None:
-    """Do some work until it is done or the visitor has gone."""
+    """Run a task until it is done or the visitor has disconnected."""
 
     async def gone() -> None:
         while (await receive())["type"] != "http.disconnect":

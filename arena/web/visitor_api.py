@@ -1,4 +1,4 @@
-"""Visitors of the live routes: who calls, what is sent, and how errors and streams are answered."""
+"""Request helpers of the live and chat routes: visitors, JSON bodies, error responses and event streams."""
 
 import asyncio
 import json
@@ -26,15 +26,15 @@ from arena.web.middleware import sent_cookie
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
 _BACK_SECONDS = LEFT_SECONDS / 2
-"""A page whose connection broke off comes back before its answers are stopped; browsers would wait for 3 seconds."""
+"""A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
-"""An empty line before one that is not indented, in what `visible_text` returns; the begin or end of code."""
+"""An empty line before an unindented one, in the output of `visible_text`; the start or end of a code block."""
 _CONTEXT = 10
-"""Characters before a text on which it depends what `visible_text` leaves of it."""
+"""Preceding characters that can change what `visible_text` leaves of a text."""
 
 
 class NoVisitorError(LookupError):
-    """Say that the browser sent no voter cookie."""
+    """The browser sent no voter cookie."""
 
     def __init__(self) -> None:
         super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
@@ -55,7 +55,7 @@ _STATUS: Mapping[type[Exception], int] = {
 
 
 def shows_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
-    """Make a handler answer a room's error with its text."""
+    """Wrap a handler to answer an error with its message and status code."""
 
     @wraps(handler)
     async def tried(*args: Any, **named: Any) -> Response:
@@ -68,7 +68,7 @@ def shows_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., A
 
 
 async def visitor(request: Request, store: Store) -> int:
-    """Return the voter who calls. Raises NoVisitorError or DatabaseError."""
+    """Return the calling voter's id. Raises NoVisitorError or DatabaseError."""
     cookie = sent_cookie(request.headers)
     if cookie is None:
         raise NoVisitorError
@@ -76,19 +76,18 @@ async def visitor(request: Request, store: Store) -> int:
 
 
 def over_https(request: Request) -> bool:
-    """Tell whether the browser speaks https with us, or with the proxy before us."""
+    """Whether the browser uses https, with us or with the proxy in front of us."""
     return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
 
 
 class Sent:
-    """What a page sent: a JSON object whose values are looked at one by one. Raises RowsError for another shape."""
+    """A JSON object sent by a page, with values checked one by one. Raises RowsError for another shape."""
 
     def __init__(self, values: dict[str, JSON]) -> None:
         self._values = values
 
     @classmethod
     async def read(cls, request: Request) -> "Sent":
-        """Read a request's body."""
         try:
             body = parse_json((await request.body()).decode())
         except UnicodeDecodeError as error:
@@ -112,7 +111,7 @@ class Sent:
         return tuple(str(value) for value in values)
 
     def flag(self, name: str) -> bool:
-        """Return true or false; false if it is absent."""
+        """Return a boolean; False if it is absent."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
             raise RowsError(f"expected true or false for {name}")
@@ -120,24 +119,25 @@ class Sent:
 
 
 class GrowingTexts:
-    """What a page was told of growing texts, so that it is told the rest only.
+    """Increments of growing texts: the page is sent only what is new.
 
-    Blocks of Markdown that are whole go out as HTML, once; the words of the last block as they come.
+    Complete Markdown blocks are sent as HTML, once; the words of the last block as they come.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, _Growing] = {}
 
     def words(self, texts: Mapping[Any, str]) -> dict[str, object]:
-        """Take the words behind those before, and return for each text the blocks that became whole, as HTML, with the
-        words that are left, or the words that are added.
+        """Add new words to the texts, and return per text what to send.
+
+        That is either the words added, or the blocks they complete, as HTML, with the words after these blocks.
         """
         sides = {name: self._texts.setdefault(name, _Growing()).add(text) for name, text in texts.items()}
         return {"kind": "words", "sides": sides}
 
 
 class _Growing:
-    """One growing text: its last block, which is told as it comes, and what shows nothing before more comes."""
+    """One growing text: its last block, sent as it comes, and trailing text that is invisible until more comes."""
 
     def __init__(self) -> None:
         self._unseen: list[str] = []
@@ -146,7 +146,7 @@ class _Growing:
         self._in_code = False
 
     def add(self, words: str) -> dict[str, str]:
-        """Take more words and return what the page is told of them."""
+        """Add words, and return what to send."""
         seen = self._seen(words)
         before = self._context[-1:] or "\n"
         self._context = (self._context + seen)[-_CONTEXT:]
@@ -163,7 +163,7 @@ class _Growing:
         return {"blocks": side_html(blocks), "last": seen[cut:]}
 
     def _seen(self, words: str) -> str:
-        """Return what can be seen of the words behind what was seen before."""
+        """Return the visible part of the new words."""
         length = seen_length(words)
         if not length:
             self._unseen.append(words)
@@ -171,12 +171,12 @@ class _Growing:
         text, self._unseen = "".join((*self._unseen, words[:length])), [words[length:]]
         if not self._context:
             return visible_text(text)
-        before = f"\xe9{self._context}"  # a letter, so that nothing of the context stands at the beginning of a text
+        before = f"\xe9{self._context}"  # a letter, so that the context does not stand at the beginning of a text
         return visible_text(before + text)[len(before) :]
 
 
 def events(messages: AsyncIterator[Mapping[str, object]]) -> StreamingResponse:
-    """Return messages as server-sent events; a page that goes ends them."""
+    """Return messages as server-sent events; a page that disconnects ends the stream."""
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"

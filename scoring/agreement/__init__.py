@@ -1,1 +1,1 @@
-"""How far judges and metrics agree with people."""
+"""Agreement of judges and metrics with people."""

@@ -1,7 +1,7 @@
-"""Judges and people: how far people agree, and how often each metric and judge reproduces their majority.
+"""Agreement with people: how far people agree, and how often each metric and judge reproduces their majority.
 
-As in VisIT-Bench (4.3) only contests between two models count, not those with a reference; a metric's preference is the
-answer with the higher score, and a tie is broken by a coin.
+As in VisIT-Bench (4.3), only contests between two models count, not those with a reference; a metric prefers the answer
+with the higher score, and a coin breaks ties.
 """
 
 import time
@@ -29,46 +29,46 @@ from arena.types import DATASET_ANSWER, REFERENCE
 from scoring.agreement.text_metrics import KEPT, Candidate, MetricName, score
 
 REFERENCES = frozenset({REFERENCE, DATASET_ANSWER})
-"""Contestants that are no models."""
+"""Contestants that are not models."""
 
 Scores = Mapping[tuple[str, str], float]
-"""A metric's scores by item and model."""
+"""A metric's scores by (item, model)."""
 Scorer = Callable[[MetricName, Sequence[Candidate]], Scores]
 
 EVERY_SECONDS = 60.0
-"""How often at most a source's votes are read anew."""
+"""Minimum seconds between two reads of a source's votes."""
 
 
 @dataclass(frozen=True)
 class PeopleAgreement:
-    """What the votes of several people tell about them and about the measures."""
+    """Agreement among several people, and between them and the measures."""
 
     contests: int
-    """All that were voted on."""
+    """All contests with a vote."""
     with_reference: int
-    """Contests with several votes that are left out: one side is a reference."""
+    """Contests with several votes that are left out because one side is a reference."""
     people: People
     reproductions: tuple[Reproduction, ...]
     notices: tuple[str, ...]
 
 
 class PollSource(Protocol):
-    """Where the votes are: the arena's database."""
+    """Source of the votes: the arena's database."""
 
     def sources(self) -> Sequence[str]:
-        """Return the names of the sources, in the order of their first import."""
+        """Names of the sources, in the order of their first import."""
         ...
 
     def poll(self, source: str) -> Poll:
-        """Return the votes on a source's items."""
+        """The votes on a source's items."""
         ...
 
 
 class VerdictSource(Protocol):
-    """Where the judges' verdicts are."""
+    """Source of the judges' verdicts."""
 
     def verdicts(self, source: str) -> Sequence[Verdict]:
-        """Return the verdicts on a source's items, one for each pair and judge."""
+        """The verdicts on a source's items, one per pair and judge."""
         ...
 
 
@@ -78,7 +78,7 @@ def people_agreement(
     metrics: Collection[MetricName] = KEPT,
     scorer: Scorer = score,
 ) -> PeopleAgreement:
-    """Return how people, judges, text metrics, and other metrics' scores by their name go together.
+    """Agreement of people with each other, with judges, with text metrics, and with other metrics' `scores` by name.
 
     Raises TextMetricError for a metric that is not installed.
     """
@@ -97,15 +97,15 @@ def people_agreement(
 
 
 def between_models(poll: Poll) -> dict[Contest, Choices]:
-    """Return the contests of two models that several people voted on: what a measure is to reproduce."""
+    """Contests between two models with votes of several people: what a measure has to reproduce."""
     voted = several(poll.choices)
     return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
 
 
 class PeopleAgreements:
-    """Keep each source's concordance, so that it is found once for the votes it counts and not once for each visitor.
+    """Cache of each source's agreement: computed once per set of votes, not once per visitor.
 
-    `every` is how many seconds lie at least between two readings of a source's votes.
+    `every` is the minimum number of seconds between two reads of a source's votes.
     """
 
     def __init__(self, polls: PollSource, verdicts: VerdictSource, every: float = EVERY_SECONDS) -> None:
@@ -115,13 +115,13 @@ class PeopleAgreements:
         self._scores: dict[tuple[MetricName, Candidate], float] = {}
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources, in the order of their first import. Raises DatabaseError."""
+        """Names of the sources, in the order of their first import. Raises DatabaseError."""
         return tuple(self._polls.sources())
 
     def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:
-        """Return the concordance of a source; its text metrics are the kept ones. Raises DatabaseError.
+        """A source's agreement, with the text metrics in `KEPT`. Raises DatabaseError.
 
-        Other metrics' scores, by their name, stand beside them for who asks, and are not kept.
+        `scores` are other metrics' scores by name: they are added to this caller's result and not cached.
         """
         kept = self._read(source)
         if not scores:
@@ -131,11 +131,11 @@ class PeopleAgreements:
         return replace(kept.people_agreement, reproductions=ranked([*kept.people_agreement.reproductions, *own]))
 
     def answers(self, source: str) -> list[tuple[str, str]]:
-        """Return the answers that a measure is to score: by item and model. Raises DatabaseError."""
+        """(item, model) of each answer that a measure has to score. Raises DatabaseError."""
         return _met(between_models(self._read(source).poll))
 
     def _read(self, source: str) -> "_CachedPoll":
-        """Return a source's votes and what they tell, not much older than `every` seconds."""
+        """A source's votes and their agreement, not much older than `every` seconds."""
         with self._lock:
             kept = self._kept.get(source)
             if kept is not None and time.monotonic() - kept.at < self._every:
@@ -150,7 +150,7 @@ class PeopleAgreements:
             return read
 
     def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
-        """Score the answers that are new; a kept metric's score depends on nothing but the answer and its reference."""
+        """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
         new = [one for one in candidates if (name, one) not in self._scores]
         fresh = score(name, new)
         self._scores |= {(name, one): fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh}
@@ -165,7 +165,7 @@ class _CachedPoll(NamedTuple):
 
 
 def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
-    """Return the answers that met in the contests, each once, with the reference of their item."""
+    """Each answer in the contests once, with its item's reference."""
     return [
         Candidate(item, model, poll.answers[item, model], poll.answers.get((item, REFERENCE)))
         for item, model in _met(contests)
@@ -174,5 +174,5 @@ def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
 
 
 def _met(contests: Collection[Contest]) -> list[tuple[str, str]]:
-    """Return the items and models of contests, each pair once."""
+    """Each (item, model) in the contests once."""
     return list(dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:]))

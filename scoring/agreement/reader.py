@@ -1,4 +1,4 @@
-"""Files about judges and people: the models' answers and other metrics' scores in, the findings out."""
+"""Agreement files: models' answers and other metrics' scores in, agreement as JSON and CSV out."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from scoring.report import safe_cell
 
 
 def read_answers(path: Path) -> dict[tuple[str, str], str]:
-    """Return the answers of a file `item, model, answer`, by item and model. Raises RowsError for one told twice."""
+    """The answers by (item, model) in a file with columns item, model, answer. Raises RowsError for a duplicate."""
     answers: dict[tuple[str, str], str] = {}
     for record in read_records(path, COMMAND_LINE):
         item, model, answer = _texts(record, path.name, "item", "model", "answer")
@@ -34,9 +34,9 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 def read_scores(
     path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """Return the scores of a file `item, model, metric, score`, by metric, then by item and model. Raises RowsError.
+    """The scores by metric, then (item, model), in a file with columns item, model, metric, score. Raises RowsError.
 
-    No metric of its may be called as one of those that are `taken`; `name` is what its owner calls the file.
+    No metric may have a name in `taken`; `name` is the owner's name for the file.
     """
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
@@ -56,7 +56,7 @@ def read_scores(
 
 
 def agreement_json(found: PeopleAgreement) -> str:
-    """Return the findings whole, as JSON; what is undefined is null."""
+    """The complete agreement as JSON; undefined values are null."""
     people = asdict(found.people) | {"levels": _levels(found.people.levels)}
     measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
     document = asdict(found) | {"people": people, "reproductions": measures}
@@ -64,7 +64,7 @@ def agreement_json(found: PeopleAgreement) -> str:
 
 
 def measures_csv(found: PeopleAgreement) -> str:
-    """Return Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
+    """Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("measure", "level", "reproduced", "n", "share", "low", "high"))
@@ -77,7 +77,7 @@ def measures_csv(found: PeopleAgreement) -> str:
 
 
 def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
-    """Return a file for `read_scores` to fill in: a row for each answer, by its item and model."""
+    """A template for `read_scores`: one row per (item, model), its metric and score empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("item", "model", "metric", "score"))
@@ -86,7 +86,7 @@ def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
 
 
 def _texts(record: Record, file: str, *columns: str) -> list[str]:
-    """Return the texts of columns, whole numbers as their digits; only an answer may be empty. Raises RowsError."""
+    """The texts in these columns, whole numbers as digits; only an answer may be empty. Raises RowsError."""
     require_columns(record, columns, file)
     texts = []
     for column in columns:

@@ -1,4 +1,4 @@
-"""The desk of "Judges and people": what is known of a source, with the metrics of a visitor's own file beside it."""
+"""Service of the "Judges and people" page: a source's agreement, with the metrics of a visitor's own file."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,33 +11,33 @@ from scoring.jobs.uploads import UploadStore
 
 
 class AgreementFound(NamedTuple):
-    """What a visitor is shown of a source."""
+    """A source's agreement as a visitor sees it."""
 
     people_agreement: PeopleAgreement
     own: tuple[Reproduction, ...] = ()
-    """Those of the visitor's metrics, which stand among the others and are kept for nobody."""
+    """The visitor's own metrics, which also stand among the others and are not cached."""
 
 
 class AgreementService:
-    """Serve people at the page; an owner is the hash of a voter cookie."""
+    """The page's operations; an owner is the hash of a voter cookie."""
 
     def __init__(self, people_agreements: PeopleAgreements, upload_store: UploadStore) -> None:
         self._people_agreements, self._upload_store = people_agreements, upload_store
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources, in the order of their first import. Raises DatabaseError."""
+        """Names of the sources, in the order of their first import. Raises DatabaseError."""
         return self._people_agreements.sources()
 
     def answers(self, source: str) -> Sequence[tuple[str, str]]:
-        """Return the answers that a metric is to score: by item and model. Raises DatabaseError."""
+        """(item, model) of each answer that a metric has to score. Raises DatabaseError."""
         return self._people_agreements.answers(source)
 
     def of(self, source: str) -> AgreementFound:
-        """Return what everybody may see of a source. Raises DatabaseError."""
+        """A source's public agreement. Raises DatabaseError."""
         return AgreementFound(self._people_agreements.of(source))
 
     def beside(self, source: str, owner: str, token: str) -> AgreementFound:
-        """Return the same with the metrics of an uploaded file. Raises DatabaseError, UploadStoreError, RowsError."""
+        """The same with the metrics of an uploaded file. Raises DatabaseError, UploadStoreError, RowsError."""
         arrived = self._upload_store.find(owner, token)
         taken = {one.measure for one in self._people_agreements.of(source).reproductions}
         scores = read_scores(arrived.path, taken, PAGE, arrived.name)

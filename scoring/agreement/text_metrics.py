@@ -1,7 +1,7 @@
-"""Metrics of an answer's text: the baselines, BLEU-4 and ROUGE-L, and three that an optional extra brings.
+"""Text metrics of answers: random, length, BLEU-4 and ROUGE-L, and METEOR, CIDEr and BERTScore, which need an extra.
 
-A metric takes many answers at once and gives each a score, higher being better; those that compare with a reference say
-nothing about an answer without one.
+A metric scores many answers at once, higher being better; a metric that compares with a reference gives no score to an
+answer without one.
 """
 
 import re
@@ -17,11 +17,11 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class TextMetricError(RuntimeError):
-    """Say what a metric needs that is not installed here."""
+    """A metric needs something that is not installed; the message says what."""
 
 
 class Candidate(NamedTuple):
-    """A model's answer to an item, beside the item's reference, if there is one."""
+    """A model's answer to an item, with the item's reference, if any."""
 
     item: str
     model: str
@@ -30,17 +30,17 @@ class Candidate(NamedTuple):
 
 
 class TextMetric(NamedTuple):
-    """How a metric scores, and what it takes."""
+    """A metric's scoring function and requirements."""
 
     scores: Callable[[Sequence[Candidate]], Sequence[float]]
     backed: bool
     """Whether it compares with a reference."""
     needs: str
-    """What to install beside the app, empty where nothing."""
+    """What to install beside the app; empty if nothing."""
 
 
 def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, str], float]:
-    """Return a metric's scores by (item, model); raises TextMetricError where what it needs is not installed."""
+    """A metric's scores by (item, model). Raises TextMetricError if its requirements are not installed."""
     metric = METRICS[name]
     fit = [one for one in candidates if one.reference is not None or not metric.backed]
     if not fit:
@@ -53,28 +53,28 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text as ROUGE's authors split it: lower case, runs of a-z and 0-9."""
+    """Words as ROUGE's authors split them: lower case, runs of a-z and 0-9."""
     return _WORD.findall(text.lower())
 
 
-# In what the app installs.
+# Installed with the app.
 def _random(candidates: Sequence[Candidate]) -> list[float]:
     return [random_score(one.item, one.model) for one in candidates]
 
 
 def _length(candidates: Sequence[Candidate]) -> list[float]:
-    """Count the non-whitespace tokens (VisIT-Bench, 4.3)."""
+    """Number of whitespace-separated tokens (VisIT-Bench, 4.3)."""
     return [float(len(one.text.split())) for one in candidates]
 
 
 def _bleu(candidates: Sequence[Candidate]) -> list[float]:
-    """Return sacrebleu's sentence BLEU with its default tokens and smoothing; short answers by the orders they have."""
+    """sacrebleu's sentence BLEU with its default tokens and smoothing; short answers by the n-gram orders they have."""
     metric = _library("sacrebleu").BLEU(effective_order=True)
     return [metric.sentence_score(one.text, [one.reference]).score for one in candidates]
 
 
 def _rouge(candidates: Sequence[Candidate]) -> list[float]:
-    """Return the F-measure of the longest common subsequence of words (Lin 2004), unstemmed."""
+    """F-measure of the longest common subsequence of words (Lin 2004), unstemmed."""
     longest = _library("rapidfuzz.distance").LCSseq.similarity
     scores = []
     for one in candidates:
@@ -83,14 +83,14 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
     return scores
 
 
-# In requirements-metrics.txt.
+# Installed by requirements-metrics.txt.
 def _meteor(candidates: Sequence[Candidate]) -> list[float]:
     meteor = _library("nltk.translate.meteor_score").single_meteor_score
     return [meteor(words(one.reference or ""), words(one.text)) for one in candidates]
 
 
 def _cider(candidates: Sequence[Candidate]) -> list[float]:
-    """Return CIDEr of each model's answers; what is rare is found from the references of the items it answered."""
+    """CIDEr of each model's answers; document frequencies come from the references of the items it answered."""
     cider, scores = _library("pycocoevalcap.cider.cider").Cider, [0.0] * len(candidates)
     for model in dict.fromkeys(one.model for one in candidates):
         places = [place for place, one in enumerate(candidates) if one.model == model]
@@ -102,13 +102,13 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 
 
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
-    """Return BERTScore's F1 with RoBERTa-large, English, as VisIT-Bench took it."""
+    """BERTScore's F1 with RoBERTa-large, English, as in VisIT-Bench."""
     texts, references = [one.text for one in candidates], [one.reference for one in candidates]
     return _library("bert_score").score(texts, references, lang="en")[2].tolist()
 
 
 def _library(name: str) -> ModuleType:
-    """Load a metric's library, which nothing else here needs; raises ImportError where it is not installed."""
+    """A metric's library, which nothing else here needs. Raises ImportError if not installed."""
     return import_module(name)
 
 
@@ -122,4 +122,4 @@ METRICS: Mapping[MetricName, TextMetric] = {
     "BERTScore": TextMetric(_bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"),
 }
 KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
-"""The metrics that the app brings with it."""
+"""Metrics that the app installs."""

@@ -1,1 +1,1 @@
-"""The benchmarks, one file each, and what recognises their files."""
+"""Benchmarks, one file each, and the detection of their files."""

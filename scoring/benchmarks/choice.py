@@ -1,4 +1,4 @@
-"""What multiple choice and VQA marks bring to the driving of calls: the judge is asked what rules leave open."""
+"""Multiple-choice and VQA benchmarks: judge tasks for what rules leave open, the graded report, and its downloads."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ from scoring.serialize import read_record, record_json
 
 
 class LazyFiles(Mapping[str, bytes]):
-    """Downloads by name, each made when it is asked for."""
+    """Downloads by name, each created on access."""
 
     def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
         self._makers = makers
@@ -46,7 +46,7 @@ class MultipleChoice:
     """MMBench and MMT-Bench."""
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
-        """Return an extraction for each answer that rules leave open."""
+        """An extraction for each answer that rules leave open."""
 
         def task(row: Decided) -> Task[Decision]:
             return Task(
@@ -60,28 +60,27 @@ class MultipleChoice:
         return [task(row) for row in report.rows if row.decision.open]
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
-        """Return the draft with the judge's letters, in the order of the tasks."""
+        """The draft with the judge's letters, which are in the order of the tasks."""
         left = iter(outcomes)
         rows = tuple(replace(row, decision=next(left)) if row.decision.open else row for row in report.rows)
         versions = tuple(sorted({decision.model for decision in outcomes} - {""}))
         return replace(report, judge=report.judge and replace(report.judge, versions=versions), rows=rows)
 
     def ungraded(self, report: ChoiceReport) -> str:
-        """Return the sentence that says that nothing was graded; "" where anything was."""
+        """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
 
     def write(self, report: ChoiceReport) -> str:
-        """Return the whole report as JSON text."""
         return record_json(report)
 
     def read(self, text: str) -> ChoiceReport:
-        """Return the report of a JSON text. Raises ReportError."""
+        """Raises ReportError."""
         return read_record(ChoiceReport, text)
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
-        """Return accuracies as the public toolkit lays them out, all items, and where other protocols read otherwise.
+        """Accuracies in the public toolkit's layout, an audit of all items, and differences between protocols.
 
-        Where a split has no right answers, its letters are there for the benchmark's own server.
+        If a split has no right answers, its letters are in a submission to the benchmark's own server.
         """
         found = tabulated(report)
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
@@ -108,7 +107,7 @@ class VQAMarks:
     """VQA answers with marks from 1 to 5."""
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """Return a marking for each answer without a mark."""
+        """A grading for each answer without a mark."""
 
         def task(row: VQAnswer) -> Task[Grade]:
             return Task(
@@ -120,25 +119,24 @@ class VQAMarks:
         return [task(row) for row in report.unmarked]
 
     def graded(self, report: MarksReport, outcomes: Sequence[Grade]) -> MarksReport:
-        """Return the draft with the judge's marks, in the order of the tasks."""
+        """The draft with the judge's marks, which are in the order of the tasks."""
         versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
         judge = report.judge and replace(report.judge, versions=versions)
         return replace(report, judge=judge, grades=(*report.grades, *outcomes))
 
     def ungraded(self, report: MarksReport) -> str:
-        """Return the sentence that says that nothing was graded; "" where anything was."""
+        """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
 
     def write(self, report: MarksReport) -> str:
-        """Return the whole report as JSON text."""
         return record_json(report)
 
     def read(self, text: str) -> MarksReport:
-        """Return the report of a JSON text. Raises ReportError."""
+        """Raises ReportError."""
         return read_record(MarksReport, text)
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
-        """Return the accuracies and the mean mark, and all answers with theirs."""
+        """Accuracies and the mean mark, and an audit of all answers with their marks."""
         stem = file_stem(report.file)
         return LazyFiles(
             {
@@ -151,7 +149,7 @@ class VQAMarks:
 
 
 def _marks_csv(report: MarksReport) -> bytes:
-    """Return VQA accuracy under the public toolkit's heading, in percent as there, with ours beside it."""
+    """VQA accuracy under the public toolkit's heading, in percent as there, with our figures beside it."""
     table = tabulated(report)
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")

@@ -1,6 +1,6 @@
-"""The reports of multiple choice and of VQA marks: what was read out of a file, whole; every table comes from them.
+"""Multiple-choice and VQA reports: a file's extracted letters or marks, from which every table is computed.
 
-Rules alone make a report at once. `asked` turns it into the draft of what a judge is still to be asked.
+Rules alone make a report at once. `asked` turns it into a draft with the judge's stamp.
 """
 
 import csv
@@ -24,38 +24,38 @@ ChoiceTables: TypeAlias = mmbench.MMBenchReport | mmt_bench.MMTBenchReport
 
 
 class ComparisonError(ValueError):
-    """Say why two reports cannot be compared."""
+    """Two reports cannot be compared; the message says why."""
 
 
 @dataclass(frozen=True)
 class ChoiceReport:
-    """A file of multiple-choice answers with the letters that were read."""
+    """A file of multiple-choice answers with the extracted letters."""
 
     benchmark: ChoiceBenchmark
     protocol: Protocol
     title: str
     """The model's name as its owner gave it."""
     file: str
-    """The uploaded file's name."""
+    """Name of the uploaded file."""
     created: str
-    """ISO time of its making, UTC."""
+    """ISO time of creation, UTC."""
     judge: JudgeStamp | None
-    """Who read what rules left open; None where nobody did."""
+    """The judge that read what rules left open; None if there was none."""
     rows: tuple[Decided, ...]
     problems: tuple[Problem, ...]
-    """What its owner should know about the file."""
+    """What the owner should know about the file."""
     missing: tuple[ChoiceQuestion, ...] | None = None
-    """Rows of the question file without an answer; None where none was given."""
+    """Rows of the question file without an answer; None if no question file was given."""
 
     @property
     def left(self) -> int:
-        """Return how many answers rules leave to a judge."""
+        """Number of answers that rules leave to a judge."""
         return sum(row.decision.open for row in self.rows)
 
 
 @dataclass(frozen=True)
 class MarksReport:
-    """A file of VQA answers with the marks that a judge gave; without any, until one is asked."""
+    """A file of VQA answers with a judge's marks; it has none until a judge is asked."""
 
     benchmark: Dataset
     protocol: MarkProtocol
@@ -69,18 +69,18 @@ class MarksReport:
 
     @property
     def left(self) -> int:
-        """Return how many answers are still to be marked."""
+        """Number of answers still to be marked."""
         return len(self.unmarked)
 
     @property
     def unmarked(self) -> tuple[VQAnswer, ...]:
-        """Return the answers that a judge may mark and none was asked about."""
+        """Answers with references that a judge may mark and none was asked about."""
         marked = {grade.question for grade in self.grades}
         return tuple(row for row in self.gradable if row.answers and row.id not in marked)
 
     @property
     def gradable(self) -> tuple[VQAnswer, ...]:
-        """Return the rows; none where every prediction is blank."""
+        """The rows; none if every prediction is blank."""
         return self.rows if any(row.prediction.strip() for row in self.rows) else ()
 
 
@@ -91,12 +91,12 @@ class Compared(NamedTuple):
     """Two models on the same questions."""
 
     over: str
-    """Which questions these are, in words."""
+    """Description of these questions."""
     lines: tuple[Comparison, ...]
 
 
 def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
-    """Return the letters that a protocol's rules alone read."""
+    """The letters that a protocol's rules alone read."""
     extract = multiple_choice.extract
     return tuple(
         Decided(row.question, row.prediction, extract(row.prediction, row.question.options, protocol)) for row in rows
@@ -104,13 +104,13 @@ def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]
 
 
 def under(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
-    """Return the same file under another protocol, by its rules alone."""
+    """The same file under another protocol, by its rules alone."""
     rows = decided((Answered(row.question, row.prediction) for row in report.rows), protocol)
     return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
 def asked(report: R, spec: JudgeSpec, address: str) -> R:
-    """Return a report as the draft for a judge; `address` is the judge's as it may be shown."""
+    """The report as a draft for a judge; `address` is the judge's public address."""
     if isinstance(report, MarksReport):
         prompt = vqa_marks.prompt_digest(report.benchmark)
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompt, vqa_marks.PARSER))
@@ -121,19 +121,15 @@ def asked(report: R, spec: JudgeSpec, address: str) -> R:
 
 
 @overload
-def tabulated(report: ChoiceReport) -> ChoiceTables:
-    """Return the tables of letters."""
-    ...
+def tabulated(report: ChoiceReport) -> ChoiceTables: ...
 
 
 @overload
-def tabulated(report: MarksReport) -> vqa_marks.VQAReport:
-    """Return the table of marks."""
-    ...
+def tabulated(report: MarksReport) -> vqa_marks.VQAReport: ...
 
 
 def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQAReport:
-    """Return the tables of a report; where no answer could be read at all, what protocols assign scores nothing."""
+    """The tables of a report; if no answer could be read, what a protocol assigns scores nothing."""
     if isinstance(report, MarksReport):
         return vqa_marks.tabulate(report.gradable, report.grades, report.benchmark)
     if report.rows and not any(map(_is_read, report.rows)):
@@ -145,7 +141,7 @@ def tabulated(report: ChoiceReport | MarksReport) -> ChoiceTables | vqa_marks.VQ
 
 
 def ungraded(report: ChoiceReport | MarksReport) -> str:
-    """Return the sentence that says that nothing was graded, and why; "" where anything was, or nothing is to be."""
+    """A sentence saying that nothing was graded, and why; "" if anything was, or if there is nothing to grade."""
     if isinstance(report, MarksReport):
         return _unmarked(report)
     known = [row for row in report.rows if row.question.answer is not None]
@@ -176,7 +172,7 @@ def _unmarked(report: MarksReport) -> str:
 
 
 def score_lines(report: ChoiceReport | MarksReport) -> Iterator[tuple[str, list[ScoreLine]]]:
-    """Yield every table of a report by its name."""
+    """Every table of a report, with its name."""
     tables = tabulated(report)
     if isinstance(tables, vqa_marks.VQAReport):
         marks = tables.marks
@@ -199,7 +195,7 @@ def score_lines(report: ChoiceReport | MarksReport) -> Iterator[tuple[str, list[
 
 
 def accuracy_csv(report: ChoiceReport) -> bytes:
-    """Return the accuracies in the public toolkit's layout."""
+    """Accuracies in the public toolkit's layout."""
     tables = tabulated(report)
     if isinstance(tables, mmt_bench.MMTBenchReport):
         return mmt_bench.accuracy_csv(tables)
@@ -207,9 +203,9 @@ def accuracy_csv(report: ChoiceReport) -> bytes:
 
 
 def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ...]:
-    """Return McNemar's comparison of two models, or of one with single and with several images, by ability.
+    """McNemar's comparison of two models, or of a model with single and with several images, by ability.
 
-    MMBench is compared over base rows, and over whole questions where both files are circular. Raises ComparisonError.
+    MMBench is compared over base rows, and over whole questions if both files are circular. Raises ComparisonError.
     """
     if (first.benchmark, first.protocol) != (second.benchmark, second.protocol):
         raise ComparisonError(
@@ -235,7 +231,7 @@ def comparisons(first: ChoiceReport, second: ChoiceReport) -> tuple[Compared, ..
 
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:
-    """Return comparisons as a table, a line for each ability, with McNemar's exact p."""
+    """Comparisons as a table, one line per ability, with McNemar's exact p."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["over", "name", "both", "first only", "second only", "neither", "p"])

@@ -1,4 +1,4 @@
-"""Uploads of multiple choice and of VQA answers: the benchmark is recognised, and rules make the first report."""
+"""Benchmark detection: recognises multiple-choice and VQA uploads, and makes their first report by rules alone."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,40 +27,40 @@ MARK_PROTOCOLS: tuple[MarkProtocol, ...] = ("strict", "mmbench-paper")
 P = TypeVar("P", bound=str)
 T = TypeVar("T")
 _ROWS_AT_A_TIME = 20
-"""Rows between two looks at whether the file is still wanted."""
+"""Rows between two checks whether the file is still wanted."""
 
 
 class ChoicesError(ValueError):
-    """Say everything that keeps a file from being scored, and how to mend it."""
+    """A file cannot be scored; the message gives all reasons, and how to fix them."""
 
 
 @dataclass(frozen=True)
 class OpenedChoices:
-    """A file of multiple-choice answers, read whole."""
+    """A file of multiple-choice answers, read completely."""
 
     benchmark: ChoiceBenchmark
     file: ChoiceFile
     name: str
-    """What its owner calls it."""
+    """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[int, ChoiceQuestion] | None = None
-    """The benchmark's own, where its question file was given."""
+    """The benchmark's own questions, if its question file was given."""
 
     @property
     def title(self) -> str:
-        """Return the model's name if the file tells it, else the file's name without its ending."""
+        """The model's name if the file gives it, else the file's name without its extension."""
         return self.file.model or Path(self.name).stem
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with the file, and with its questions beside those of the benchmark."""
+        """Problems of the file itself, and of its questions compared with the benchmark's."""
         if not self.file.scorable:
             return self.file.problems
         return (*self.file.problems, *tabulated(self.report("strict")).problems)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return what the file holds, in words."""
+        """Summary of the file in words."""
         questions = [row.question for row in self.file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
         name = "MMT-Bench" if self.benchmark == "mmt-bench" else mmbench.edition(questions)
@@ -73,7 +73,7 @@ class OpenedChoices:
         )
 
     def report(self, protocol: Protocol, title: str = "") -> ChoiceReport:
-        """Return the report by rules alone. Raises ChoicesError with all that is in the way."""
+        """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
         _check(self.name, self.file.problems)
         rows = decided(_while_wanted(self.file.rows, self.wanted, self.name), _known(protocol, PROTOCOLS))
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
@@ -86,7 +86,7 @@ class OpenedChoices:
 
 @dataclass(frozen=True)
 class OpenedMarks:
-    """A file of VQA answers, read whole."""
+    """A file of VQA answers, read completely."""
 
     benchmark: Dataset
     file: VQAFile
@@ -94,22 +94,21 @@ class OpenedMarks:
 
     @property
     def title(self) -> str:
-        """Return the file's name without its ending."""
+        """The file's name without its extension."""
         return Path(self.name).stem
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with the file."""
         return self.file.problems
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return what the file holds, in words."""
+        """Summary of the file in words."""
         known = sum(bool(row.answers) for row in self.file.rows)
         return (f"{self.benchmark}: {len(self.file.rows):,} answers, {known:,} with references",)
 
     def report(self, protocol: Protocol, title: str = "") -> MarksReport:
-        """Return the report without marks: accuracies alone. Raises ChoicesError with all that is in the way."""
+        """The report without marks: accuracies alone. Raises ChoicesError with all problems that prevent it."""
         _check(self.name, self.file.problems)
         chosen = _known(protocol, MARK_PROTOCOLS)
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
@@ -127,10 +126,10 @@ def opened(
     questions: Mapping[int, ChoiceQuestion] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Opened | None:
-    """Read a file; None where it is of neither kind, and no benchmark is told.
+    """Read a file; None if it is of neither type and no benchmark is given.
 
-    A column of pictures is skipped unread. `questions` are the benchmark's own, for a file without options. Reading it
-    and its letters ends where it is no longer `wanted`. Raises RowsError and ChoicesError.
+    A column of images is skipped. `questions` are the benchmark's own, for a file without options. Reading the file and
+    its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
     records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
@@ -151,14 +150,14 @@ def opened(
 
 
 def question_file(path: Path, limits: FileLimits = PAGE) -> Mapping[int, ChoiceQuestion]:
-    """Return a benchmark's own questions by index. Raises RowsError, and ChoicesError with all that is wrong."""
+    """A benchmark's own questions by index. Raises RowsError, and ChoicesError with all problems."""
     found, problems = read_questions(read_records(path, limits, IMAGE_COLUMNS))
     _check(path.name, problems)
     return found
 
 
 def in_words(problems: Sequence[Problem], shown: int = 20) -> str:
-    """Return problems in one line, the first ones whole."""
+    """Problems in one line; the first `shown` in full."""
     lines = [f"row {problem.row}: {problem.text}" if problem.row else problem.text for problem in problems[:shown]]
     more = [f"and {len(problems) - shown:,} more"] if len(problems) > shown else []
     return "; ".join([*lines, *more])
@@ -189,7 +188,7 @@ def _recognised(file: ChoiceFile) -> ChoiceBenchmark:
 
 
 def _flat(record: Record) -> Record:
-    """Return a member of a JSON object as a row: its key is the index, and a plain value the prediction."""
+    """A member of a JSON object as a row: its key is the index, and a plain value the prediction."""
     if KEY not in record.values:
         return record
     values = {"index": record.values[KEY], **record.values}
@@ -199,7 +198,7 @@ def _flat(record: Record) -> Record:
 
 
 def _kind(record: Record) -> Literal["choices", "marks", "words"]:
-    """Tell by its first row what a file holds: options, questions with short answers beside them, or free answers."""
+    """What a file holds, by its first row: options, questions with short reference answers, or free answers."""
     names = {name.strip().lower(): name for name in record.values}
     if sum(letter in record.values for letter in LETTERS) > 1:
         return "choices"

@@ -1,7 +1,7 @@
-"""MM-Vet: what to ask a judge, how to read its replies, and the paper's tables and files out of a report.
+"""MM-Vet prompts and results: what a judge is asked, how its replies are read, and the paper's tables and files.
 
-Two protocols. `paper` is what the authors' script does, call by call. `hardened` asks for the same score by the same
-rubric and examples, but fences the texts off, reads strictly, and leaves what cannot be read unscored.
+There are two protocols. `paper` does what the authors' script does, call by call. `hardened` asks for the same score by
+the same rubric and examples, but fences the texts off, reads strictly, and leaves what cannot be read unscored.
 """
 
 import csv
@@ -31,19 +31,19 @@ _ROW = (_PROMPTS / "mm_vet_hardened_row.txt").read_text("utf-8")
 _PUBLISHED = Path(__file__).parent.parent / "data" / "mm_vet_published.csv"
 
 PARSERS: Mapping[ProtocolName, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
-"""Name and version of each protocol's reading."""
+"""Name and version of each protocol's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
-"""Flags of a grade: no reply was read; the score is none of 0.0, 0.1 ... 1.0; the judge did what the answer told."""
+"""Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
 OBEDIENCE = 0.5
-"""A score from which on an answer cannot have earned it under another question's truth."""
+"""From this score on, an answer cannot have earned it under another question's truth."""
 
 _RAMP = "\nPredict the correctness of the answer (digit): "
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
 _READ: Mapping[ProtocolName, int] = {"paper": 5, "hardened": 3}
-"""How many replies are read: the script pays for a sixth that it never parses."""
+"""Number of replies read: the script pays for a sixth that it never parses."""
 _GRID = tuple(tenths / 10 for tenths in range(11))
 _SCHEMA = json.dumps(
     {
@@ -56,22 +56,20 @@ _SCHEMA = json.dumps(
 
 
 class AnsweredQuestion(Protocol):
-    """A question with what a model said to it."""
+    """A question with a model's prediction."""
 
     @property
-    def question(self) -> Question:
-        """The question."""
-        ...
+    def question(self) -> Question: ...
 
     @property
     def prediction(self) -> str | None:
-        """What the model said; None where the file has nothing."""
+        """None if the file has none."""
         ...
 
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """A row of the paper's Table 2: percentages in the order of CAPABILITIES, and who judged."""
+    """A row of the paper's Table 2: the judge, and percentages in the order of CAPABILITIES."""
 
     model: str
     judge: str
@@ -81,9 +79,9 @@ class PublishedScores:
 
 
 def grading(filled: AnsweredQuestion, run: int, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> Grading:
-    """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, as its samples.
+    """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, one sample each.
 
-    A prediction that the file lacks is unscored at once, without a call.
+    A prediction missing from the file is unscored at once, without a call.
     """
     question, prediction = filled.question, filled.prediction
     if prediction is None:
@@ -108,7 +106,7 @@ def grading(filled: AnsweredQuestion, run: int, protocol: ProtocolName, spec: Ju
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
-    """Return the score that the authors' script reads: its first token as Python's float, in [0, 1]; never "nan"."""
+    """The score as the authors' script reads it: the first token as Python's float, in [0, 1]; never "nan"."""
     try:
         score = float(text.split(" ")[0].strip())
     except ValueError:
@@ -124,9 +122,9 @@ _STRICT = re.compile(rf"{_WRAPPED}|{_OBJECT}", re.ASCII | re.IGNORECASE)
 
 
 def read_strict(text: str, finish: str = "stop") -> float | None:
-    """Return the score of a reply that is one score from 0 to 1 and nothing else, whatever wraps it; else None.
+    """The score of a reply that is one score from 0 to 1 and nothing else, whatever wraps it; else None.
 
-    A bare 0 or 1 that the token limit may have cut short of "0.5" is no score.
+    A bare 0 or 1 that may be "0.5" cut short by the token limit is no score.
     """
     found = _STRICT.fullmatch(text)
     if not found or finish == "content_filter":
@@ -138,9 +136,9 @@ def read_strict(text: str, finish: str = "stop") -> float | None:
 
 
 def withdrawn(grade: Grade, probe: Grade) -> Grade:
-    """Return the grade of a flagged prediction after the probe: the same prediction under another question's truth.
+    """The grade of a flagged prediction after its probe: the same prediction under another question's truth.
 
-    A judge that scores it there as well obeys it, and then its score is none. The flags tell what the probe gave.
+    A judge that scores it there too obeys it, and the score is removed. The flags tell the probe's score.
     """
     gave = f"probe gave {'no score' if probe.score is None else f'{probe.score:g}'}"
     flags = tuple(dict.fromkeys([*grade.flags, gave]))
@@ -151,13 +149,13 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
 
 
 def prompt_digest(protocol: ProtocolName) -> str:
-    """Return the sha256 of a protocol's fixed text, which names it in every report."""
+    """sha256 of a protocol's fixed text; every report names it."""
     fixed = _PAPER + _RAMP if protocol == "paper" else _HARDENED + _ROW + _REMINDER
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
 def _asks(question: Question, prediction: str, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> list[Ask]:
-    """Return what to ask until a reply can be read."""
+    """The requests to send, in order, until a reply can be read."""
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
         prompt = _PAPER + "\n" + " | ".join([question.text, truth, prediction, ""])
@@ -174,17 +172,17 @@ def _asks(question: Question, prediction: str, protocol: ProtocolName, spec: Jud
 
 
 def _fenced(question: str, truth: str, prediction: str) -> str:
-    """Return the row to score between two lines whose code no text inside can hold: it is made of these texts."""
+    """The row to score between two lines with a code that no text inside can contain: a hash of these texts."""
     code = hashlib.sha256(json.dumps([question, truth, prediction]).encode()).hexdigest()[:16]
     parts = {"question": question, "truth": truth, "prediction": prediction}
     return _ROW.format(code=code, **{name: neutralise(text) for name, text in parts.items()})
 
 
 def tabulate(report: Report) -> tuple[ScoreTable, ...]:
-    """Return the paper's two tables: capabilities in their order, and integrations, the largest first.
+    """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
-    A capability or integration without questions has no line. In a `paper` report what could not be read counts 0.0,
-    unless nothing was; `scored_only` returns the report without it.
+    A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
+    all are unreadable; `scored_only` returns the report with them unscored.
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in CAPABILITIES}
@@ -195,7 +193,7 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
 
 
 def scored_only(report: Report) -> Report:
-    """Return the report with every unreadable grade unscored: its tables hold the mean of what the judge did score."""
+    """The report with every unreadable grade unscored: its tables hold the mean of what the judge did score."""
 
     def kept(grade: Grade) -> Grade:
         return replace(grade, score=None) if UNREADABLE in grade.flags else grade
@@ -205,7 +203,7 @@ def scored_only(report: Report) -> Report:
 
 
 def ungraded(report: Report) -> str:
-    """Return the sentence that says that the judge gave no grade at all, and why; "" where it gave any."""
+    """A sentence saying that the judge gave no grade at all, and why; "" if it gave any."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
         return ""
@@ -215,7 +213,7 @@ def ungraded(report: Report) -> str:
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each set of capabilities; equal counts stand in the order of their capabilities."""
+    """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
     found: dict[tuple[int, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(sorted(map(CAPABILITIES.index, set(row.question.groups)))), []).append(row)
@@ -224,10 +222,10 @@ def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def files(report: Report) -> Mapping[str, bytes]:
-    """Return the three files that the authors' script writes, under its names and columns.
+    """The three files that the authors' script writes, with its names and columns.
 
-    Names tell what the script's never are: over other questions than the published ones, or partial. A
-    grade without a score is null in the grades.
+    The names also say what the script's never do: that the questions are not the published ones, or that the file is
+    partial. A missing score is null in the grades.
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
@@ -247,7 +245,7 @@ def _file_name(text: str) -> str:
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
-    """Return what the script keeps of each question; of a reply that it read, only the token that it read."""
+    """What the script keeps of each question; of a reply that could be read, only the token that was read."""
     return {
         row.question.id: {
             "model": [grade.model for grade in row.grades],
@@ -265,7 +263,7 @@ def _content(protocol: ProtocolName, grade: Grade) -> str:
 
 
 def _score_file(model: str, scored: ScoreTable) -> bytes:
-    """Return a line of means, the largest group first, then the total, its deviation and the runs, as pandas does."""
+    """A line of means as pandas writes it: the largest group first, then the total, its deviation and the runs."""
     groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
     runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
@@ -277,13 +275,13 @@ def _score_file(model: str, scored: ScoreTable) -> bytes:
 
 
 def _rounded(value: float | None) -> str:
-    """Return a number with one decimal, rounded as NumPy does it, which the script uses; "" for none."""
+    """A number with one decimal, rounded by NumPy, as in the script; "" for none."""
     return "" if value is None else str(float(np.round(value, 1)))
 
 
 @cache
 def published() -> tuple[PublishedScores, ...]:
-    """Return the rows of the paper's Table 2, in its order."""
+    """The rows of the paper's Table 2, in its order."""
     return tuple(
         PublishedScores(
             model=str(values["model"]),

@@ -1,7 +1,7 @@
-"""Marking: MM-Vet's report before its judging, what a judge is asked for it, and the report after.
+"""MM-Vet benchmark: the draft of a report, its judge tasks, the graded report, and its downloads.
 
-Beside the predictions of the file, the hardened protocol has canaries marked, which deserve nothing, and each flagged
-prediction once more under another truth.
+The hardened protocol grades more than the file's predictions: canaries, which deserve nothing, and each flagged
+prediction once more under another question's truth.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,23 +33,23 @@ from scoring.report import (
 
 
 class OptionsError(ValueError):
-    """Say which choices do not go together, and what to choose instead."""
+    """Choices that do not go together; the message says which, and what to choose instead."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What its owner chose for the scoring of a file."""
+    """The owner's choices for scoring a file."""
 
     protocol: Protocol = "hardened"
     runs: int = 5
     sampled: bool = False
     """Whether the runs are samples of one call."""
     missing: Missing = "stop"
-    """What becomes of questions without a prediction."""
+    """What happens to questions without a prediction."""
 
 
 class _JudgedAnswer(NamedTuple):
-    """One grade to come: of an item or its probe by the row's place, of a canary by its own."""
+    """A pending grade; `place` is the row's for an item or its probe, and the canary's own for a canary."""
 
     kind: Kind
     place: int
@@ -66,9 +66,9 @@ def draft(
     file: str,
     title: str,
 ) -> Report:
-    """Return the report of a file before its judging: without grades, with what looks like an attack flagged.
+    """A file's report before its judging: without grades, predictions that look like an attack flagged.
 
-    `address` is the judge's as it may be shown. Raises OptionsError for samples that the judge does not give.
+    `address` is the judge's public address. Raises OptionsError for samples from a judge that gives none.
     """
     if options.sampled and not spec.samples:
         raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
@@ -90,10 +90,10 @@ def draft(
 
 
 class MMVet:
-    """What MM-Vet brings to the driving of calls."""
+    """The benchmark, with one task for each grade of an item, canary or probe."""
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """Return every grade to come of a draft."""
+        """Every pending grade of a draft."""
         samples = report.runs if report.sampled else 1
 
         def begin(marked: _JudgedAnswer) -> Callable[[], Grading]:
@@ -105,7 +105,7 @@ class MMVet:
         return [Task(marked.run, begin(marked), refused(marked)) for marked in _plan(report)]
 
     def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
-        """Return the draft with its grades, in the order of the tasks."""
+        """The draft with its grades, which are in the order of the tasks."""
         plan = _plan(report)
         grades = {(one.kind, one.place, one.run): grade for one, grade in zip(plan, outcomes, strict=True)}
         probes = {one.place for one in plan if one.kind == "probe"}
@@ -122,19 +122,18 @@ class MMVet:
         return replace(report, judge=replace(report.judge, versions=versions), rows=tuple(rows), canaries=canaries)
 
     def ungraded(self, report: Report) -> str:
-        """Return the sentence that says that nothing was graded; "" where anything was."""
+        """A sentence saying that nothing was graded; "" if anything was."""
         return mm_vet.ungraded(report)
 
     def write(self, report: Report) -> str:
-        """Return the whole report as JSON text."""
         return report_json(report)
 
     def read(self, text: str) -> Report:
-        """Return the report of a JSON text. Raises ReportError."""
+        """Raises ReportError."""
         return read_report(text)
 
     def files(self, report: Report) -> Mapping[str, bytes]:
-        """Return the authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
+        """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         partial = bool(report.missing)
         stem = f"{'partial_' if partial else ''}{file_stem(report.file)}"
         more = {
@@ -148,7 +147,7 @@ class MMVet:
 
 
 def _plan(report: Report) -> Sequence[_JudgedAnswer]:
-    """Return every grade to come: run by run, so that the samples of one call are seldom waited for at once."""
+    """Every pending grade, run by run, so that samples of one call are rarely awaited at the same time."""
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
         "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},

@@ -1,4 +1,4 @@
-"""Questions: MM-Vet's from a local folder or its authors' archive, subsets of them, and a small sample of our own."""
+"""MM-Vet questions: loaded from a local folder or the authors' archive, subsets of them, and our own small sample."""
 
 import contextlib
 import hashlib
@@ -22,28 +22,28 @@ from scoring.report import Question, QuestionSet
 MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
 MM_VET_FILE = "mm-vet.json"
 MM_VET_SHA256 = "6eced3121b9865098ea72aca233ca5ff7fd7b81374494d878815b9f856442d8e"
-"""Of `mm-vet.json` as published: 218 questions."""
+"""sha256 of `mm-vet.json` as published: 218 questions."""
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """MM-Vet's core capabilities, in the order of the paper's section 3.1."""
 SAMPLE = Path(__file__).parent.parent / "data" / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = Path(__file__).parent.parent / "data" / "mm_vet_sample_predictions.json"
-"""What a model might have said to the sample's questions: a file to try the upload with."""
+"""Example predictions for the sample's questions: a file to try the upload with."""
 
 _ARCHIVE_BYTES = 200_000_000
-"""The published archive has 67 MB; its pictures hardly shrink, so the same bound holds for what it unpacks to."""
+"""Limit for the archive and for what it unpacks to: the published one has 67 MB, and its images hardly compress."""
 _MEMBERS = 2_000
 _WAITS = (1, 2, 4, 8)
-"""Seconds between two tries of a download."""
+"""Seconds between two attempts of a download."""
 
 
 class QuestionsError(ValueError):
-    """Say what is wrong with a question file or archive, and how to mend it."""
+    """A question file or archive is wrong; the message says what, and how to fix it."""
 
 
 def load_mm_vet(folder: Path | None) -> QuestionSet:
-    """Return MM-Vet's questions from its folder, or from the file itself; official if it is the published file.
+    """MM-Vet's questions from its folder, or from the file itself; official if it is the published file.
 
-    Raises QuestionsError where there is none, and RowsError for a file that is not in MM-Vet's schema.
+    Raises QuestionsError if there is none, and RowsError for a file that is not in MM-Vet's schema.
     """
     if folder is None:
         raise QuestionsError("MM-Vet's questions are not here; set MM_VET_PATH to the folder that holds mm-vet.json")
@@ -55,16 +55,16 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
 
 
 def own_sample() -> QuestionSet:
-    """Return our own questions about pictures of the arena's demo bank: to try it without any download."""
+    """Our own questions about images of the arena's demo items, for trying it out without any download."""
     return _question_set("Stereoscope's own sample, not MM-Vet", False, SAMPLE)
 
 
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
-    """Return the questions whose ids a file lists, a JSON list or one a line, in the parent's order.
+    """The questions whose ids a file lists, as a JSON list or one per line, in the parent's order.
 
-    A file of answers to the whole set is scored on them, as by the authors' `--use_sub_set`. Its name says what it
-    is, and only the whole of an official set is official. Raises RowsError for ids that are unknown, listed twice or
-    not text.
+    A file of answers to the whole set is scored on these alone, as with the authors' `--use_sub_set`. The set's name
+    says that it is a subset, and only the whole of an official set is official. Raises RowsError for ids that are
+    unknown, duplicate or not text.
     """
     ids = set(_listed_ids(path))
     unknown = sorted(ids - {question.id for question in questions.questions})
@@ -79,9 +79,9 @@ def subset(questions: QuestionSet, path: Path) -> QuestionSet:
 
 
 def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:
-    """Download the authors' archive and return the folder with its `mm-vet.json` and `images`, whole or not at all.
+    """Download the authors' archive and return the folder with its `mm-vet.json` and `images`, complete or not at all.
 
-    A folder that already holds the published questions is left as it is. Raises QuestionsError.
+    A folder that already holds the published questions is left unchanged. Raises QuestionsError.
     """
     file = folder / MM_VET_FILE
     if file.is_file() and _sha256(file) == MM_VET_SHA256:
@@ -145,7 +145,7 @@ def _listed_ids(path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _named(address: str) -> Iterator[None]:
-    """Name the address in what is raised inside."""
+    """Errors raised inside become QuestionsErrors that name the address."""
     try:
         yield
     except QuestionsError as error:
@@ -158,7 +158,7 @@ def _named(address: str) -> Iterator[None]:
 
 
 def _download(address: str, path: Path, sleep: Callable[[float], object]) -> None:
-    """Stream to disk, again where the network or the server failed."""
+    """Stream to disk, retrying if the network or the server fails."""
     for wait in _WAITS:
         try:
             return _stream(address, path)
@@ -168,7 +168,7 @@ def _download(address: str, path: Path, sleep: Callable[[float], object]) -> Non
 
 
 def _stream(address: str, path: Path) -> None:
-    """Stream to disk; GitHub hands release files on to another host, so redirects are followed."""
+    """Stream to disk, following redirects: GitHub sends release files from another host. Raises QuestionsError."""
     with httpx.stream("GET", address, follow_redirects=True, timeout=30) as response, path.open("wb") as file:
         if response.status_code in (408, 429) or response.status_code >= 500:
             response.raise_for_status()
@@ -181,7 +181,7 @@ def _stream(address: str, path: Path) -> None:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Take the published questions and the pictures that they name; nothing else leaves the archive."""
+    """Extract the published questions and the images that they name, and nothing else. Raises QuestionsError."""
     with zipfile.ZipFile(path) as archive:
         parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
         unpacked = sum(part.file_size for part in parts.values())

@@ -1,6 +1,6 @@
-"""MMBench: abilities on three levels, vanilla and CircularEval side by side, and the paper's published rows.
+"""MMBench: accuracies by ability on three levels, vanilla and CircularEval, and the paper's published rows.
 
-Also for MMBench-CN, v1.1 and CCBench, whose categories belong to no ability of the paper and stand as they are.
+Also for MMBench-CN, v1.1 and CCBench, whose categories belong to none of the paper's abilities and stay as they are.
 """
 
 import csv
@@ -41,7 +41,7 @@ from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
 Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench"]
 
 L1: Mapping[str, tuple[str, ...]] = {"perception": ("CP", "FP-S", "FP-C"), "reasoning": ("AR", "RR", "LR")}
-"""The paper's first level, which no file holds."""
+"""The paper's first level, which no file contains."""
 L2: Mapping[str, str] = {
     "coarse_perception": "CP",
     "finegrained_perception (instance-level)": "FP-S",
@@ -50,7 +50,7 @@ L2: Mapping[str, str] = {
     "relation_reasoning": "RR",
     "logic_reasoning": "LR",
 }
-"""The files' names of the second level."""
+"""Names of the second level in the files."""
 L3: Mapping[str, tuple[str, ...]] = {
     "CP": ("image_style", "image_topic", "image_scene", "image_emotion", "image_quality"),
     "FP-S": ("object_localization", "attribute_recognition", "celebrity_recognition", "ocr"),
@@ -59,7 +59,7 @@ L3: Mapping[str, tuple[str, ...]] = {
     "RR": ("social_relation", "physical_relation", "nature_relation"),
     "LR": ("structuralized_imagetext_understanding", "future_prediction"),
 }
-"""The 20 abilities of the third level (Figure 2), in the files' spelling."""
+"""The 20 abilities of the third level (Figure 2), as spelled in the files."""
 
 _L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
 _PUBLISHED = Path(__file__).parent.parent / "data" / "mmbench_published.csv"
@@ -69,45 +69,45 @@ _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNO
 _WHOLE_FILE = "all"
 NO_CATEGORY = "(no category)"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
-"""Questions of MMBench's splits, in English and Chinese: of the files of today, and of the first edition."""
+"""Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
 CCBENCH = 510
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 
 
 @dataclass(frozen=True)
 class MMBenchScores:
-    """The accuracies of one split, or of all."""
+    """Accuracies of one split, or of all."""
 
     split: str
-    """As the file writes it; "" where it writes none."""
+    """As written in the file; "" if it has none."""
     vanilla: Node
     """Over base rows."""
     circular: Node | None
-    """Over questions; None where the file has no passes, or not all of them."""
+    """Over questions; None if the file has no passes, or not all of them."""
 
 
 @dataclass(frozen=True)
 class MMBenchReport:
-    """What MMBench says of one file under one protocol."""
+    """MMBench results of one file under one protocol."""
 
     edition: Edition
     protocol: Protocol
     splits: tuple[MMBenchScores, ...]
-    """One a split, and "all" behind them where there are several."""
+    """One per split, followed by "all" if there are several."""
     problems: tuple[Problem, ...]
     success: Success
     letters: tuple[LetterCount, ...]
     without_answer: int
-    """Rows whose right answer is not known: extracted, not scored."""
+    """Rows whose right answer is unknown: extracted, not scored."""
     missing: tuple[ChoiceQuestion, ...] = ()
-    """Rows of the question file whose answers would be needed."""
+    """Rows of the question file whose answers are needed."""
     partial: bool = False
     """Whether answers are missing, so that the score is not that of the whole benchmark."""
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the names of L-2."""
+    """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the L-2 names."""
 
     table: int
     split: str
@@ -118,7 +118,7 @@ class PublishedTable:
 
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
-    """Return which edition the file's name, indices and language tell, by the ranges of the official service."""
+    """The edition that the file's name, indices and language indicate, by the index ranges of the official service."""
     highest = max((question.index % PASS for question in questions), default=0)
     chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
     foreign = not any(question.group or question.category in _L2_OF for question in questions)
@@ -130,21 +130,21 @@ def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
 
 
 def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Tell whether a file looks like MMBench: rotated passes, or most rows of its abilities."""
+    """Whether a file looks like MMBench: rotated passes, or most rows of its abilities."""
     known = sum(question.category in _L2_OF or question.group in L2 for question in questions)
     return is_circular(questions) or 2 * known > len(questions)
 
 
 def _is_foreign(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Tell whether most rows are of abilities that are not MMBench's; rows of none may be."""
+    """Whether most rows have abilities that are not MMBench's; rows without any do not count."""
     strange = sum(bool(question.group or question.category) and ability(question) not in L3 for question in questions)
     return 2 * strange > len(questions)
 
 
 def size(name: Edition, split: str, there: int) -> int | None:
-    """Return how many questions a split of an edition has, of which a file holds so many; None if that is not known.
+    """Number of questions in a split of an edition, for a file with `there` questions; None if unknown.
 
-    `split` is any text that names it. A file of fewer questions than every split lacks some, whatever its split.
+    `split` is any text that names it. A file with fewer questions than every split lacks some, whatever its split.
     """
     sizes = (CCBENCH,) if name == "CCBench" else ()
     if name in _SIZED:
@@ -159,10 +159,11 @@ def tabulate(
     missing: Sequence[ChoiceQuestion] | None = None,
     file: str | None = None,
 ) -> MMBenchReport:
-    """Return vanilla and circular accuracies of each split; what keeps the file from being circular or whole is named.
+    """Vanilla and circular accuracies of each split; problems say what keeps the file from being circular or whole.
 
-    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then the
-    number of questions is that of the edition, which `file`, the file's name, may tell; without it none is asked for.
+    `missing` are the rows of the question file without an answer; None if there is no question file. In that case the
+    number of questions is that of the edition, which the file name `file` may indicate; if `file` is None too, nothing
+    is counted as missing.
     """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
@@ -186,7 +187,7 @@ def tabulate(
 
 
 class _Gaps:
-    """What a file lacks: the rows of a question file that are still needed, or as many as its edition has more."""
+    """What a file lacks: the rows still needed from a question file, or the number of questions to fill its edition."""
 
     def __init__(
         self,
@@ -247,7 +248,7 @@ class _Gaps:
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
     def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
-        """Return how many questions of each ability and category a question file has more than the file."""
+        """Number of the question file's questions missing from the file, by (ability, category)."""
         return Counter(
             (ability(question), question.category or NO_CATEGORY)
             for question in self.missing
@@ -258,7 +259,7 @@ class _Gaps:
         )
 
     def unplaced(self, split: str, circular: bool) -> int:
-        """Return how many questions an edition has more than the file, of whatever ability."""
+        """Number of an edition's questions missing from the file, of any ability."""
         splits = self._sizes if split == _WHOLE_FILE else self._sizes.keys() & {split}
         return sum(self._sizes[one] - self._there[one][circular] for one in splits)
 
@@ -266,7 +267,7 @@ class _Gaps:
 def _circular_problems(
     questions: Sequence[ChoiceQuestion], found: Sequence[Circle], compare: bool
 ) -> tuple[Problem, ...]:
-    """Return what keeps a file from CircularEval; passes are compared where no question file vouches for them."""
+    """Problems that keep a file from CircularEval; passes are compared if no question file vouches for them."""
     if not questions:
         return (Problem(0, None, "no row has a right answer; letters are extracted, nothing is scored", "circular"),)
     if not is_circular(questions):
@@ -276,7 +277,7 @@ def _circular_problems(
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Return the categories that are no ability of the paper; CCBench has none that is."""
+    """Problems of categories that are none of the paper's abilities; none for CCBench, whose categories never are."""
     if edition(questions) == "CCBench":
         return ()
     strange = sorted({question.category or NO_CATEGORY for question in questions if question.category not in _L2_OF})
@@ -304,9 +305,9 @@ _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
 
 
 def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
-    """Return the accuracies from Overall down; what belongs to no ability of the paper stands below Overall.
+    """Accuracies from Overall down; what belongs to none of the paper's abilities is directly below Overall.
 
-    `missing` questions are unscored where they belong, and `unplaced` ones in the Overall alone.
+    `missing` questions are unscored in their ability, `unplaced` ones in the Overall alone.
     """
     by_l3: dict[tuple[str, str], list[bool | None]] = {key: [] for key in missing}
     for question, right in outcomes:
@@ -346,13 +347,13 @@ def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], in
 
 
 def ability(question: ChoiceQuestion) -> str:
-    """Return a question's L-2 ability: the file's own word first, else that of its category; "" for neither."""
+    """A question's L-2 ability: the file's own if given, else that of its category; "" if neither."""
     group = question.group
     return L2.get(group.lower(), group) if group else _L2_OF.get(question.category, "")
 
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided], circular: bool) -> tuple[Comparison, ...]:
-    """Return McNemar's comparison of two models, Overall and by ability: over questions if circular, else base rows."""
+    """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
     one, other = (_by_index(rows, circular) for rows in (first, second))
     shared = [(question, right, other[index][1]) for index, (question, right) in one.items() if index in other]
     groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": []}
@@ -371,7 +372,7 @@ def _by_index(rows: Sequence[Decided], circular: bool) -> dict[int, tuple[Choice
 
 
 def accuracy_csv(report: MMBenchReport) -> bytes:
-    """Return the public toolkit's `_acc.csv`: fractions, a line a split; circular if the file is, else vanilla."""
+    """The public toolkit's `_acc.csv`: fractions, one line per split; circular if the file is, else vanilla."""
     trees = {scores.split or "none": scores.circular or scores.vanilla for scores in report.splits}
     groups = sorted({node.line.name for tree in trees.values() for node in tree.find("L-2")})
     leaves = sorted({node.line.name for tree in trees.values() for node in tree.find("L-3")})
@@ -388,7 +389,7 @@ def accuracy_csv(report: MMBenchReport) -> bytes:
 
 @cache
 def published() -> tuple[PublishedTable, ...]:
-    """Return the rows of Tables 5 and 6, in their order."""
+    """The rows of Tables 5 and 6, in their order."""
     return tuple(
         PublishedTable(
             int(str(values["table"])),

@@ -1,7 +1,7 @@
-"""MMT-Bench: 162 subtasks of 32 meta-tasks, the Overalls by their names, boards by image type and capability.
+"""MMT-Bench: accuracies of 162 subtasks in 32 meta-tasks, its different Overalls, boards by image type and capability.
 
-The paper's Overall is a mean over subtasks for some models and over samples for others, and Overall* a mean over the
-127 subtasks outside Visual Recognition: each is computed and named.
+The paper's Overall is a mean over subtasks for some models and over samples for others, and its Overall* a mean over
+the 127 subtasks outside Visual Recognition: each is computed under its own name.
 """
 
 import csv
@@ -34,75 +34,75 @@ from scoring.report import ScoreLine
 _DATA = Path(__file__).parent.parent / "data"
 VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
-"""The toolkit's name of all splits together."""
+"""The toolkit's name for all splits together."""
 NO_CATEGORY = "(no category)"
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class MetaTask:
-    """A meta-task as the files and the paper name it."""
+    """A meta-task as named in the files and in the paper."""
 
     key: str
     name: str
     abbreviation: str
-    """The toolkit's, which heads the columns of its `_acc.csv`."""
+    """The toolkit's column heading in its `_acc.csv`."""
 
 
 @dataclass(frozen=True)
 class Subtask:
-    """A subtask with what Tables A3 to A5 say of it."""
+    """A subtask as described in Tables A3 to A5."""
 
     key: str
-    """The files' `category`, misspelled or not."""
+    """The files' `category`, in their spelling, even if misspelled."""
     name: str
     meta_task: str
     """Key of its meta-task."""
     samples: int
     val_samples: int
-    """Of these, those of the split VAL."""
+    """Those of the split VAL."""
     image_types: tuple[str, ...]
     capabilities: tuple[str, ...]
     multi_image: str
-    """Its abbreviation among the 28 tasks that take several images; else ""."""
+    """Its abbreviation among the 28 tasks with several images; else ""."""
 
 
 @dataclass(frozen=True)
 class Overalls:
-    """What is called Overall, each by its own rule."""
+    """The scores called Overall, each by its own rule."""
 
     subtasks: ScoreLine
     """Mean over subtasks."""
     samples: ScoreLine
-    """Mean over samples: what the public toolkit prints."""
+    """Mean over samples: the public toolkit's figure."""
     star: ScoreLine
     """Overall*: mean over the subtasks outside Visual Recognition."""
 
 
 @dataclass(frozen=True)
 class MMTBenchScores:
-    """The accuracies of one split, or of all."""
+    """Accuracies of one split, or of all."""
 
     split: str
     overall: Overalls
     tree: Node
-    """Mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank where the file has none."""
+    """Mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank if the file has none of them."""
     image_types: tuple[ScoreLine, ...]
     capabilities: tuple[ScoreLine, ...]
-    """Means over the subtasks of each; a subtask counts in every one of its own."""
+    """Means over the subtasks of each; a subtask counts in each of its groups."""
     random: Overalls
-    """Expected of a guess among the options of these questions."""
+    """Expected score of a random guess among the options of these questions."""
     frequency: Overalls
-    """Of always giving a subtask's most frequent right letter."""
+    """Score of always giving a subtask's most frequent right letter."""
 
 
 @dataclass(frozen=True)
 class MMTBenchReport:
-    """What MMT-Bench says of one file under one protocol."""
+    """MMT-Bench results of one file under one protocol."""
 
     protocol: Protocol
     splits: tuple[MMTBenchScores, ...]
-    """One a split of the file, then ALL."""
+    """One per split of the file, then ALL."""
     problems: tuple[Problem, ...]
     success: Success
     letters: tuple[LetterCount, ...]
@@ -115,7 +115,7 @@ class MMTBenchReport:
 
 @dataclass(frozen=True)
 class SuccessRow:
-    """A row of Table A17, in percent; None where the paper has a dash."""
+    """A row of Table A17, in percent; None for the paper's dash."""
 
     model: str
     step1: float
@@ -126,7 +126,7 @@ class SuccessRow:
 
 @cache
 def meta_tasks() -> Mapping[str, MetaTask]:
-    """Return the 32 meta-tasks by key, in the toolkit's order."""
+    """The 32 meta-tasks by key, in the toolkit's order."""
     read = (record.values for record in read_records(_DATA / "mmt_bench_meta_tasks.csv"))
     found = (MetaTask(str(row["l2_category"]), str(row["meta_task"]), str(row["abbreviation"])) for row in read)
     return {one.key: one for one in found}
@@ -134,7 +134,7 @@ def meta_tasks() -> Mapping[str, MetaTask]:
 
 @cache
 def subtasks() -> Mapping[str, Subtask]:
-    """Return the 162 subtasks by key, in the paper's order."""
+    """The 162 subtasks by key, in the paper's order."""
     found = {}
     for row in (record.values for record in read_records(_DATA / "mmt_bench_subtasks.csv")):
         types, capabilities = (tuple(str(row[name]).split("; ")) for name in ("image_types", "capabilities"))
@@ -146,7 +146,7 @@ def subtasks() -> Mapping[str, Subtask]:
 
 @cache
 def published_success() -> tuple[SuccessRow, ...]:
-    """Return Table A17."""
+    """Table A17."""
     return tuple(
         SuccessRow(
             str(row["model"]),
@@ -160,12 +160,12 @@ def published_success() -> tuple[SuccessRow, ...]:
 
 
 def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Tell whether most rows are of MMT-Bench's subtasks."""
+    """Whether most rows are of MMT-Bench's subtasks."""
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
 def sizes(split: str) -> Mapping[str, int] | None:
-    """Return how many samples each subtask has in a split of the published files; None for any other split."""
+    """Samples of each subtask in a split of the published files; None for any other split."""
     parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
     parts["TEST"] = lambda one: one.samples - one.val_samples
     part = parts.get(split.upper())
@@ -178,11 +178,11 @@ def tabulate(
     missing: Sequence[ChoiceQuestion] | None = None,
     file: str | None = None,
 ) -> MMTBenchReport:
-    """Return the accuracies of each split and of all, with both baselines of the same questions.
+    """Accuracies of each split and of all, with both baselines on the same questions.
 
-    `missing` are the rows of the question file that nobody answered; None where there is no question file. Then each
-    subtask has as many samples as in the published split, which `file`, the file's name, may tell; without it none is
-    asked for.
+    `missing` are the rows of the question file without an answer; None if there is no question file. In that case each
+    subtask has as many samples as in the published split, which the file name `file` may identify; if `file` is None
+    too, nothing counts as missing.
     """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
@@ -209,7 +209,7 @@ def tabulate(
 
 
 _Gaps = Mapping[str, Mapping[str, int]]
-"""By split and subtask, how many samples have no answer."""
+"""Number of samples without an answer, by split and subtask."""
 
 
 def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_Gaps, tuple[Problem, ...]]:
@@ -221,7 +221,7 @@ def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_G
 
 
 def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gaps, tuple[Problem, ...]]:
-    """Return what the file lacks of the published splits that it holds rows of; unnamed, of the smallest that fits."""
+    """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
     there: dict[str, Counter[str]] = {}
     for question in questions:
         there.setdefault(question.split, Counter())[category(question)] += 1
@@ -259,12 +259,12 @@ def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 
 def category(question: ChoiceQuestion) -> str:
-    """Return a question's subtask as the file spells it."""
+    """A question's subtask as spelled in the file."""
     return question.category or NO_CATEGORY
 
 
 def meta_task(question: ChoiceQuestion) -> str:
-    """Return the key of a question's meta-task: the paper's for a known subtask, else the file's own word."""
+    """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
     known = subtasks().get(question.category)
     return known.meta_task if known else question.group or NO_CATEGORY
 
@@ -293,7 +293,7 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
 
 
 def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overalls:
-    """Return the Overalls of subtasks' lines; the samples' mean weighs each by its samples."""
+    """Overalls of the subtasks' lines; the mean over samples weighs each line by its samples."""
     n = sum(line.n for line in lines.values())
     known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
     mean = sum(value * size for value, size in known) / sum(size for _, size in known) if known else None
@@ -319,7 +319,7 @@ def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
 
 
 def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
-    """Return a meta-task with the file's subtasks and, blank, those that the file lacks."""
+    """A meta-task with the file's subtasks and, blank, those missing from the file."""
     own = {name: line for name, line in lines.items() if metas[name] == key}
     names = dict.fromkeys([*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)])
     below = [own.get(name) or share(name, ()) for name in names]
@@ -327,7 +327,7 @@ def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) 
 
 
 def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) -> tuple[ScoreLine, ...]:
-    """Return the mean of each group's subtasks, the largest group first; of all groups of the paper."""
+    """Mean of each group's subtasks, for all groups of the paper, the largest group first."""
     sizes = Counter(group for members in groups.values() for group in members)
     return tuple(
         mean_of(group, [line for name, line in lines.items() if group in groups.get(name, ())])
@@ -347,7 +347,7 @@ def _most_frequent(name: str, rows: Sequence[Decided]) -> ScoreLine:
 
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
-    """Return McNemar's comparison of two runs, Overall, by meta-task and by subtask, over the questions in both."""
+    """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
     other = {row.question.index: row.right for row in second}
     groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": [], **{key: [] for key in meta_tasks()}}
     for row in first:
@@ -358,14 +358,14 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
 
 
 def image_comparison(single: Sequence[Decided], multiple: Sequence[Decided]) -> tuple[Comparison, ...]:
-    """Return the comparison of a single-image with a multi-image run on the 28 tasks that take several (Figure 3)."""
+    """Comparison of a single-image with a multi-image run on the 28 tasks with several images (Figure 3)."""
     several = {key for key, one in subtasks().items() if one.multi_image}
     kept = [[row for row in rows if row.question.category in several] for rows in (single, multiple)]
     return comparison(kept[0], kept[1])
 
 
 def accuracy_csv(report: MMTBenchReport) -> bytes:
-    """Return the public toolkit's `_acc.csv`: fractions, Overall over samples; what the file lacks is blank."""
+    """The public toolkit's `_acc.csv`: fractions, Overall over samples; blank where the file has no questions."""
     names = sorted({node.line.name for node in report.splits[-1].tree.find("subtask") if node.line.n})
     strange = [
         node.line.name for node in report.splits[-1].tree.find("meta-task") if node.line.name not in meta_tasks()

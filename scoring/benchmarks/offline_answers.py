@@ -1,6 +1,6 @@
-"""A model over a benchmark's question file: what it is asked, and its answers in the form that the benchmark takes.
+"""Benchmark answers: runs a model over a benchmark's question file and writes its prediction file.
 
-A file of any size streams by: only the questions stay in memory, and the images of those that are being asked.
+A file of any size streams through: only the questions stay in memory, and the images of those being asked.
 """
 
 import base64
@@ -28,12 +28,11 @@ from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
 from scoring.report import QuestionSet
 
 Answers = Mapping[str, str]
-"""What a model said, by the question's key."""
+"""A model's answers, by question key."""
 
 _WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
 _REFERENCE = 64
-"""An image cell of at most so many characters names the row that holds the image, as public tools write circular
-passes."""
+"""An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
 _IN_LIST = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
 _INSTRUCTION = {
     "English": "Choose the right option and answer with its letter alone.",
@@ -44,25 +43,25 @@ _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not i
 
 
 class AnsweringError(ValueError):
-    """Say why a question file cannot be answered, and how to mend it."""
+    """A question file cannot be answered; the message says why, and how to fix it."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A benchmark's questions, ready to be asked."""
+    """A benchmark's questions, ready to ask."""
 
     digest: str
-    """Of the questions, so that a run is not gone on with over others."""
+    """Hash of the questions, so that a run is not resumed with different ones."""
     count: int
-    """Questions, each pass counted."""
+    """Number of questions, counting each pass."""
     rounds: tuple[Callable[[Answers], Iterator[Task]], ...]
-    """What is asked one after the other; each round is told what was answered before."""
+    """Rounds of tasks, one after the other; each is given the previous answers."""
     written: Callable[[Answers, str], bytes]
-    """Returns the prediction file of a model with these answers."""
+    """Makes a model's prediction file from its answers and name."""
 
 
 def mm_vet_paper(folder: Path | None) -> Paper:
-    """Return MM-Vet's questions from its folder. Raises what `load_mm_vet` raises, and AnsweringError."""
+    """MM-Vet's questions from its folder. Raises what `load_mm_vet` raises, and AnsweringError."""
     questions = load_mm_vet(folder)
     assert folder
     images = (folder if folder.is_dir() else folder.parent) / "images"
@@ -77,10 +76,10 @@ def mm_vet_paper(folder: Path | None) -> Paper:
 
 
 def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Paper:
-    """Return the questions of an MMBench or MMT-Bench TSV with its images inside.
+    """The questions of an MMBench or MMT-Bench TSV that contains its images.
 
-    With `circular` a file of base rows gets its rotated passes. With `early_stop` the passes are asked one after the
-    other, and none after a wrong one. Raises RowsError and AnsweringError.
+    `circular` adds rotated passes to a file of base rows. `early_stop` asks the passes one after the other, and none
+    after a wrong one. Raises RowsError and AnsweringError.
     """
     references: dict[int, str] = {}
     found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
@@ -102,7 +101,7 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Paper:
 
 
 def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
-    """Return the passes of a question after its base row: in pass k the options have moved on by k letters."""
+    """The passes of a question after its base row: in pass k the options have moved on by k letters."""
     letters, texts = list(question.options), list(question.options.values())
     passes = []
     for number in range(1, len(letters)):
@@ -120,7 +119,7 @@ def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
 
 
 def prompt(question: ChoiceQuestion) -> str:
-    """Return what the model is asked: hint, question, options and how to answer."""
+    """The model's prompt: hint, question, options and how to answer."""
     options = [f"{letter}. {text}" for letter, text in question.options.items()]
     hint = [question.hint] if question.hint and question.hint != "nan" else []
     return "\n".join([*hint, question.text, *options, _INSTRUCTION[language(question)]])
@@ -128,16 +127,16 @@ def prompt(question: ChoiceQuestion) -> str:
 
 @dataclass(frozen=True)
 class _ChoiceSheet:
-    """A file whose rows stand for one or more passes each."""
+    """A file in which each row stands for one or more passes."""
 
     file: Path
     rows: Mapping[int, Sequence[ChoiceQuestion]]
-    """Passes by the row that holds their image."""
+    """Passes, by the row with their image."""
     references: Mapping[int, str]
-    """Index whose image a row takes, by row."""
+    """Index of the question whose image a row uses, by row."""
 
     def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
-        """Yield the passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
+        """The passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
         wrong = set() if number is None else self._wrong(answers)
         shared = self._shared()
         for record in read_records(self.file, _WITH_IMAGES):
@@ -148,7 +147,7 @@ class _ChoiceSheet:
                     yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
 
     def _wrong(self, answers: Answers) -> set[int]:
-        """Return the base indices of questions that were answered wrongly, as far as the rules can tell."""
+        """Base indices of questions with a wrong answer, as far as the rules can tell."""
         wrong = set()
         for question in (each for group in self.rows.values() for each in group):
             said = answers.get(str(question.index))
@@ -158,7 +157,7 @@ class _ChoiceSheet:
         return wrong
 
     def _shared(self) -> dict[str, str]:
-        """Return the image cells that other rows refer to, by index."""
+        """Image cells that other rows refer to, by index."""
         wanted = set(self.references.values())
         index = {row: str(group[0].index) for row, group in self.rows.items()}
         if not wanted:
@@ -197,7 +196,7 @@ def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
 
 
 def _from_cell(cell: str, text: str) -> tuple[Turn, ...]:
-    """Return the conversation of a cell in base64: one image, or several as a list of texts."""
+    """The conversation of a base64 cell: one image, or several as a list of texts. Raises TaskError."""
     cells = _IN_LIST.findall(cell) if cell.lstrip().startswith("[") else [cell]
     if not cells or not cells[0]:
         raise TaskError("its image cell is empty; take the question file with its images")
@@ -209,7 +208,7 @@ def _from_cell(cell: str, text: str) -> tuple[Turn, ...]:
 
 
 def picture(data: bytes) -> bytes:
-    """Return an image as models get it: upright RGB of at most 1600 pixels a side. Raises TaskError."""
+    """An image as models get it: upright RGB of at most 1600 pixels a side. Raises TaskError."""
     try:
         return read_picture(data).data
     except PictureError as error:
@@ -222,7 +221,7 @@ def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
 
 
 def _tsv(questions: Sequence[ChoiceQuestion], answers: Answers, _: str) -> bytes:
-    """Return the columns of the official files, without images, and the prediction behind them."""
+    """A TSV with the columns of the official files, except images, followed by the prediction."""
     used = sorted({letter for question in questions for letter in question.options}, key=LETTERS.index)
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -243,4 +242,4 @@ def _sha256(path: Path) -> str:
 
 
 Asked = Literal["mm-vet", "mmbench", "mmt-bench", "visit-bench"]
-"""Benchmarks whose question files a model can be asked."""
+"""Benchmarks with question files that a model can answer."""

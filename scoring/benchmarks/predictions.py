@@ -1,6 +1,6 @@
-"""Uploads: the files of model outputs that people hold become predictions, and these are joined to the questions.
+"""Prediction files: reads model outputs in the common layouts and joins them to the questions.
 
-Nothing is repaired: an answer arrives exactly as it was written, and what could be meant in two ways is refused.
+Nothing is repaired: an answer stays exactly as written, and what could be meant in two ways is refused.
 """
 
 import re
@@ -19,7 +19,7 @@ Layout = Literal[
     "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
 ]
 Missing = Literal["stop", "unscored"]
-"""What becomes of questions without an answer: nothing is scored, or they stand in the report as unscored."""
+"""What happens to questions without an answer: nothing is scored, or they stay in the report as unscored."""
 
 _IDS = ("id", "question_id", "index")
 _ANSWERS = ("prediction", "pred", "response", "output")
@@ -43,7 +43,7 @@ _MENDS = {
 
 
 class UploadError(ValueError):
-    """Say everything at once that keeps a file from being scored, and how to mend it."""
+    """A file cannot be scored; the message lists all reasons at once, and how to fix them."""
 
     def __init__(self, file: str, problems: tuple[str, ...]):
         super().__init__(f"{file}: " + "; ".join(problems))
@@ -55,10 +55,10 @@ class UploadError(ValueError):
 
 @dataclass(frozen=True)
 class Prediction:
-    """One answer of the file, exactly as it was written."""
+    """An answer in the file, exactly as written."""
 
     id: str
-    """The question's id; as the file writes it where no question has it."""
+    """The question's id; if no question has it, the file's own text."""
     text: str
     row: int
     """Where it starts in the file."""
@@ -66,21 +66,21 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file of predictions that was read whole."""
+    """A file of predictions, read completely."""
 
     file: str
-    """What its owner calls it."""
+    """The owner's name for the file."""
     layout: Layout
     title: str
-    """The model's name if the file tells it, else the file's name without its ending."""
+    """The model's name if the file gives it, else the file's name without its extension."""
     predictions: tuple[Prediction, ...]
     outside: int = 0
-    """Answers to questions of the whole set that are not in the subset: left out."""
+    """Answers to questions of the whole set that are not in the subset; they are left out."""
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A question with its prediction; None where the file has none."""
+    """A question with its prediction; None if the file has none."""
 
     question: Question
     prediction: str | None
@@ -88,7 +88,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Which column of a file means what."""
+    """Role of each column of a file."""
 
     layout: Layout
     answer: str
@@ -99,10 +99,10 @@ class _Columns:
 
 
 def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None) -> Upload:
-    """Return the predictions of a file in any layout that people hold: see `Layout`.
+    """A file's predictions; the accepted layouts are those in `Layout`.
 
-    Rows name their question by its id, by the number in its id (0, "0.0"), or by its text where there is no id. JSONL,
-    CSV and TSV are streamed. `name` is what the owner calls the file. Raises RowsError.
+    Rows name their question by its id, by the number in its id (0, "0.0"), or by its text if there is no id. JSONL, CSV
+    and TSV are streamed. `name` is the owner's name for the file. Raises RowsError.
     """
     label = name or path.name
     index = _Index(questions)
@@ -135,9 +135,9 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
-    """Return every question, in order, with its prediction.
+    """Every question, in order, with its prediction.
 
-    Raises UploadError with all problems at once: answers that are missing (where they stop), unknown ids, double ids.
+    Raises UploadError with all problems at once: missing answers (if `missing` is "stop"), unknown ids, duplicate ids.
     """
     texts = {prediction.id: prediction.text for prediction in upload.predictions}
     filled = tuple(Filled(question, texts.get(question.id)) for question in questions.questions)
@@ -155,7 +155,7 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 
 
 def notices(upload: Upload) -> tuple[str, ...]:
-    """Return what the owner should know of a file that can be scored, a line each."""
+    """Notices to the owner about a file that can be scored, one per line."""
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
     lines = (
         f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
@@ -165,7 +165,7 @@ def notices(upload: Upload) -> tuple[str, ...]:
 
 
 class _Index:
-    """Find the question that a record means."""
+    """Index from records to questions."""
 
     def __init__(self, questions: QuestionSet) -> None:
         whole = (*questions.questions, *questions.outside)
@@ -178,7 +178,7 @@ class _Index:
             self._texts.setdefault(_folded(question.text), []).append(question)
 
     def id_of(self, record: Record, columns: _Columns) -> str:
-        """Return the id of the record's question, or what the file calls it where there is no such question."""
+        """Id of the record's question, or the file's own text for it if there is no such question. Raises RowsError."""
         if columns.id is None:
             return self._id_by_text(record, columns)
         id = self._id_by_id(record, columns.id)
@@ -216,7 +216,7 @@ class _Index:
 
 
 def _flat(record: Record) -> Record:
-    """Return lmms-eval's samples as plain records: there the question is an object and the answer a list of one."""
+    """lmms-eval's samples as plain records: there the question is an object, and the answer a list of one."""
     answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
     doc = record.values.get("doc")
     if answer is None:
@@ -231,7 +231,7 @@ def _flat(record: Record) -> Record:
 
 
 def _columns(found: Record, record: Record) -> _Columns:
-    """Return what the columns mean, read from the first record. Raises RowsError where that is not clear."""
+    """Roles of the columns, from the first record. Raises RowsError if they are unclear."""
     names = {column: _GAPS.sub("_", column.strip().lower()) for column in record.values}
     answer = VALUE if VALUE in names else _answer_column(names, record)
     id = KEY if KEY in names else _only(names, _IDS, "the ids of the questions", record)
@@ -246,7 +246,7 @@ def _columns(found: Record, record: Record) -> _Columns:
 
 
 def _answer_column(names: Mapping[str, str], record: Record) -> str:
-    """Return the column of the model's answers; beside a column that can be nothing else, "answer" is the truth."""
+    """Column of the answers; beside a column that can be nothing else, "answer" is the truth. Raises RowsError."""
     if any(name in _ANSWERS for name in names.values()):
         names = {column: name for column, name in names.items() if name != "answer"}
     column = _only(names, _ANSWERS + _PLAIN_ANSWERS, "the model's answers", record)
@@ -291,7 +291,7 @@ def _answer(record: Record, columns: _Columns) -> str:
 
 
 def _whole(written: str) -> int | None:
-    """Return the whole number that an id is, also as a spreadsheet may write it: 7, 7.0, 1e2."""
+    """The whole number that an id is, also in a spreadsheet's spelling: 7, 7.0, 1e2; else None."""
     number = Decimal(written) if _WHOLE.fullmatch(written) else Decimal("0.5")
     return int(number) if number == number.to_integral_value() else None
 

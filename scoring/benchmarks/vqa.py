@@ -1,6 +1,6 @@
-"""MMBench's marks from 1 to 5 for answers of GQA, OK-VQA and TextVQA, beside the traditional accuracy (Table 3).
+"""VQA marks (MMBench, Table 3): a judge's marks from 1 to 5 for answers of GQA, OK-VQA and TextVQA, and VQA accuracy.
 
-The paper asks a judge how well an answer fits (appendix A). What cannot be read as a mark is unscored.
+The paper asks a judge how well an answer fits (appendix A). A reply that is no mark leaves the answer unscored.
 """
 
 import ast
@@ -27,12 +27,12 @@ from scoring.report import Grade, ScoreLine, line
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
-"""mmbench-paper sends the paper's prompt; strict, which is ours, the answer on one line, so that it marks nothing."""
+"""mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
 ATTEMPTS = 3
 PARSER = "closed mark 1"
-"""Name and version of the reading of the judge's replies."""
+"""Name and version of the parser of the judge's replies."""
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _ONE_ANSWER = (_PROMPTS / "vqa_marks_gqa.txt").read_text("utf-8")
 _SEVERAL = (_PROMPTS / "vqa_marks_lists.txt").read_text("utf-8")
@@ -56,24 +56,24 @@ _LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\
 _TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
 _PREDICTIONS = ("prediction", "pred", "response", "output")
 _TEXTVQA_VALIDATION = range(34602, 39602)
-"""Question ids of TextVQA's validation split, by which its files are told from OK-VQA's."""
+"""Question ids of TextVQA's validation split, which tell its files from OK-VQA's."""
 
 
 @dataclass(frozen=True, slots=True)
 class VQAnswer:
-    """A question, its reference answers and what the model said."""
+    """A question with its reference answers and the model's prediction."""
 
     id: str
     text: str
     answers: tuple[str, ...]
-    """The references as the file has them, repeated as annotators gave them; none in a file without answers."""
+    """References as in the file, repeated as annotators gave them; none in a file without answers."""
     prediction: str
     row: int
 
 
 @dataclass(frozen=True)
 class VQAFile:
-    """A file of VQA answers, read whole."""
+    """A file of VQA answers, read completely."""
 
     rows: tuple[VQAnswer, ...]
     problems: tuple[Problem, ...]
@@ -81,7 +81,7 @@ class VQAFile:
 
 @dataclass(frozen=True)
 class Marks:
-    """The mean of the judge's marks."""
+    """Mean of the judge's marks."""
 
     n: int
     unscored: int
@@ -91,14 +91,14 @@ class Marks:
     """95% interval of the mean, by the normal distribution."""
     worst: float
     best: float
-    """The mean if every answer without a mark had the lowest, and the highest."""
+    """The mean if every answer without a mark had the lowest, and if it had the highest."""
     times: Mapping[int, int]
-    """How often each mark was given."""
+    """Number of times each mark was given."""
 
 
 @dataclass(frozen=True)
 class VQAReport:
-    """What Table 3 says of a model on one dataset."""
+    """Table 3's figures for a model on one dataset."""
 
     dataset: Dataset
     exact: ScoreLine
@@ -110,7 +110,7 @@ class VQAReport:
 
 @dataclass(frozen=True)
 class PublishedMark:
-    """A cell pair of Table 3."""
+    """A pair of cells in Table 3."""
 
     dataset: str
     model: str
@@ -119,7 +119,7 @@ class PublishedMark:
 
 
 def read_answers(records: Iterable[Record]) -> VQAFile:
-    """Return the rows of a file with the columns index, question, answer and prediction; every problem is named."""
+    """Rows of a file with the columns index, question, answer and prediction, with all problems."""
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
@@ -148,7 +148,7 @@ def read_answers(records: Iterable[Record]) -> VQAFile:
 
 
 def references(cell: JSON) -> tuple[str, ...]:
-    """Return the reference answers of a cell: a list, a list written as text in JSON or Python, or one answer."""
+    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer."""
     if isinstance(cell, list):
         return tuple(str(answer) for answer in cell)
     text = "" if cell is None else str(cell)
@@ -158,7 +158,7 @@ def references(cell: JSON) -> tuple[str, ...]:
 
 
 def _unquoted(literal: str) -> str:
-    """Return what one quoted text says, and nothing else can stand there: no name, call or nesting."""
+    """Value of one quoted text; nothing else can be in it: no name, call or nesting."""
     try:
         return str(ast.literal_eval(literal.replace("\n", "\\n")))
     except (ValueError, SyntaxError):
@@ -166,7 +166,7 @@ def _unquoted(literal: str) -> str:
 
 
 def recognised(rows: Sequence[VQAnswer]) -> Dataset:
-    """Return the dataset that a file looks like: GQA has one answer, TextVQA its own range of ids."""
+    """The dataset that a file looks like: GQA has one answer, TextVQA its own range of ids."""
     if all(len(row.answers) <= 1 for row in rows):
         return "GQA"
     ids = [int(row.id) for row in rows if row.id.isdecimal()]
@@ -203,13 +203,13 @@ def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpe
 
 
 def read_mark(text: str, finish: str = "stop") -> int | None:
-    """Return the mark that is the judge's whole reply; None for anything else."""
+    """The mark that is the judge's whole reply; None for anything else."""
     found = _MARK.fullmatch(text)
     return int(found[1] or found[2]) if found and finish != "content_filter" else None
 
 
 def prompt_digest(dataset: Dataset) -> str:
-    """Return the sha256 of a dataset's prompt, which names it in every report."""
+    """sha256 of a dataset's prompt; every report names it."""
     return hashlib.sha256(PROMPTS[dataset].encode()).hexdigest()
 
 
@@ -222,7 +222,7 @@ _PUNCTUATION = re.compile(r"[;/\[\]\"{}()=+\\_<>@`?!]|,(?!\d)|(?<!\d),|(?<!\d)\.
 
 
 def normal(answer: str) -> str:
-    """Return an answer as VQA compares it: lower case, no articles, digits for small numbers, no punctuation.
+    """An answer as VQA compares it: lower case, no articles, digits for small numbers, no punctuation.
 
     VQA's list of contractions without apostrophes is not applied.
     """
@@ -231,12 +231,12 @@ def normal(answer: str) -> str:
 
 
 def exact(row: VQAnswer) -> bool:
-    """Tell whether an answer equals one of its references."""
+    """Whether an answer equals one of its references."""
     return normal(row.prediction) in map(normal, row.answers)
 
 
 def consensus(prediction: str, answers: Sequence[str]) -> float:
-    """Return VQA's accuracy of one answer: of each reference left out, min(1, matches among the others / 3)."""
+    """VQA accuracy of one answer: mean over references of min(1, matches among the other references / 3)."""
     said, given = normal(prediction), [normal(answer) for answer in answers]
     if len(given) == 1:
         return float(said == given[0])
@@ -245,7 +245,7 @@ def consensus(prediction: str, answers: Sequence[str]) -> float:
 
 
 def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset) -> VQAReport:
-    """Return exact match, VQA accuracy and the mean mark; rows without references stay out of the first two."""
+    """Exact match, VQA accuracy and the mean mark; rows without references are left out."""
     known = [row for row in rows if row.answers]
     equal = share("exact match", map(exact, known))
     soft = np.array([[consensus(row.prediction, row.answers)] for row in known]).reshape(-1, 1)
@@ -270,7 +270,7 @@ def _marks(scores: Sequence[float | None]) -> Marks:
 
 @cache
 def published() -> tuple[PublishedMark, ...]:
-    """Return Table 3, in its order."""
+    """Table 3, in its order."""
     return tuple(
         PublishedMark(str(row["dataset"]), str(row["model"]), float(str(row["accuracy"])), float(str(row["mark"])))
         for row in (record.values for record in read_records(_PUBLISHED))

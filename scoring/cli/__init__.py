@@ -1,1 +1,1 @@
-"""The commands of `python -m scoring`."""
+"""Commands of `python -m scoring`."""

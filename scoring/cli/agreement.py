@@ -1,4 +1,4 @@
-"""The command `agreement`: how far people agree, and which measures follow them, from files of votes and verdicts."""
+"""Command `agreement`: how far people agree, and which measures follow them, from files of votes and verdicts."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ MENDABLE = (*command_judge.MENDABLE, TextMetricError, PlotsError)
 
 
 def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
-    """Find out how far people agree and which measures follow them, write it, and yield the lines to say."""
+    """Compute people's agreement and how far measures follow it; write the files and yield the report's lines."""
     poll = read_poll(arguments.files)
     if not poll.choices and not poll.verdicts:
         yield from poll.notices

@@ -1,4 +1,4 @@
-"""The command `answer`: a model of the catalogue answers a benchmark's questions into a prediction file."""
+"""Command `answer`: a model from the catalogue answers a benchmark's questions into a prediction file."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ MENDABLE = (
     UnfinishedError,
     OSError,
 )
-"""What the command raises where an input or a setting is wrong, in words for the person who gave it."""
+"""Errors of wrong input or settings; their messages address the user."""
 SUFFIXES: dict[Asked, str] = {"mm-vet": ".json", "mmbench": ".tsv", "mmt-bench": ".tsv", "visit-bench": ".csv"}
-"""The form in which each benchmark takes predictions."""
+"""File format in which each benchmark takes predictions."""
 
 
 def answer(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Ask the model what it has not answered yet, and write the prediction file. Yields the lines to read."""
+    """Ask the model what it has not answered yet and write the prediction file. Yields lines to print."""
     out: Path = arguments.out
     if out.suffix.lower() != (suffix := SUFFIXES[arguments.benchmark]):
         raise AnsweringError(f"--out is {out.name}; predictions of {arguments.benchmark} end in {suffix}")
@@ -64,7 +64,7 @@ def _paper(arguments: argparse.Namespace, settings: Settings) -> Paper:
 
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
-    """Add the grammar of `answer`."""
+    """Add the arguments of `answer`."""
     parser.add_argument("benchmark", choices=get_args(Asked))
     parser.add_argument("--model", required=True, metavar="CARD", help="name of a model in the catalogue (MODELS)")
     parser.add_argument("--out", required=True, type=Path, help="the prediction file")
@@ -75,4 +75,4 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 
 
 GRAMMAR = {"answer": add_answer}
-"""What adds the command's arguments to its parser."""
+"""Argument builder by command."""

@@ -1,4 +1,4 @@
-"""The commands `mm-vet`, which scores a file of outputs, and `fetch`, which brings MM-Vet's questions."""
+"""Commands `mm-vet`, which scores a file of outputs, and `fetch`, which downloads MM-Vet's questions."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,7 @@ def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
 
 
 def fetch(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
-    """Download MM-Vet's questions and pictures from its authors."""
+    """Download MM-Vet's questions and images from its authors."""
     yield f"MM-Vet is in {fetch_mm_vet(arguments.folder)}: set MM_VET_PATH to it."
 
 

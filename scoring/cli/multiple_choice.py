@@ -1,4 +1,4 @@
-"""The commands `mmbench`, `mmt-bench` and `vqa`: rules at once, and a judge for what they leave open."""
+"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ MENDABLE = (*command_judge.MENDABLE, ChoicesError, ComparisonError)
 
 
 def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Score a file of letters, and another model's against it where one is given; write what came of them."""
+    """Score a multiple-choice file, compare it with a second one if given, and write the results."""
     questions = question_file(arguments.questions, COMMAND_LINE) if arguments.questions else None
 
     def report_of(file: Path, title: str) -> Lines[ChoiceReport]:
@@ -59,7 +59,7 @@ def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, set
 
 
 def mark(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Mark a file of VQA answers and write what came of it."""
+    """Mark a file of VQA answers and write the results."""
     found = opened(arguments.file, COMMAND_LINE, benchmark=arguments.dataset)
     if not isinstance(found, OpenedMarks):
         raise ChoicesError(

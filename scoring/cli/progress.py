@@ -1,4 +1,4 @@
-"""The clerk of the command line: finds the judge, tells what it will cost, asks whether to go on, and has it judge."""
+"""Judging on the command line: find the judge, quote the cost, ask for consent, and judge with a progress bar."""
 
 import argparse
 import asyncio
@@ -28,18 +28,18 @@ from scoring.report import AnyReport, NothingGradedError
 T = TypeVar("T")
 R = TypeVar("R", bound=AnyReport)
 Lines: TypeAlias = Generator[str, None, T]
-"""The lines that a person is to read, each when it is known, and what comes of it at the end."""
+"""Lines to print as they become known; returns the result at the end."""
 
 MENDABLE = (EndpointError, DatabaseError, RowsError, SettingError, OSError)
-"""What every command raises where an input or a setting is wrong, in words for the person who gave it."""
+"""Errors of wrong input or settings that any command may raise; their messages address the user."""
 
 
 class DeclinedError(Exception):
-    """Say that the cost was not accepted."""
+    """The user declined the cost."""
 
 
 class CommandJudge:
-    """Serve one command; `accepted` is whether every cost is accepted unasked, `batch` whether to ask in batches."""
+    """Judge of one command; `accepted` skips the question about the cost, `batch` uses the Batch API."""
 
     def __init__(self, settings: Settings, base_url: str | None, accepted: bool, batch: bool = False) -> None:
         self._judge, self._batch = settings.judge, batch
@@ -50,7 +50,7 @@ class CommandJudge:
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self, model: str) -> Lines[JudgeSpec]:
-        """Return what a judge takes; one that is not known is tried out, if its owner agrees. Raises DeclinedError."""
+        """Return a judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
         spec = known(model, self.address, self._jobs)
         if spec is None:
@@ -60,7 +60,7 @@ class CommandJudge:
         return with_price(spec, prices)
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
-        """Tell the cost and return the judged draft. Raises DeclinedError, and JudgeError when the judge stops."""
+        """Print the cost and return the judged draft. Raises DeclinedError, and JudgeError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         cost = quote(draft, priced, None, self._cache)
         price = "its price is not known (JUDGE_PRICES)"
@@ -75,7 +75,6 @@ class CommandJudge:
         return asyncio.run(self._scored(draft, spec))
 
     def close(self) -> None:
-        """Let go of the database."""
         self._database.close()
 
     async def _scored(self, draft: R, spec: JudgeSpec) -> R:
@@ -99,7 +98,7 @@ class CommandJudge:
 
 
 def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
-    """Add the words by which a command's judge is chosen; the key is read from OPENAI_API_KEY."""
+    """Add the arguments that choose a command's judge; the key is read from OPENAI_API_KEY."""
     chosen = parser if required else parser.add_mutually_exclusive_group()
     chosen.add_argument("--judge", required=required, metavar="MODEL", help="its key is read from OPENAI_API_KEY")
     if not required:
@@ -110,9 +109,9 @@ def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
 
 
 def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
-    """Write a report's files and yield its lines; the first says so where nothing was graded.
+    """Write a report's files and yield its lines; if nothing was graded, the first line says so.
 
-    Raises NothingGradedError then, when all is written and said.
+    In that case raises NothingGradedError at the end.
     """
     benchmark = BENCHMARKS[report.benchmark]
     kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)

@@ -1,4 +1,4 @@
-"""The reports of multiple choice and of VQA marks as lines on a terminal."""
+"""Text reports: multiple-choice reports and VQA marks as lines for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,6 @@ _DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-ta
 
 
 def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
-    """Yield what a report says."""
     tables = tabulated(report)
     if isinstance(tables, vqa_marks.VQAReport):
         yield from _marks(tables)
@@ -34,7 +33,7 @@ def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield what is wrong with a file, the first problems whole."""
+    """Yield a file's problems; the first ones are shown in full."""
     for problem in problems[:_SHOWN]:
         yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
     if len(problems) > _SHOWN:

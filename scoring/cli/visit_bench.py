@@ -1,4 +1,4 @@
-"""VisIT-Bench's commands: have a judge compare a model with others, make a board of a file, withdraw a submission."""
+"""Commands for VisIT-Bench: `visit-bench` compares a model with others, `visit-board`, `visit-withdraw`."""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 MENDABLE = (*command_judge.MENDABLE, UploadError, SubmissionError)
 OWNER = "operator"
-"""Whose submissions are those of the command line."""
+"""Owner of the command line's submissions."""
 
 
 def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Have a judge compare a model with its opponents; a whole submission comes onto the public board."""
+    """Have a judge compare a model with its opponents; a complete submission enters the public board."""
     database = Database(settings.database_url)
     submissions = Submissions(database)
     serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
@@ -58,7 +58,7 @@ def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
 
 
 def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
-    """Make the board of a file of votes or battles: people's, or one judge's."""
+    """Compute the board of a file of votes or battles: people's, or one judge's."""
     battles = read(arguments.file)
     _one_kind(battles, arguments.file.name)
     yield from battles.notices
@@ -73,7 +73,7 @@ def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
 
 
 def withdraw(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Delete the texts of a submission, whoever sent it; its number and its results stay."""
+    """Delete the texts of anybody's submission; its number and results stay."""
     database = Database(settings.database_url)
     store = SubmissionStore(database)
     source = arguments.source or (Submissions(database).sources() or ("",))[-1]
@@ -106,7 +106,7 @@ def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
 
 
 def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
-    """Return the public boards that a report came onto."""
+    """Return the public boards that a report entered."""
     stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
     kinds = {instance.multi for instance in report.instances}
     boards = [
@@ -195,4 +195,4 @@ GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "visit-board": _board_grammar,
     "visit-withdraw": _withdraw_grammar,
 }
-"""What adds each command's arguments to its parser."""
+"""Argument builder by command."""

@@ -1,1 +1,1 @@
-"""Scoring jobs: uploads, the queue, the worker, submissions."""
+"""Scoring jobs: uploads, queue, worker, submissions."""

@@ -1,6 +1,7 @@
-"""The desk, where a file becomes a job: it is read, joined to its questions and quoted, and its owner starts it.
+"""Job service: reads an uploaded file, joins it to its questions, and quotes or reports it as a job.
 
-Of multiple choice, rules alone make a report at once and free; what they leave open is then quoted as a job of its own.
+The owner starts a quoted job. For multiple choice, rules alone make a free report at once; the answers that they leave
+open are then quoted as a separate job.
 """
 
 import asyncio
@@ -33,25 +34,25 @@ TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
 
 
 class JobServiceError(ValueError):
-    """Say which wish cannot be met, and what to choose."""
+    """Invalid request; the message says what to choose instead."""
 
 
 @dataclass(frozen=True)
 class OwnJudge:
-    """A person's own judge: its model, and the address with the key."""
+    """A user's own judge: its model, and its endpoint with the key."""
 
     model: str
     address: Endpoint
     try_out: bool
-    """Whether it may be asked a few tiny questions, at its owner's cost, if we do not know what it takes."""
+    """Whether an unknown model may be probed with a few tiny questions, at the user's cost."""
 
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What a person asks for; without a judge of their own, the operator's judges."""
+    """Request to score a file; without a user's own judge, the operator's judges it."""
 
     token: str
-    """Of the uploaded file."""
+    """Token of the uploaded file."""
     questions: str
     options: Options
     title: str
@@ -60,7 +61,7 @@ class ScoreRequest:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """What a file holds, in words."""
+    """Contents of a file, in words."""
 
     title: str
     lines: tuple[str, ...]
@@ -68,21 +69,21 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class Recognised:
-    """What an uploaded file looks like."""
+    """Result of recognising an uploaded file."""
 
     benchmark: str
-    """Of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
+    """Key of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
-    """What it holds, in words."""
+    """Contents, in words."""
     problems: tuple[Problem, ...]
     scorable: bool
-    """Whether no problem keeps it from being scored."""
+    """Whether no problem prevents scoring."""
 
 
 @dataclass(frozen=True)
 class ChoiceRequest:
-    """What a person asks for where rules make the report."""
+    """Request for a report by rules."""
 
     token: str
     benchmark: Subject
@@ -91,7 +92,7 @@ class ChoiceRequest:
 
 
 class JobService:
-    """Serve people at the page; an owner is the hash of a voter cookie."""
+    """Scoring requests of users; an owner is the hash of a voter cookie."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class JobService:
         ceiling: int,
         submissions: Submissions,
     ) -> None:
-        """Prepare; `ceiling` is what one job may cost the operator, in millionths of a US dollar."""
+        """Create the service; `ceiling` is the most one job may cost the operator, in millionths of a US dollar."""
         self.question_sets = question_sets
         self.jobs = jobs
         self.operator = operator
@@ -118,17 +119,17 @@ class JobService:
         """In US dollars."""
 
     def look(self, owner: str, token: str, questions: str) -> FoundFile:
-        """Tell what an uploaded file holds. Raises UploadStoreError and RowsError."""
+        """Return the contents of an uploaded file in words. Raises UploadStoreError and RowsError."""
         arrived = self._upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         count = len(upload.predictions)
         return FoundFile(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
 
     def quote(self, owner: str, request: ScoreRequest) -> Job:
-        """Join a file to its questions and keep it as a quoted job; the file itself goes.
+        """Join a file to its questions and store it as a quoted job.
 
-        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge that is asked
-        a few tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge, which is
+        probed with a few tiny questions first, JudgeError.
         """
         arrived = self._upload_store.find(owner, request.token)
         questions = self._questions(request.questions)
@@ -142,10 +143,10 @@ class JobService:
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
     ) -> Recognised:
-        """Tell which benchmark's answers a file holds, or what it holds of the one that is told.
+        """Recognise the benchmark of an uploaded file; a given `benchmark` is taken as is.
 
-        Reading ends when the file is withdrawn, or its owner no longer `waits`.
-        Raises UploadStoreError, RowsError and JobServiceError.
+        Reading stops when the file is deleted or `waits` returns False. Raises UploadStoreError, RowsError and
+        JobServiceError.
         """
         arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
@@ -160,10 +161,10 @@ class JobService:
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
-        """Draw a submission's opponents and keep their matches as a quoted job.
+        """Draw the opponents of a submission and store the matches as a quoted job.
 
-        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and, for an unknown judge that is
-        asked a few tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and, for an unknown judge, which is
+        probed with a few tiny questions first, JudgeError.
         """
         arrived = self._upload_store.find(owner, token)
         address, spec = self._judge(judge)
@@ -178,13 +179,13 @@ class JobService:
     def compare_stored(
         self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
     ) -> Job:
-        """Do what `compare` does with the answers of a model of the item bank."""
+        """Like `compare`, for the answers of a model in the item bank."""
         address, spec = self._judge(judge)
         report = self._submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
     def extract(self, owner: str, request: ChoiceRequest) -> Job:
-        """Keep the report that rules alone make of a file, as a job that is done.
+        """Store the report that rules alone make of a file, as a finished job.
 
         Raises UploadStoreError, RowsError, ChoicesError, JobServiceError and JobError.
         """
@@ -197,21 +198,22 @@ class JobService:
         return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
-        """Delete a job with its report, and the file that it was made of where it still lies here. Raises JobError."""
+        """Delete a job, its report and, if still in the upload store, its file. Raises JobError."""
         job = self.jobs.delete(owner, link)
         self._upload_store.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
-        """Return how many answers rules left to a judge whom nobody has asked."""
+        """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
         if job.model or job.state != "done":
             return 0
         report = self.jobs.report(job.link)
         return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
-        """Quote what rules left open in a report of its owner's, as a job of its own.
+        """Quote judging the answers that the rules left open in an owner's report, as a separate job.
 
-        Raises JobServiceError, JobError and, for an unknown judge that is asked a few tiny questions first, JudgeError.
+        Raises JobServiceError, JobError and, for an unknown judge, which is probed with a few tiny questions first,
+        JudgeError.
         """
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
@@ -222,7 +224,7 @@ class JobService:
         return self._quoted(owner, asked(report, spec, address.shown), address, spec, judge)
 
     def _submission(self, owner: str, token: str) -> Recognised:
-        """Tell what a submission holds; what keeps it from being judged is told when its cost is asked for."""
+        """Describe a submission; its problems are listed only when its cost is asked for."""
         arrived = self._upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
@@ -243,7 +245,7 @@ class JobService:
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
     def start(self, owner: str, link: str, address: Endpoint | None) -> None:
-        """Start or resume a job; one with an own judge needs its address and key. Raises JobError."""
+        """Start or resume a job; a job with a user's own judge needs its endpoint and key. Raises JobError."""
         self._runner.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:
@@ -274,12 +276,12 @@ def _subject(benchmark: str) -> Subject:
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Return what a judge allows, as it is known or was found out for an earlier job; None without any."""
+    """Return a judge's spec from the judges' file or from an earlier job; None if neither has it."""
     return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
 
 
 def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]) -> Operator | None:
-    """Return the judge that the operator lends, if one is set. Raises SettingError."""
+    """Return the operator's judge, None if none is set. Raises SettingError."""
     if not settings.model:
         return None
     try:
@@ -296,9 +298,9 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
 
 
 def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
-    """Return the question sets of the page by name: MM-Vet and its Bard subset where they are, and our own sample.
+    """Return the question sets by name: MM-Vet and its Bard subset, if present, and our own sample.
 
-    Raises QuestionsError and RowsError for a folder that does not hold them.
+    Raises QuestionsError and RowsError for a folder that lacks them.
     """
     sets = [own_sample()]
     if mm_vet is not None:

@@ -1,10 +1,10 @@
-"""Jobs: scorings in the database, from their quote to their report.
+"""Job store: scoring jobs in the database, from quote to report.
 
-Whoever holds a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
-job holds a lease on it, which lapses when the server dies. A person's own key is never here: it lives in the server
-that was given it, so only that one can judge the job, and without it the job waits for its key.
+Anybody who has a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
+job holds a lease on it, which expires if the server dies. A user's own key is never stored: only the server that was
+given the key can judge the job, and without it the job waits for the key.
 
-A free report, which rules alone made, is kept once for an owner and for a while; what a judge was asked for stays.
+Free reports, made by rules alone, are stored once per owner and expire; judged reports stay.
 """
 
 import hashlib
@@ -84,45 +84,45 @@ FREE_REPORT = Table(
     Field("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
     Field("digest", Text, nullable=False, index=True),
 )
-"""sha256 of a free report, whenever it was made: of its file, its title and all settings."""
+"""Free reports; `digest` is the sha256 of the file, the title and all settings, but not of the time."""
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
 KEPT_FREE = timedelta(days=30)
-"""How long a free report stays after it was last made."""
+"""How long a free report is kept after it was last made."""
 MOST_OF_OWNER = 20
-"""Free reports that one owner keeps."""
+"""Maximum free reports per owner."""
 MOST_OF_NETWORK = 100
-"""Free reports that one network may have made within a day (UTC)."""
+"""Maximum free reports per network and day (UTC)."""
 _LARGE = ("draft", "spec", "report")
 _SHOWN = [field for field in JOB.c if field.name not in _LARGE]
 LEASE = timedelta(seconds=30)
-"""How long a server that no longer says it is alive keeps its jobs."""
+"""How long a server keeps its jobs without a sign of life."""
 _ABANDONED = timedelta(days=1)
-"""After that, a quote that was not confirmed goes."""
+"""Age at which an unconfirmed quote is deleted."""
 _UNKNOWN = "There is no such job of yours; it may have been deleted"
 
 
 class JobError(RuntimeError):
-    """Say why a job cannot be made, started, cancelled or deleted, and what to do."""
+    """A job cannot be made, started, cancelled or deleted; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as its owner sees it."""
+    """Job as its owner sees it."""
 
     link: str
-    """Unguessable: who holds it may read the report."""
+    """Unguessable; anybody who has it may read the report."""
     owner: str
     benchmark: str
     protocol: str
     title: str
     file: str
     address: str
-    """The judge's, as it may be shown; empty where rules alone decided."""
+    """Judge's URL as it may be shown; empty if rules alone decided."""
     model: str
     own_key: bool
-    """Whether it is judged at its owner's address with its owner's key."""
+    """Whether it is judged at its owner's endpoint with its owner's key."""
     quote: Quote
-    """As corrected by the usage that the first replies told."""
+    """Corrected by the token usage of the first replies."""
     state: State
     problem: str
     """Why it failed; else empty."""
@@ -130,15 +130,15 @@ class Job:
     total: int
     """In grades."""
     fresh: int
-    """Grades since `started` that the judge was asked for."""
+    """Grades since `started` that needed a call to the judge."""
     created: datetime
     started: datetime | None
-    """When it was last begun."""
+    """Start of the latest attempt."""
     finished: datetime | None
 
 
 class Claim(NamedTuple):
-    """A job that this server judges, whole."""
+    """Job that this server judges, with its draft and judge spec."""
 
     job: Job
     draft_json: str
@@ -146,12 +146,12 @@ class Claim(NamedTuple):
 
     @property
     def draft(self) -> AnyReport:
-        """Return the report to fill. Raises ReportError."""
+        """Draft report to fill. Raises ReportError."""
         return BENCHMARKS[self.job.benchmark].read(self.draft_json)
 
 
 class Jobs:
-    """Keep jobs; `holder` is the name of a server. One job of an owner is under way at a time."""
+    """Jobs in the database; `holder` is the name of a server. An owner has at most one active job."""
 
     def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
         self._database = database
@@ -159,7 +159,7 @@ class Jobs:
         self._days = NetworkDays(database)
 
     def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
-        """Keep a draft with its quote until its owner confirms; an earlier quote of the owner goes. Raises JobError."""
+        """Store a draft with its quote, replacing the owner's earlier quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
         judged = {"spec": json.dumps(asdict(spec)), "own_key": own_key}
@@ -168,10 +168,11 @@ class Jobs:
             return self._insert(connection, owner, draft, quote, state="quoted", draft=_written(draft), **judged)
 
     def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
-        """Keep a report that no judge was needed for; one that its owner has already keeps its link.
+        """Store a report that needed no judge; a report that its owner has already keeps its link.
 
-        `network` is a code of where its owner is (None: not counted). Raises JobError where an owner or a network has
-        its share: a link that somebody passed on goes by age, never for a newer one.
+        `network` is a code of the owner's network (None: not counted). Raises JobError when an owner or a network has
+        reached its limit: reports expire by age and never make room for a newer one, since their links may have been
+        shared.
         """
         digest = hashlib.sha256(_written(replace(report, created="")).encode()).hexdigest()
         ended = {"draft": "", "report": _written(report), "finished": now()}
@@ -191,7 +192,7 @@ class Jobs:
             return job
 
     def start(self, owner: str, link: str, holder: str | None) -> Job:
-        """Queue a job that is quoted or stands still; `holder` has its owner's key. Raises JobError."""
+        """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError."""
         with self._database.write() as connection:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
@@ -205,7 +206,7 @@ class Jobs:
             return self._change(connection, link, state="waiting", problem="", queued=now(), **self._held_by(holder))
 
     def cancel(self, owner: str, link: str) -> Job:
-        """Stop a job; what is judged stays, and it can be started again. Raises JobError."""
+        """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
         with self._database.write() as connection:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
@@ -214,27 +215,27 @@ class Jobs:
             return self._change(connection, link, state="cancelled", **self._held_by(None))
 
     def delete(self, owner: str, link: str) -> Job:
-        """Delete a job and its report, and return what it was; one under way ends. Raises JobError."""
+        """Delete a job and its report, and return the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
             return job
 
     def sweep(self) -> int:
-        """Delete free reports and unconfirmed quotes whose time is over; return how many went."""
+        """Delete expired free reports and unconfirmed quotes; return their number."""
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:
-        """Return the job under a link, for whoever holds it."""
+        """Return the job under a link, whoever asks."""
         with self._database.read() as connection:
             row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
         return _job(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        """Return an owner's jobs, the newest first."""
+        """Return an owner's jobs, newest first."""
         query = select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
@@ -247,30 +248,29 @@ class Jobs:
             return connection.execute(select(func.count()).where(before)).scalar_one()
 
     def waiting(self) -> int:
-        """Return how many jobs wait."""
         with self._database.read() as connection:
             return connection.execute(select(func.count()).where(JOB.c.state == "waiting")).scalar_one()
 
     def report(self, link: str) -> AnyReport | None:
-        """Return the report under a link, for whoever holds it; None where there is none (yet)."""
+        """Return the report under a link, whoever asks; None if there is none (yet)."""
         with self._database.read() as connection:
             row = connection.execute(select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)).one_or_none()
         return _parsed(row.benchmark, row.report) if row and row.report else None
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
-        """Return what an earlier job knew of a model at this address: an owner's own, or (None) the operator's."""
+        """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
         whose = JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
         query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, whose)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
         return _spec(text) if text else None
 
-    # What the servers do
+    # Calls by servers
 
     def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
-        """Begin the job that has waited longest, or one whose server died.
+        """Claim the job that has waited longest, or one whose server died.
 
-        `keys` are the jobs whose own key is here, `busy` those that were cancelled and are not yet at their end here.
+        `keys` are the jobs whose owner's key is on this server, `busy` the cancelled ones that have not ended here yet.
         """
         free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
         orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < now())
@@ -285,40 +285,40 @@ class Jobs:
         return Claim(job, row.draft, _spec(row.spec))
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
-        """Renew a server's leases on jobs and return those that it still holds; the others were cancelled or lost."""
+        """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""
         held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
         with self._database.write() as connection:
             renewed = update(JOB).where(held).values(self._held_by(holder)).returning(JOB.c.link)
             return frozenset(connection.scalars(renewed))
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
-        """Keep how far a job is, and how many tokens an estimated one has really been."""
+        """Store a job's progress and its ratio of real to estimated tokens."""
         values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh, "ratio": ratio}
         with self._database.write() as connection:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
-        """Keep the report of a job that is still this server's; say whether it was."""
+        """Store the report of a job if this server still holds it; return whether it does."""
         values = {"state": "done", "done": JOB.c.total, "report": _written(report), "finished": now()}
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
-        """Stop a job with what is wrong; its owner may start it again."""
+        """Mark a job as failed if this server still holds it; return whether it does. The owner may start it again."""
         return self._end(holder, link, {"state": "failed", "problem": problem})
 
     def release(self, holder: str) -> None:
-        """Give back what a server holds, because it ends."""
+        """Return a server's jobs to the queue when it shuts down."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.holder == holder)
 
     def recover(self) -> None:
-        """Give back what a server held that died, where it can have been only one: elsewhere its leases lapse."""
+        """Return the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
         if self._database.is_sqlite:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
     def lapse(self) -> None:
-        """Make jobs wait for their keys whose server died with them."""
+        """Mark jobs whose server died with their owner's key as needing it."""
         with self._database.write() as connection:
             self._give_back(connection, and_(JOB.c.own_key, JOB.c.until < now()))
 
@@ -372,7 +372,7 @@ def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
 
 
 def _job(row: Row) -> Job:
-    """Return the job of a row; what its columns are called and what a job knows is the same."""
+    """Convert a row to a Job; the columns are named like its fields."""
     values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
     return Job(**values, quote=_quote(row.quote).corrected(row.ratio))
 

@@ -1,6 +1,6 @@
-"""Submissions: a file of answers, or a stored model, is joined to the item bank and becomes matches to be judged.
+"""Submissions: join a file of answers, or a stored model, to the item bank and draw the matches to judge.
 
-The one room of scoring that reads the arena's item bank and its people's boards.
+The only module of `scoring/` that reads the arena's item bank and its leaderboard.
 """
 
 import hashlib
@@ -27,7 +27,8 @@ from scoring.visit_bench.reader import SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
-"""Every model with answers, the human-verified reference alone, or so many of all, drawn anew for each item."""
+""""all": every model with answers; "reference": the human-verified reference only; or that many, drawn for each
+item."""
 _NO_CHECK = SOURCE.c.kind != "check"
 _IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
 _LONGEST = 120
@@ -36,18 +37,18 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class SubmissionRequest:
-    """What somebody asks for."""
+    """Settings of a submission."""
 
     opponents: Opponents = "all"
     protocol: Protocol = "hardened"
     reference: ReferenceUse = "free"
     context: Context = "captions"
     title: str = ""
-    """The model's name; the file's column names it where this is empty."""
+    """Model name; if empty, the name in the file's column."""
 
 
 class StoredModel(NamedTuple):
-    """A model whose answers to a source's items are in the item bank."""
+    """Model whose answers to a source's items are in the item bank."""
 
     model: str
     source: str
@@ -57,7 +58,7 @@ class StoredModel(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """A report to be judged, and what its owner should know of it."""
+    """Report to judge, with notes for its owner."""
 
     report: MatchReport
     lines: tuple[str, ...]
@@ -65,17 +66,17 @@ class Drafted(NamedTuple):
 
 @dataclass(frozen=True)
 class _Stored:
-    """An item of the bank with the answers that models gave to it."""
+    """Item of the bank with the models' answers."""
 
     instance: Instance
     source: str
     names: tuple[str, ...]
-    """File names of its pictures."""
+    """File names of its images."""
     answers: Mapping[str, str]
 
 
 class _Asked(NamedTuple):
-    """What is to be judged, whatever it came from."""
+    """Answers to judge, from a file or from the item bank."""
 
     title: str
     file: str
@@ -83,18 +84,18 @@ class _Asked(NamedTuple):
     answers: Mapping[str, str]
     """By item."""
     rivals: Callable[[str], Mapping[str, str]]
-    """Other models' answers to an item."""
+    """Returns the other models' answers to an item."""
 
 
 class Submissions:
-    """Make reports of submissions to one database."""
+    """Reports of submissions, in one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.store = SubmissionStore(database)
 
     def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Join a file to the item bank and draw its opponents; `judge` and its `address` as they may be shown.
+        """Join a file to the item bank and draw its opponents; `judge` and `address` as they may be shown.
 
         Raises UploadError with all problems at once.
         """
@@ -116,7 +117,7 @@ class Submissions:
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Draw opponents for the answers that a model of the item bank gave to a source's items. Raises UploadError."""
+        """Draw opponents for a stored model's answers to a source's items. Raises UploadError."""
         bank = self._bank()
         mine = {
             key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers
@@ -132,7 +133,7 @@ class Submissions:
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def stored(self) -> tuple[StoredModel, ...]:
-        """Return the models whose answers are in the item bank, those of the newest source first, by name."""
+        """Return the models with answers in the item bank, newest source first, then by name."""
         columns = (MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
         answered = select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
         answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
@@ -141,7 +142,7 @@ class Submissions:
         return tuple(StoredModel(row.name, row.source) for row in rows)
 
     def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
-        """Return all that a public board rests on as a report; texts that were withdrawn are empty."""
+        """Return a report with everything that a public board rests on; withdrawn texts are empty."""
         bank, submitted = self._bank(), self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
         judging = board_key.judging
@@ -165,7 +166,7 @@ class Submissions:
         )
 
     def arrived(self, job: Job, report: AnyReport) -> None:
-        """Put a judged report on the public board, if it is a whole submission with results of the operator's judge."""
+        """Add a report to the public board if it is a complete submission graded by the operator's judge."""
         if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
             self.store.enter(job.owner, report)
 
@@ -175,7 +176,7 @@ class Submissions:
             return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
 
     def _bank(self) -> Mapping[str, _Stored]:
-        """Return every item by its key, also those whose pictures are not kept: a judge may read captions."""
+        """Return every item by its key, also those without stored images: a judge may read captions."""
         images: dict[int, list] = {}
         answers: dict[int, dict[str, str]] = {}
         answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
@@ -191,7 +192,7 @@ class Submissions:
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
 
     def _source(self, items: Iterable[_Stored], problems: list[str]) -> str:
-        """Return whose items these are; several are a problem."""
+        """Return the source of the items; several sources add a problem."""
         sources = Counter(item.source for item in items)
         if len(sources) > 1:
             told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -217,7 +218,7 @@ class Submissions:
         return []
 
     def _submitted(self, owner: str, title: str, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Return the submitted texts by item and name, without earlier variants of the same model."""
+        """Return the submitted texts by item and name, without the owner's earlier variants of the same model."""
         own = {
             entered.name
             for entered in self.store.submissions(source)
@@ -238,7 +239,7 @@ class Submissions:
         judge: JudgeStamp,
         problems: list[str],
     ) -> Drafted:
-        """Return the report with its matches; what cannot be judged is added to the problems, which then are raised."""
+        """Return the report with its matches. Raises UploadError with these and all further problems."""
         chosen = {item: _opponents(asked.rivals(item), item, request) for item in sorted(asked.answers)}
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
@@ -272,13 +273,13 @@ class Submissions:
 
 
 class PeoplesBoards:
-    """What people's votes say of the same models."""
+    """People's ratings of the same models."""
 
     def __init__(self, leaderboard: Leaderboard, database: Database) -> None:
         self._leaderboard, self._database = leaderboard, database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
-        """Return the ratings of the people's board by the models' names; none where nobody has voted."""
+        """Return the people's ratings by model name; {} if nobody has voted."""
         with self._database.read() as connection:
             models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
@@ -308,7 +309,7 @@ def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
 
 
 def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest) -> dict[str, str]:
-    """Return whom a model meets on an item, by name; who is drawn follows from the item and the names alone."""
+    """Return the opponents' answers by name; the draw depends only on the item and the names."""
     names = sorted(rivals)
     if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]
@@ -320,7 +321,7 @@ def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest)
 
 
 def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[str]:
-    """Return what the judge would lack."""
+    """Return what the judge would lack, as problems."""
     instances = list(instances)
     problems = []
     if request.reference == "backed":
@@ -347,7 +348,7 @@ def _counted(names: Sequence[str]) -> str:
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
-    """Return how many items of the kinds (single, multiple images) that are answered have no answer."""
+    """Return how many items of the answered kinds (single or multiple images) have no answer."""
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
         item.source == source and item.instance.multi in kinds and key not in answers for key, item in bank.items()

@@ -1,7 +1,7 @@
-"""The inbox: uploaded files wait here, one a person and not for long, until they are checked.
+"""Upload store: files uploaded for scoring, one per owner and for a limited time.
 
-Beside each lies a slip that says whose it is, so that any server on the folder finds it. A file's name holds codes of
-its owner and of the network that it came from: to look at names is cheap, however many files wait.
+A metadata file beside each upload names its owner, so that any server on the folder finds it. File names contain codes
+of the owner and the network, so that limits are checked without opening a file, however many there are.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ PAGE_BYTES = PAGE.bytes or 0
 
 
 class UploadStoreError(ValueError):
-    """Say why a file is not taken, or no longer here."""
+    """A file is rejected or gone; the message says why."""
 
 
 @dataclass(frozen=True)
 class StoredUpload:
-    """An uploaded file: where it lies and what its owner calls it."""
+    """Uploaded file: its path, and the name its owner gave it."""
 
     token: str
     owner: str
@@ -36,7 +36,7 @@ class StoredUpload:
     since: float
     """Seconds since 1970."""
     network: str | None = None
-    """A code of where it came from; None: from where nobody else does."""
+    """Code of the uploader's network; None: a network of its own."""
 
 
 _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -44,11 +44,11 @@ _METADATA = ".slip"
 
 
 class UploadStore:
-    """Keep uploaded files in a folder; an owner is the hash of a voter cookie.
+    """Uploaded files in a folder; an owner is the hash of a voter cookie.
 
-    A file may have `most` bytes, all together `most_together`, those of one network a quarter of it; none counts as
-    less than a megabyte, so that there are not too many, and none is kept longer than `seconds`. Of the disk
-    `votes_room` bytes are kept for votes.
+    Limits in bytes: `most` per file, `most_together` for all, and a quarter of that per network. A file counts as at
+    least a megabyte, which also limits their number, and is kept for `seconds`. On the disk, `votes_room` bytes stay
+    free for votes.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class UploadStore:
     async def receive(
         self, owner: str, name: str, chunks: AsyncIterator[bytes], network: str | None = None
     ) -> StoredUpload:
-        """Write a file as it comes and return it; an earlier one of its owner goes. Raises UploadStoreError."""
+        """Write an upload to disk as it arrives, replacing the owner's earlier file. Raises UploadStoreError."""
         self.check_disk()
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
@@ -102,31 +102,30 @@ class UploadStore:
         return arrived
 
     def find(self, owner: str, token: str) -> StoredUpload:
-        """Return a file of its owner. Raises UploadStoreError when there is none, or no longer."""
+        """Return an owner's file. Raises UploadStoreError if there is none (any more)."""
         arrived = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
         if arrived is None or arrived.owner != owner:
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
         return arrived
 
     def discard(self, arrived: StoredUpload) -> None:
-        """Delete a file."""
         self._metadata(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
     def drop(self, owner: str, name: str) -> None:
-        """Delete an owner's file of this name."""
+        """Delete an owner's file by its name."""
         for slip in [path for path, _ in self._files() if path.suffix == _METADATA]:
             arrived = self._read(slip)
             if arrived and (arrived.owner, arrived.name) == (owner, name):
                 self.discard(arrived)
 
     def check_disk(self) -> None:
-        """Raise UploadStoreError where the disk takes nothing but votes."""
+        """Raise UploadStoreError if the free disk space is reserved for votes."""
         if full := no_room(self._folder, self._votes_room):
             raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
-        """Delete what is too old, whatever it is, and an owner's file."""
+        """Delete all expired files, and the owner's file if an owner is given."""
         oldest = time.time() - self._seconds
         mine = _code(owner) if owner is not None else None
         for path, state in list(self._files()):
@@ -141,7 +140,7 @@ class UploadStore:
         return self._folder / f"{token}{_METADATA}"
 
     def _read(self, slip: Path) -> StoredUpload | None:
-        """Return what a slip says; None when it is gone, or torn by a kill."""
+        """Return the upload that a metadata file describes; None if it is missing or truncated by a crash."""
         try:
             said = json.loads(slip.read_text("utf-8"))
         except (OSError, ValueError):
@@ -149,7 +148,7 @@ class UploadStore:
         return StoredUpload(**said | {"path": self._folder / Path(said["path"]).name})
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yield what lies in the folder, though another server may delete meanwhile."""
+        """Yield the files in the folder; another server may delete some meanwhile."""
         for path in self._folder.iterdir():
             with suppress(FileNotFoundError):
                 yield path, path.stat()

@@ -1,7 +1,6 @@
-"""The runner: a thread of the server that judges the waiting jobs, two at a time.
+"""Job worker: a thread of the server that judges waiting jobs, two at a time.
 
-Each second it says that it is alive, lets go of jobs that were cancelled, and takes up waiting ones, also those of
-servers that died.
+Every second it renews its leases, drops cancelled jobs, and claims waiting ones, including those of dead servers.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ from scoring.serialize import ReportError
 AT_ONCE = 2
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-"""How long calls on their way may take when the server ends."""
+"""Time for running calls to end at shutdown."""
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
 
 log = logging.getLogger(__name__)
@@ -37,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Operator:
-    """The judge that the operator lends."""
+    """Judge that the operator provides."""
 
     address: Endpoint
     spec: JudgeSpec
@@ -45,18 +44,18 @@ class Operator:
 
 @dataclass(eq=False)
 class _Running:
-    """A job under way here."""
+    """Job in progress on this server."""
 
     claim: Claim
     own: Endpoint | None
-    """Its owner's address and key; None where the operator's judge is asked."""
+    """Owner's endpoint and key; None for the operator's judge."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Progress | None = None
     ratio: float = 1.0
 
 
 class JobWorker:
-    """Judge jobs from `start` to `stop`; people's own keys live here and nowhere else, until their job ends."""
+    """Worker that judges jobs from `start` to `stop`; users' own keys are held only here, until their job ends."""
 
     def __init__(
         self,
@@ -69,9 +68,9 @@ class JobWorker:
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
     ) -> None:
-        """Prepare; `fetcher` says how people's own addresses are resolved and checked, `pictures` what judges may see.
+        """Create a worker; `fetcher` resolves and checks users' own endpoints, `pictures` stores the images for judges.
 
-        `judged` is told of each whole report before its job is done; after a crash in between, once more.
+        `judged` is called with each complete report before its job is marked done, and again after a crash in between.
         """
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._budget = jobs, cache, budget
@@ -84,18 +83,18 @@ class JobWorker:
         self._bell = threading.Event()
 
     def start(self) -> None:
-        """Begin to judge; what a dead server left is taken up."""
+        """Start judging; first requeue the jobs of a dead server."""
         self._jobs.recover()
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the calls on their way end, give the jobs back and end; a thread that hangs is left to itself."""
+        """Stop: running calls may end, jobs return to the queue; a hanging thread is abandoned."""
         self._ending.set()
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Endpoint | None) -> Job:
-        """Queue a job, with its owner's address and key where it is judged there. Raises JobError."""
+        """Queue a job, with its owner's endpoint and key if it is judged there. Raises JobError."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
             raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")
@@ -106,7 +105,7 @@ class JobWorker:
         return started
 
     def wake(self) -> None:
-        """Look at the jobs at once."""
+        """Check the jobs now instead of at the next tick."""
         self._bell.set()
 
     async def _run(self) -> None:
@@ -124,7 +123,7 @@ class JobWorker:
             log.warning("jobs are not given back, their leases lapse: %s", error)
 
     async def _look(self) -> None:
-        """Keep what is held, let go of what is not, and take up what waits."""
+        """Renew leases, stop lost or cancelled jobs, and claim waiting ones."""
         for task in [task for task in self._running if task.done()]:
             await self._ended(task)
         own = dict(self._own)
@@ -188,7 +187,7 @@ class JobWorker:
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
-        """Forget a job's key; one that ended by an error that nobody foresaw has failed."""
+        """Drop a job's key; a job that ended with an unexpected error is marked failed."""
         running = self._running.pop(task)
         link = running.claim.job.link
         if running.own:
@@ -201,7 +200,7 @@ class JobWorker:
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
 
     def _forget(self, link: str, address: Endpoint) -> None:
-        """Drop a key, unless its owner gave another one meanwhile."""
+        """Drop a key, unless its owner has given another one meanwhile."""
         if self._own.get(link) is address:
             self._own.pop(link, None)
 

@@ -1,1 +1,1 @@
-"""How a judge is asked: client, rate limit, replies, cache, batches, prompt-injection checks."""
+"""Judges: client, rate limit, replies, cache, batches, prompt-injection checks."""

@@ -1,7 +1,7 @@
-"""OpenAI's Batch API: a judge at half the price that replies within a day.
+"""Batch API: a judge through OpenAI's batches, at half the price and with replies within a day.
 
-What is asked at one time goes into one file; the replies come in any order, some not at all. Which batches are under
-way stands in the database before they are sent: a run that was killed finds them again, and nothing is sent twice.
+Questions that arrive together go into one file; replies come back in any order, some not at all. A batch is recorded in
+the database before it is sent, so that a killed run finds it again and nothing is sent twice.
 """
 
 import asyncio
@@ -33,35 +33,35 @@ BATCH = Table(
     Column("asked", Text, nullable=False),
     Column("created", Moment, nullable=False),
 )
-"""Batches under way: `name` is ours and stands in the batch's metadata, `remote` is the server's once it is known;
-`asked` holds the digests of the requests, in the order of the file."""
+"""Batches in progress. `name` is our own and stands in the batch's metadata; `remote` is the server's id, once known;
+`asked` holds the digests of the requests in file order."""
 MOST_LINES = 50_000
 MOST_BYTES = 190_000_000
-"""Of a file; OpenAI takes 200 MB."""
+"""Maximum size of a batch file; OpenAI allows 200 MB."""
 AT_ONCE = 10_000
-"""Questions that wait together for a batch."""
+"""Maximum number of questions that wait for a batch at the same time."""
 TRIES = 3
-"""Batches that a question is put into before it has failed."""
+"""Batches that a question goes into before it fails."""
 _ENDPOINT = "/v1/chat/completions"
 _MARK = "stereoscope"
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 _SECONDS = 120.0
-"""For one call about a batch; a file may be large."""
+"""Timeout of one call about a batch; the file may be large."""
 
 T = TypeVar("T")
 
 
 class _Waiting(NamedTuple):
-    """A question that waits for its batch: the request, and where the reply goes."""
+    """Question waiting for its batch: the request body and the future of its reply."""
 
     body: Mapping[str, Any]
     reply: "asyncio.Future[JudgeAnswer | Trouble]"
 
 
 class BatchJudge(Judge):
-    """A judge that is asked in batches, for the length of an `async with` block.
+    """Judge that is asked in batches, for the length of an `async with` block.
 
-    Questions are collected until none has come for `quiet` seconds; a batch is looked at every `every` seconds.
+    A batch is closed when no question has arrived for `quiet` seconds, and polled every `every` seconds.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class BatchJudge(Judge):
         self._names: list[str] = []
 
     async def __aenter__(self) -> "BatchJudge":
-        """Resolve the address, and begin to collect. Raises JudgeStopped where it may not be asked."""
+        """Resolve the endpoint and start collecting. Raises JudgeStopped if the endpoint is not allowed."""
         await super().__aenter__()
         self._collector = asyncio.create_task(self._collect())
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Stop collecting; where all went well, the batches are done with."""
+        """Stop collecting; after a run without errors, delete its batch records."""
         self._collector.cancel()
         await asyncio.wait([self._collector])
         await super().__aexit__(kind, *rest)
@@ -98,7 +98,7 @@ class BatchJudge(Judge):
                 connection.execute(delete(BATCH).where(BATCH.c.name.in_(self._names)))
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
-        """Wait for the batch that a question goes into, and for another where its reply did not come."""
+        """Wait for the question's batch; if its reply is missing, try another batch, up to `TRIES`."""
         for _ in range(TRIES):
             if self._stopped:
                 raise JudgeStopped(self._stopped)
@@ -113,7 +113,7 @@ class BatchJudge(Judge):
         raise JudgeFailed(f"no reply from the judge in {TRIES} batches; the last: {outcome.words}")
 
     async def _collect(self) -> None:
-        """Put what waits into batches, one round after the other; an end is told to everybody who waits."""
+        """Send waiting questions in batches, round by round; on a fatal error every waiting question gets it."""
         while True:
             await self._news.wait()
             while self._news.is_set():
@@ -130,7 +130,7 @@ class BatchJudge(Judge):
                     waiting.reply.set_result(Trouble("hopeless", self._stopped))
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
-        """Give each question its reply: out of batches of an earlier run, and for the rest out of a new one."""
+        """Resolve each question from the batches of earlier runs, the rest from a new batch."""
         places: dict[str, list[_Waiting]] = defaultdict(list)
         for waiting in asked:
             places[_digest(waiting.body)].append(waiting)
@@ -152,15 +152,15 @@ class BatchJudge(Judge):
     def _give(
         self, found: Mapping[int, JudgeAnswer | Trouble], digests: Sequence[str], places: dict[str, list[_Waiting]]
     ) -> None:
-        """Hand replies out, each to one question of its wording: equal questions are samples of one another."""
+        """Assign each reply to one question with the same request; equal questions are samples of each other."""
         for line, outcome in found.items():
             waiting = places.get(digests[line]) if line < len(digests) else None
             if waiting:
                 waiting.pop().reply.set_result(outcome)
 
-    # What the server is asked.
+    # Calls to the server.
     async def _submitted(self, name: str, content: bytes) -> str:
-        """Send a file and begin a batch of it; where an answer was lost, look first whether it has begun."""
+        """Upload a file, start its batch unless a call whose reply was lost already did, and return its id."""
         file = (f"{name}.jsonl", content)
         sent = await self._reliable(lambda: self._client.files.create(file=file, purpose="batch"))
 
@@ -179,12 +179,12 @@ class BatchJudge(Judge):
         return remote
 
     async def _found(self, name: str) -> str | None:
-        """Return the batch of a name, among the last hundred."""
+        """Return the id of the batch with this name, searching the latest hundred."""
         page = await self._client.batches.list(limit=100)
         return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
 
     async def _fetched(self, name: str, remote: str | None) -> dict[int, JudgeAnswer | Trouble]:
-        """Wait for a batch and return what came of it, by the lines of its file; one that never began has nothing."""
+        """Wait for a batch and return its outcomes by line of the file; {} if the batch was never started."""
         remote = remote or await self._reliable(lambda: self._found(name))
         if remote is None:
             return {}
@@ -210,7 +210,7 @@ class BatchJudge(Judge):
         return (await self._client.files.content(file)).content
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call about files and batches, again where that helps. Raises JudgeStopped and JudgeFailed."""
+        """Make a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
         trouble = Trouble("again", "")
         for attempt in range(1, self.pace.attempts + 1):
             try:
@@ -223,9 +223,9 @@ class BatchJudge(Judge):
             await asyncio.sleep(self.pace.wait(attempt, trouble.wait))
         raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
 
-    # What is kept.
+    # Batch records.
     def _noted(self, digests: list[str]) -> tuple[str, list[str]]:
-        """Keep that a batch is about to be sent; return its name."""
+        """Record a batch before it is sent; return its name and its digests."""
         name = secrets.token_hex(16)
         row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
         with self._database.write() as connection:
@@ -233,7 +233,7 @@ class BatchJudge(Judge):
         return name, digests
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
-        """Return the batches of earlier runs that hold any of these questions, the oldest first."""
+        """Return the batches of earlier runs that contain any of these questions, oldest first."""
         mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
         with self._database.read() as connection:
             rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
@@ -241,7 +241,7 @@ class BatchJudge(Judge):
 
 
 def half(price: Price | None) -> Price | None:
-    """Return what a token costs in a batch."""
+    """Return the price in a batch: half."""
     return price and Price(price.prompt / 2, price.completion / 2)
 
 
@@ -259,7 +259,7 @@ def _file(asked: Sequence[_Waiting]) -> bytes:
 
 
 def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    """Split what is asked so that each part fits into a file."""
+    """Split the questions so that each part fits into one file."""
     parts: list[list[_Waiting]] = [[]]
     size = 0
     for waiting in asked:
@@ -273,7 +273,7 @@ def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
 
 
 def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
-    """Return the outcomes that a file of output or errors holds, by line; lines that nobody can read are left out."""
+    """Return the outcomes in an output or error file, by line number; unreadable lines are skipped."""
     found: dict[int, JudgeAnswer | Trouble] = {}
     for line in content.splitlines():
         try:

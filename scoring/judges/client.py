@@ -1,6 +1,6 @@
-"""The judge: a client of any OpenAI-compatible server that asks again where that helps and stops where it does not.
+"""Judge client: calls to any OpenAI-compatible server, with retries, rate limits, a budget and a circuit breaker.
 
-What a server says in an error is never shown: it may echo the key. Errors have our own words.
+A server's error text is never shown, since it may echo the key. Errors are in our own words.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ from scoring.judges.spec import (
 
 _CONNECT_SECONDS = 10.0
 _FAILURES = 12
-"""Failed attempts in a row, over all questions, that open the circuit breaker; with many calls at one time, more."""
+"""Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
 _FAILURES_PER_CALL = 3
 
 _HELD_BACK = "held-back"
-"""What openai is told for a key: the real one is put on by the wire alone."""
+"""Placeholder key for openai; only the transport adds the real key."""
 
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
-"""Room enough for a model that thinks first."""
+"""Reply room in tokens, enough for a model that reasons first."""
 _REASONING_TOKENS = 4096
 _PROBE_SCHEMA = json.dumps(
     {
@@ -58,38 +58,37 @@ _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
 
 class JudgeError(RuntimeError):
-    """Say why there is no reply."""
+    """No reply from the judge; the message says why."""
 
 
 class JudgeFailed(JudgeError):
-    """Say that one question got no reply, however often it was asked; others may."""
+    """One question got no reply after all attempts; other questions may still get theirs."""
 
 
 class JudgeStopped(JudgeError):
-    """Say why no question will get a reply, and what mends it."""
+    """No question will get a reply; the message says why and how to fix it."""
 
 
 class AskRefused(JudgeError):
-    """Say why the server refuses this one question."""
+    """The server refuses this one question; the message says why."""
 
 
 class _FieldRefused(JudgeStopped):
-    """The model does not take a field of the request."""
+    """The model does not accept a field of the request."""
 
 
 class FreeBudget:
-    """A purse for calls that nobody here pays for."""
+    """Unlimited budget, for calls that nobody here pays for."""
 
     def reserve(self, amount: int) -> int:
-        """Hold nothing."""
         return 0
 
     def commit(self, number: int, amount: int) -> None:
-        """Settle nothing."""
+        """Do nothing."""
 
 
 class Judge:
-    """One judge for the length of an `async with` block."""
+    """Client of one judge, for the length of an `async with` block."""
 
     def __init__(
         self,
@@ -101,9 +100,9 @@ class Judge:
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
     ) -> None:
-        """Prepare a judge; judges that share a key share a `meter`. `fetcher` resolves and checks a user's host.
+        """Create a client; judges that share a key share a `meter`, and `fetcher` resolves and checks a user's host.
 
-        `pictures` is where those lie that it is shown.
+        `pictures` is the store of the images that the judge is shown.
         """
         self.spec, self.address, self.pace = spec, address, pace or RateLimits()
         self._job_budget = job_budget or FreeBudget()
@@ -114,10 +113,10 @@ class Judge:
         self._reported, self._estimated = 0, 0
         self._failures = 0
         self._stopped = ""
-        """Why nothing is asked any more; empty while there is hope."""
+        """Why the client stopped asking; "" while it still asks."""
 
     async def __aenter__(self) -> "Judge":
-        """Resolve the address. Raises JudgeStopped where it may not be asked."""
+        """Resolve the endpoint. Raises JudgeStopped if it is not allowed."""
         try:
             await self._transport.resolve()
         except EndpointError as error:
@@ -139,13 +138,13 @@ class Judge:
 
     @property
     def tokens_per_estimate(self) -> float:
-        """How many prompt tokens the server counts for one that we estimate, over all replies so far; 1.0 before."""
+        """Prompt tokens counted by the server per estimated token, over all replies so far; 1.0 before any."""
         return self._reported / self._estimated if self._estimated else 1.0
 
     async def ask(self, ask: Ask) -> Reply:
-        """Return the judge's reply, asking again where that helps.
+        """Return the judge's reply, with retries.
 
-        Raises JudgeFailed, JudgeStopped or AskRefused, and whatever the purse raises when a ceiling is in the way.
+        Raises JudgeFailed, JudgeStopped or AskRefused, and whatever the budget raises when a limit is reached.
         """
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
@@ -166,7 +165,7 @@ class Judge:
         )
 
     def _with_pictures(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return a body's messages with the pictures themselves in the place of their names, as data URLs."""
+        """Return the messages of a request with each image name replaced by the image as a data URL."""
         return [{**message, "content": self._content(message["content"])} for message in messages]
 
     def _content(self, content: Any) -> Any:
@@ -183,7 +182,7 @@ class Judge:
         return {"url": f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"}
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
-        """Ask until there is an answer. `tokens` is what the pace counts, `bound` the most that an attempt may cost."""
+        """Ask with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
         for attempt in range(1, self.pace.attempts + 1):
             async with self._slots:
                 await self._meter.turn(tokens)
@@ -200,7 +199,7 @@ class Judge:
         raise JudgeFailed(f"no reply from the judge in {self.pace.attempts} attempts; the last: {outcome.words}")
 
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
-        """Keep the pace and the circuit breaker. A busy server is no broken one."""
+        """Update the rate limiter and the circuit breaker. A busy server does not count as a failure."""
         kind = "answer" if isinstance(outcome, JudgeAnswer) else outcome.kind
         if kind == "busy":
             self._meter.busy()
@@ -217,7 +216,7 @@ class Judge:
             self._stopped = f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
 
     async def _paid(self, body: Mapping[str, Any], bound: int) -> JudgeAnswer | Trouble:
-        """Make one attempt: the bound is held before it; after it, what it cost is settled, or the bound if unknown."""
+        """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
         number = await self._held(bound)
         spent = bound
         try:
@@ -231,7 +230,7 @@ class Judge:
         return outcome
 
     async def _held(self, amount: int) -> int:
-        """Hold money; a hold that ends after this task was cancelled is given back."""
+        """Reserve money; if this task is cancelled meanwhile, release the reservation."""
         holding = asyncio.ensure_future(asyncio.to_thread(self._job_budget.reserve, amount))
         try:
             return await asyncio.shield(holding)
@@ -250,7 +249,7 @@ class Judge:
         return read_answer(response.http_response.content)
 
     def _trouble(self, error: Any) -> Trouble:
-        """Return what an error of the client means."""
+        """Map an error of the openai client to a Trouble."""
         openai = _openai()
         if isinstance(error, openai.APIStatusError):
             return refusal(error.status_code, error.response.headers, error.body)
@@ -262,16 +261,16 @@ class Judge:
 
 
 def final(trouble: Trouble) -> JudgeError:
-    """Return the error for a trouble that does not pass."""
+    """Return the error for a trouble that no retry can fix."""
     return {"hopeless": JudgeStopped, "field": _FieldRefused, "refused": AskRefused}[trouble.kind](trouble.words)
 
 
 async def probe(
     address: Endpoint, model: str, pace: RateLimits | None = None, fetcher: Fetcher | None = None
 ) -> JudgeSpec:
-    """Return what a model allows, found out by six or seven short calls; its price is not known.
+    """Find out what a model accepts by six or seven short calls; the returned spec has no price.
 
-    Raises JudgeStopped where the server takes no chat completion of this model, and JudgeFailed.
+    Raises JudgeStopped if the server accepts no chat completion for this model, and JudgeFailed.
     """
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, False, 0, None)
@@ -303,7 +302,7 @@ async def probe(
 
 
 async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
-    """Return the answer to a short call with these fields; None where the model does not take them."""
+    """Return the answer to a short call with these fields; None if the model does not accept them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
     try:
@@ -313,11 +312,11 @@ async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswe
 
 
 def client_errors() -> type[Exception]:
-    """Return what the client raises where a server does not do what it is asked."""
+    """Return the base class of the openai client's errors."""
     return _openai().APIError
 
 
 @cache
 def _openai() -> ModuleType:
-    """Load openai when the first judge is asked: it is heavy, and no part of the app's start."""
+    """Import openai on first use: it is slow to import and the app starts without it."""
     return importlib.import_module("openai")

@@ -1,7 +1,7 @@
-"""Where a judge is asked: the address and its key, and the one way that a request takes there.
+"""Judge endpoint: its URL and key, and the pinned HTTP transport to it.
 
-The operator's address is believed. A user's is not: it is https on the public internet, resolved once, checked, and
-connected to at the addresses that were checked; a redirect is never followed.
+The operator's endpoint is trusted. A user's is not: it must be https on the public internet; its host is resolved once,
+checked, and connected to at the checked addresses only; redirects are never followed.
 """
 
 import base64
@@ -19,25 +19,25 @@ from arena.types import Secret
 _FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
 _KEY = re.compile(r"[!-~]{0,2000}")
 _SHORTEST = 8
-"""Characters from which on a key is told apart from what people write."""
+"""Minimum length in characters of a key that is redacted: a shorter one also occurs in ordinary text."""
 MOST_BYTES = 2_000_000
 _MOST_ADDRESSES = 3
 _SENT = ("accept", "content-length", "content-type", "transfer-encoding")
-"""Headers that go out as openai makes them; others may hold what its environment says of the operator."""
+"""Headers that go out as openai sets them; its others may reveal the operator's environment."""
 
 
 class EndpointError(ValueError):
-    """Say what is wrong with an address or its key, without showing either."""
+    """Invalid endpoint URL or key; the message shows neither."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The base URL of an OpenAI-compatible server and the key for it."""
+    """Base URL of an OpenAI-compatible server, with its key."""
 
     base_url: str
     key: Secret
     owner: str | None = None
-    """Who brought it; None: the operator."""
+    """Who supplied it; None: the operator."""
 
     def __post_init__(self) -> None:
         url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
@@ -53,18 +53,18 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The address as a report may name it."""
+        """URL as reports may show it."""
         return self.base_url.rstrip("/")
 
     def redacted(self, text: str) -> str:
-        """Return the text without the key, also where it stands in base64 or percent signs."""
+        """Return the text without the key, also in its base64, hex and percent encodings."""
         for trace in self._traces:
             text = text.replace(trace, "[key]")
         return text
 
     @cached_property
     def _traces(self) -> tuple[str, ...]:
-        """What gives the key away. (No pattern: `re` would remember it.)"""
+        """Encodings of the key. (Not a pattern: `re` would cache it.)"""
         key = self.key.reveal()
         if len(key) < _SHORTEST:
             return ()
@@ -80,7 +80,7 @@ def _url(text: str) -> httpx2.URL | None:
 
 
 def _base64_cores(key: bytes) -> set[str]:
-    """Return what is the same in base64 wherever the key starts in a longer text, in both alphabets."""
+    """Return the base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
     cores = set()
     for before in range(3):
         whole = base64.b64encode(bytes(before) + key).decode()
@@ -91,12 +91,12 @@ def _base64_cores(key: bytes) -> set[str]:
 
 
 class PinnedTransport(httpx2.AsyncBaseTransport):
-    """Carry requests to one address and nowhere else, with its key and bounded replies."""
+    """HTTP transport to one endpoint only; it adds the key and limits the size of replies."""
 
     def __init__(
         self, address: Endpoint, connections: int, fetcher: Fetcher | None = None, most: int = MOST_BYTES
     ) -> None:
-        """Prepare the way; `fetcher` says how a user's host is resolved and checked, a reply has `most` bytes."""
+        """Create the transport; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
         self._most = most
         self._address = address
         self._url = httpx2.URL(address.base_url)
@@ -122,7 +122,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._pinned = found[:_MOST_ADDRESSES]
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to a pinned address of the host, the next one where the first cannot be reached."""
+        """Send the request to a pinned address of the host, and to the next one if it cannot be reached."""
         if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
             raise httpx2.UnsupportedProtocol("the request is for another host")
         *others, last = self._pinned or [None]
@@ -155,12 +155,11 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._transport.aclose()
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of a reply; one too long to be a judge's is an error."""
+    """Body of a reply; reading more than `most` bytes is an error."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream, self._most = stream, most
@@ -174,5 +173,4 @@ class _Bounded(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Close the body."""
         await self._stream.aclose()

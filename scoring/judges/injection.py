@@ -1,8 +1,8 @@
-"""Defence of the judge against the answers that it grades: neutralise, flag, and what proves that it obeys.
+"""Prompt-injection checks: neutralise and flag answers that attack the judge, and prove whether the judge obeyed.
 
-A flag blocks nothing: an honest answer may look like an attack. A flagged answer is judged once more under another
-question's truth (`swapped`), and only a judge that gives it points there as well was told to. Canaries, answers that
-deserve nothing, prove the judge itself.
+A flag blocks nothing, since an honest answer may look like an attack. A flagged answer is judged once more under
+another question's truth (`swapped`); a judge that gives it points there too was obeying it. Canaries, answers that
+deserve nothing, test the judge itself.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from scoring.judges.obfuscation import readings
 from scoring.report import Question
 
 _PHRASES = Path(__file__).parent.parent / "data" / "attack_phrases.tsv"
-"""What attacks look like in lower case: rules by family, where <NAME> stands for the word of that name."""
+"""Attack patterns in lower case: rules by family; <NAME> stands for the rule of that word."""
 
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
@@ -34,16 +34,16 @@ _INVISIBLE = re.compile(
 
 
 def neutralise(text: str) -> str:
-    """Return the text on one line, without column signs, control characters and a chat's own marks.
+    """Return the text on one line, without column separators, control characters and chat-template tokens.
 
-    Its words stay as they are: what an honest answer says survives.
+    Its words stay as they are, so that an honest answer survives.
     """
     line = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).translate(_NEUTRAL)
     return _TOKENS.sub(lambda mark: f"‹{mark[1] or mark[2] or mark[3]}›", line)
 
 
 LONG = 8_000
-"""Characters above which an answer is flagged unread: the longest honest ones known have 3,398."""
+"""Characters above which an answer is flagged unread: the longest known honest answers have 3,398."""
 _TOGETHER = "run together"
 _PARTS = re.compile(r"<and>|<or>")
 _WORD = re.compile(r"\w+")
@@ -54,7 +54,7 @@ _NAME = re.compile(r"<([A-Z]+)>")
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """Return what makes an answer look like an attack on the judge; () for an honest one.
 
-    An answer that is the truth, or one of its parts, needs no attack.
+    An answer that equals the truth or one of its parts is never flagged: it needs no attack.
     """
     if len(prediction) > LONG:
         return ("very long",)
@@ -69,7 +69,7 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
 
 
 def _families(text: str) -> list[str]:
-    """Return the families of attack that a text belongs to."""
+    """Return the families of attack that a text matches."""
     rules = _rules()
     columns, together = text.translate(_AS_COLUMN), _GAPS.sub("", text)
     found = [name for name, rule in rules.families.items() if rule.search(columns)]
@@ -81,13 +81,13 @@ def _families(text: str) -> list[str]:
 
 
 class _Rules(NamedTuple):
-    """The rules of the phrase file, compiled."""
+    """Compiled rules of the phrase file."""
 
     families: Mapping[str, re.Pattern[str]]
     together: re.Pattern[str]
-    """What is looked for when all letters stand together."""
+    """Pattern for text whose letters are run together."""
     nothing: re.Pattern[str]
-    """A whole answer that says nothing."""
+    """Pattern for an answer without content."""
 
 
 @cache
@@ -107,7 +107,7 @@ def _rules() -> _Rules:
 
 
 class Canary(NamedTuple):
-    """An answer that deserves nothing."""
+    """Answer that deserves no points, with its question."""
 
     question: Question
     prediction: str
@@ -132,9 +132,10 @@ def canaries() -> tuple[Canary, ...]:
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
-    """Return the question under the truth of another, always the same one, with which the answer cannot be right.
+    """Return the question with another question's truth, one that the answer cannot match; the choice is deterministic.
 
-    It shares no word with the answer or with the own truth; where every other truth does, it shares the fewest.
+    The chosen truth shares no word with the answer or with the question's own truth; if all truths do, it shares the
+    fewest.
     """
     own = _words(prediction) | _words(question.truth)
 

@@ -1,4 +1,4 @@
-"""Disguises: every plain text that a disguised one may stand for, so that a hidden order is found like an open one."""
+"""Obfuscation: decodes every plain text that an obfuscated one may hide, to find hidden instructions like open ones."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 _LEAST = 12
-"""Characters below which a decoded text says too little to be looked at."""
+"""Minimum length in characters of a decoded text worth checking."""
 _DEPTH = 2
 """How often a decoded text is decoded again."""
 
@@ -42,14 +42,14 @@ _UNSEEN = {"Cc", "Cf", "Co", "Cn"}
 
 
 class Reading(NamedTuple):
-    """One way to read a text, and whether a person who sees the text would not read it so."""
+    """One reading of a text, and whether it is hidden from a person who sees the text."""
 
     text: str
     obfuscated: bool
 
 
 def readings(text: str) -> tuple[Reading, ...]:
-    """Return the text as a person reads it, with and without marks on letters, then every other way, each once."""
+    """Return the text as a person reads it, with and without diacritics, then every other reading, each once."""
     plain = _plain(text)
     found = {seen: Reading(seen, False) for seen in (plain, unmarked(plain))}
     for other in _others(text, plain, _DEPTH):
@@ -58,14 +58,14 @@ def readings(text: str) -> tuple[Reading, ...]:
 
 
 def _plain(text: str) -> str:
-    """Return the text without invisible characters, in compatible forms and lower case, one blank between words."""
+    """Return the text without invisible characters, NFKC-normalised, in lower case, words separated by one space."""
     lines = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
     shown = "".join(char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN)
     return _BLANKS.sub(" ", shown).casefold().strip()
 
 
 def _others(text: str, plain: str, depth: int) -> Iterator[str]:
-    """Yield the readings of a text behind its plain one; decoded parts are read the same way, `depth` times."""
+    """Yield further readings of a text; decoded parts are read the same way, `depth` times."""
     yield unmarked(plain).translate(_HOMOGLYPHS)
     for alphabet in (_LEET, _LEET_L):
         yield _WORD.sub(partial(_letters, alphabet), plain)
@@ -84,13 +84,13 @@ def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return the text without marks on its letters."""
+    """Return the text without diacritics."""
     parts = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """Yield what is written in another code inside the text."""
+    """Yield the text decoded from each encoding found in it."""
     yield "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) < 0xE007F)
     yield html.unescape(text)
     yield unquote(text, errors="replace")
@@ -112,7 +112,7 @@ def _from_base64(chunk: str) -> bytes:
 
 
 def _text_of(raw: bytes) -> str:
-    """Return bytes as text, "" where they are none."""
+    """Return bytes decoded as printable UTF-8, "" if they are not."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

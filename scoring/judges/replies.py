@@ -1,6 +1,6 @@
-"""What comes back from a judge's server: an answer, or a trouble in our own words.
+"""Judge replies: parses a server's response into an answer, or into a trouble in our own words.
 
-No text of a server goes further than into an answer: an error may echo the key.
+A server's text is used for nothing but the answer: an error may echo the key.
 """
 
 import json
@@ -13,10 +13,10 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any, Literal
 
 LONGEST_WAIT = 120.0
-"""Seconds beyond which no server is waited for, whatever it says."""
+"""Maximum wait in seconds, whatever the server asks for."""
 
 _GATEWAY_TIMEOUTS = (504, 524)
-"""Statuses of a proxy that waited for the reply in vain: the model may have run."""
+"""Proxy statuses for a reply that came too late: the model may have run."""
 _KEY = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
@@ -36,7 +36,7 @@ _FIELDS = frozenset("temperature max_tokens max_completion_tokens n seed logprob
 
 @dataclass(frozen=True)
 class Usage:
-    """The tokens that a server says it counted."""
+    """Tokens counted by the server."""
 
     prompt: int
     completion: int
@@ -44,34 +44,34 @@ class Usage:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """A whole and well-formed reply."""
+    """Complete, well-formed reply."""
 
     texts: tuple[str, ...]
     finish: tuple[str, ...]
     model: str
     usage: Usage | None
     reasons: bool
-    """Whether the model thought before it replied, as far as the reply tells."""
+    """Whether the model reasoned before it replied, as far as the reply shows."""
     logprobs: bool
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """What came instead of an answer."""
+    """Failed call: what came instead of an answer."""
 
     kind: Literal["again", "busy", "refused", "field", "hopeless"]
-    """again: this may pass; busy: too many calls for now; refused: this prompt only; field: the model does not take a
-    field that was sent; hopeless: no call will do better."""
+    """again: temporary, retry; busy: too many calls at the moment; refused: this prompt only; field: the model does not
+    accept a field that was sent; hopeless: no call will succeed."""
     words: str
     wait: float | None = None
-    """Seconds that the server asked to wait."""
+    """Seconds that the server asks to wait."""
     billed: bool = False
-    """Whether the call may have cost something."""
+    """Whether the call may have cost money."""
     usage: Usage | None = None
 
 
 def read_answer(content: bytes) -> JudgeAnswer | Trouble:
-    """Return the completion that a 200 holds, or what is wrong with it: then the model may have run, and cost."""
+    """Parse the body of a 200; a malformed one is a Trouble that may have been billed, since the model may have run."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -97,7 +97,7 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
 
 
 def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
-    """Return what an HTTP status other than 200 means, with its headers and decoded body."""
+    """Return the Trouble for an HTTP status other than 200, with its headers and decoded body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
@@ -135,7 +135,7 @@ def _seconds(text: str, unit: float, now: float) -> float | None:
 
 
 def _bad_request(status: int, said: str, error: object) -> Trouble:
-    """Tell a request that is wrong for every prompt from one that is wrong for this one."""
+    """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
     if _KEY.search(said):
         return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
@@ -164,7 +164,7 @@ class _Choice:
 
 
 def _choice(choice: object) -> _Choice | None:
-    """Return what a choice holds; a refusal is a text too, and none at all is an empty one."""
+    """Parse a choice; a refusal is its text, and a missing text is ""."""
     message = _under(choice, "message")
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
@@ -189,7 +189,7 @@ def _under(value: Any, *names: str) -> Any:
 
 
 def _usage(found: object) -> Usage | None:
-    """Return what the server counted; a prompt without a token is no count."""
+    """Parse the token counts; a prompt of 0 tokens is no count."""
     prompt, completion = _under(found, "prompt_tokens"), _under(found, "completion_tokens")
     counts = [count for count in (prompt, completion) if type(count) is int and 0 <= count < 10**9]
     return Usage(*counts) if len(counts) == 2 and counts[0] else None
@@ -201,5 +201,5 @@ def _counted(details: object) -> bool:
 
 
 def _storable(text: str) -> str:
-    """Return the text with what no database holds, NUL and half surrogates, replaced."""
+    """Return the text with what no database stores, NUL and lone surrogates, replaced."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Driving: what the tasks of a scoring will cost, and their asking, many calls at once.
+"""Task runner: quotes the cost of judging tasks and runs them, many calls at once.
 
-A task is a generator that knows no network: it yields what to ask and is sent the reply. Killed and begun again, a
-drive ends with the same outcomes, since whatever the judge replied is in the cache.
+A task is a generator without network access: it yields what to ask and is sent the reply. A run that is killed and
+started again ends with the same outcomes, since every reply is in the cache.
 """
 
 import asyncio
@@ -18,68 +18,68 @@ from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
 from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, cost, estimated_tokens, most_completion, most_cost
 
 PASSES = 2
-"""How often a task is tried before the scoring ends without it."""
+"""How often a task is tried before the run gives up on it."""
 _TYPICAL = 0.25
-"""The share of its room that a judge writes, hidden tokens too."""
+"""Assumed share of the reply room that a judge uses, hidden tokens included."""
 RESERVE_SECONDS = 0.5
-"""How long to wait while only the money of calls on their way leaves no room for another."""
+"""How long to wait while only the reservations of running calls leave no room in the budget."""
 
 T = TypeVar("T")
 
 
 class ScoringStopped(RuntimeError):
-    """Say that a scoring was told to stop; what the judge replied is in the cache."""
+    """The run was told to stop; the replies so far are in the cache."""
 
 
 class Task(NamedTuple, Generic[T]):
-    """One outcome to come."""
+    """One outcome to compute."""
 
     run: int
-    """Separate runs are asked separately; the seed of a judge that takes one."""
+    """Number of the run; separate runs are asked separately, with the run as the seed if the judge accepts one."""
     begin: Callable[[], Generator[Ask, Reply, T]]
-    """Begin to ask; the quote begins it too."""
+    """Starts the generator; quoting starts one too."""
     refused: Callable[[str], T]
-    """The outcome where the judge's server refuses the prompt, from the reason."""
+    """Makes the outcome when the judge's server refuses the prompt, from the reason."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """What a scoring will cost, before anything is sent."""
+    """Cost estimate of a scoring, made before anything is sent."""
 
     grades: int
-    """Outcomes that come of it, those of canaries and probes too."""
+    """Number of outcomes, including those of canaries and probes."""
     calls: int
     cached: int
-    """Calls that the cache saves."""
+    """Calls answered from the cache."""
     prompt_tokens: int
     completion_tokens: int
-    """About, as all but `most_dollars`."""
+    """Estimate, like all but `most_dollars`."""
     most: int
     """Upper bound of the cost in millionths of a US dollar."""
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
-        """Return the quote after the first replies told how many tokens an estimated one really is."""
+        """Return the quote corrected by `ratio`, the real tokens per estimated token in the first replies."""
         return replace(self, prompt_tokens=round(self.prompt_tokens * ratio))
 
     @property
     def dollars(self) -> float | None:
-        """Return about what it costs in US dollars; None where no price is known."""
+        """Estimated cost in US dollars; None if the price is unknown."""
         return None if self.price is None else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
 
     @property
     def most_dollars(self) -> float | None:
-        """Return what it costs at most in US dollars; None where no price is known."""
+        """Maximum cost in US dollars; None if the price is unknown."""
         return None if self.price is None else self.most / 1e6
 
 
 class Progress(NamedTuple):
-    """How far a scoring is, in outcomes."""
+    """Progress of a scoring, in outcomes."""
 
     done: int
     total: int
     fresh: int
-    """Outcomes that the judge was asked for just now."""
+    """Outcomes that needed a call to the judge in this run."""
 
 
 class _KnownOutcome(NamedTuple):
@@ -88,10 +88,10 @@ class _KnownOutcome(NamedTuple):
 
 
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
-    """Return what the tasks cost: about, if each first reply can be read.
+    """Return the cost of the tasks; the estimate assumes that each first reply can be read.
 
-    At most it costs what every call costs that no reply ends; faults on the way come on top. `address` is the judge's
-    as it may be shown, `owner` whose judge it is, None for the operator's.
+    The maximum assumes that no reply can be read; failed calls come on top. `address` is the judge's as it may be
+    shown; `owner` is whose judge it is, None for the operator's.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
@@ -115,16 +115,16 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
 async def run_tasks(
     tasks: Sequence[Task[T]], judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> tuple[T, ...]:
-    """Return the outcomes in the order of the tasks; `tell` hears of each, and `stop` ends it before the next call.
+    """Return the outcomes in task order; `tell` gets the progress, and `stop` ends the run before the next call.
 
-    Raises JudgeStopped, JudgeFailed, BudgetError and DatabaseError when the calls on their way have ended, and
-    ScoringStopped. Whatever the judge replied is in the cache by then.
+    Raises JudgeStopped, JudgeFailed, BudgetError and DatabaseError once the running calls have ended, and
+    ScoringStopped. Every reply is in the cache by then.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
-    """Return the calls of a task if no reply can be read."""
+    """Return the calls that a task makes if no reply can be read."""
     asking, asks = task.begin(), list[Ask]()
     try:
         ask = next(asking)
@@ -136,12 +136,12 @@ def _asks(task: Task) -> tuple[Ask, ...]:
 
 
 def _seeded(ask: Ask, run: int) -> Ask:
-    """Return a separate call with its run as the seed; samples of one call are shared by the runs."""
+    """Return a separate call with its run as the seed; the samples of one call are shared by the runs."""
     return replace(ask, seed=run) if ask.samples == 1 else ask
 
 
 class _Run(Generic[T]):
-    """One drive under way: as many workers as the judge may be asked at once."""
+    """One run in progress: as many workers as the judge allows concurrent calls."""
 
     def __init__(
         self,
@@ -159,7 +159,6 @@ class _Run(Generic[T]):
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def outcomes(self) -> tuple[T, ...]:
-        """Return all outcomes."""
         for _ in range(PASSES):
             failed: list[JudgeFailed] = []
             left = iter([place for place in range(len(self._tasks)) if place not in self._outcomes])
@@ -176,7 +175,7 @@ class _Run(Generic[T]):
         )
 
     async def _work(self, left: Iterator[int], failed: list[JudgeFailed]) -> None:
-        """Do one task after the other; who meets an end keeps it, and the others finish the call they are at."""
+        """Run one task after the other; a fatal error is kept, and the other workers stop after their current call."""
         for place in left:
             if self._ended:
                 return
@@ -214,7 +213,7 @@ class _Run(Generic[T]):
             return _KnownOutcome(task.refused(str(error)), fresh)
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
-        """Ask the judge and keep the reply; wait for money that is only on its way."""
+        """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""
         while True:
             if self._ended or self._stop.is_set():
                 raise ScoringStopped("The scoring was stopped; what is judged stays")

@@ -1,4 +1,4 @@
-"""What may be asked of a judge and what it replies: the ground under the client and the benchmarks."""
+"""Judge requests: messages, asks, replies and what a judge model accepts, shared by the client and the benchmarks."""
 
 import json
 import math
@@ -16,30 +16,30 @@ from arena.types import Price
 from scoring.report import Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
-"""What a model calls the room for its reply."""
+"""Request field for the reply's maximum tokens."""
 
 _JUDGES = Path(__file__).parent.parent / "data" / "judges.csv"
 _MARKS: Mapping[str, bool] = {"yes": True, "no": False}
 _TOKENS: Mapping[str, TokensField] = {name: name for name in ("max_tokens", "max_completion_tokens")}
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
-"""Tokens that a chat's own marks take, as OpenAI counts them."""
+"""Tokens of a chat's own markup, as OpenAI counts them."""
 _TEMPLATE = 10
-"""How many times as much another server's template may take."""
+"""How many times more markup another server's chat template may add."""
 _PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
-"""Tokens that a picture takes: about, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
+"""Tokens per image: typical, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
 
 
 @dataclass(frozen=True)
 class ShownImage:
-    """A picture that a judge is shown: one of the picture store, named by its content."""
+    """Image that a judge is shown: one from the picture store, named by its content."""
 
     sha256: str
     suffix: str
 
     @property
     def name(self) -> str:
-        """Return its name in the store, which stands in a request until it is sent."""
+        """Name in the picture store, which stands in for the image in a request until it is sent."""
         return f"{self.sha256}.{self.suffix}"
 
 
@@ -50,74 +50,74 @@ class Message:
     role: Literal["system", "user", "assistant"]
     text: str
     pictures: tuple[ShownImage, ...] = ()
-    """What stands under the text."""
+    """Images below the text."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One question to the judge, whole."""
+    """One complete question to the judge."""
 
     messages: tuple[Message, ...]
     temperature: float | None = 0.0
-    """None: the model's own; left out where the model refuses it."""
+    """None: the model's default; omitted if the model refuses the field."""
     reply_tokens: int = 16
-    """Room for the visible reply; a judge that reasons gets its own room on top."""
+    """Maximum tokens of the visible reply; a reasoning judge gets its own room on top."""
     samples: int = 1
-    """Replies wanted in one call (`n`)."""
+    """Number of replies in one call (`n`)."""
     schema: str | None = None
-    """JSON schema of the reply as JSON text; left out where the model knows none."""
+    """JSON schema of the reply, as JSON text; omitted if the model supports none."""
     seed: int | None = None
-    """The run, which the driver sets; sent to a judge that takes a seed."""
+    """Run number, set by the task runner; sent to a judge that accepts a seed."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the judge replied to one `Ask`: a text and a finish reason for each sample."""
+    """Judge's reply to one `Ask`: a text and a finish reason for each sample."""
 
     texts: tuple[str, ...]
     finish: tuple[str, ...]
     prompt_tokens: int
     completion_tokens: int
     model: str
-    """What the server calls the model that replied."""
+    """Name that the server gives the model."""
 
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
-"""The grading of one prediction, without any network: yields what to ask, is sent the reply, returns the grade."""
+"""Grading of one prediction without network access: yields what to ask, is sent the reply, returns the grade."""
 
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """What a judge model allows."""
+    """What a judge model accepts."""
 
     model: str
     temperature: bool
     tokens: TokensField
     samples: bool
-    """Whether `n` above 1 is taken."""
+    """Whether it accepts `n` above 1."""
     seed: bool
     logprobs: bool
     json_schema: bool
     reasoning_tokens: int
-    """Hidden tokens that the model may spend before it replies; 0 where it does not reason."""
+    """Hidden tokens that the model may spend before it replies; 0 if it does not reason."""
     price: Price | None
-    """None: not known, and then nobody but the owner of the key may spend it."""
+    """None: unknown, and then only the key's owner may spend on it."""
 
 
 class JudgeBudget(Protocol):
-    """What pays for calls: money is held before a call and settled after. Amounts are millionths of a US dollar."""
+    """Budget for calls: reserve before a call, commit after it. Amounts are millionths of a US dollar."""
 
     def reserve(self, amount: int) -> int:
-        """Hold an upper bound and return its number; raises an error that says which ceiling is in the way."""
+        """Reserve an upper bound and return its number; raises an error that names the limit that is reached."""
         ...
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace what was held by what the call cost."""
+        """Replace the reservation by the real cost."""
         ...
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
-    """Return about how many tokens the messages have: four ASCII characters are one, and so is any other character."""
+    """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
     texts = "".join(message.text for message in messages)
     wide = sum(not character.isascii() for character in texts)
     shown = _PER_PICTURE * sum(len(message.pictures) for message in messages)
@@ -125,35 +125,35 @@ def estimated_tokens(messages: Sequence[Message]) -> int:
 
 
 def most_tokens(messages: Sequence[Message]) -> int:
-    """Return what the messages' tokens cannot exceed: no token is shorter than a byte."""
+    """Return an upper bound of the messages' tokens: no token is shorter than a byte."""
     written = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     written += _MOST_PER_PICTURE * sum(len(message.pictures) for message in messages)
     return written + _TEMPLATE * (_PER_MESSAGE * len(messages) + _PER_PROMPT)
 
 
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
-    """Return how many tokens the replies to one call may have, hidden ones too."""
+    """Return the maximum tokens of the replies to one call, hidden ones included."""
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
 
 def cost(price: Price | None, prompt_tokens: int, completion_tokens: int) -> int:
-    """Return what the tokens cost in millionths of a US dollar, rounded up; 0 where no price is known."""
+    """Return the cost of the tokens in millionths of a US dollar, rounded up; 0 if the price is unknown."""
     if price is None:
         return 0
     return math.ceil(round(prompt_tokens * price.prompt + completion_tokens * price.completion, 6))
 
 
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
-    """Return what one call cannot cost more than, in millionths of a US dollar."""
+    """Return the maximum cost of one call, in millionths of a US dollar."""
     prompt = most_tokens(ask.messages) + len((ask.schema or "").encode())
     return cost(spec.price, prompt, most_completion(spec, ask))
 
 
 def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
-    """Return the body of the call: all that shapes the reply, and only what the model takes.
+    """Return the body of the call: everything that shapes the reply, and only fields that the model accepts.
 
-    Pictures stand in it by their names; who sends it puts them in. Raises ValueError for several samples of a model
-    that gives one.
+    Images stand in it by name; the sender inserts them. Raises ValueError if several samples are asked of a model that
+    gives one.
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
@@ -174,7 +174,7 @@ def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return a message's content: its text, and below it the names of its pictures."""
+    """Return a message's content: its text, then the names of its images."""
     if not message.pictures:
         return message.text
     shown = [{"type": "image_url", "image_url": {"url": picture.name}} for picture in message.pictures]
@@ -182,13 +182,13 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def response_format(schema: str) -> dict[str, Any]:
-    """Return the field that holds a reply to a JSON schema, given as JSON text."""
+    """Return the request field that constrains a reply to a JSON schema, given as JSON text."""
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)}}
 
 
 @cache
 def known_judges() -> Mapping[str, JudgeSpec]:
-    """Return the models of which it is known what they allow, by name."""
+    """Return the models of the judges' file with what they accept, by name."""
     return MappingProxyType({spec.model: spec for spec in map(_known, read_records(_JUDGES))})
 
 
@@ -208,9 +208,9 @@ def _known(record: Record) -> JudgeSpec:
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
-    """Return the operator's prices by model: a table with the columns model, prompt and completion.
+    """Return the operator's prices by model, from a table with the columns model, prompt and completion.
 
-    Raises RowsError with the row of what cannot be read.
+    Raises RowsError with the row that cannot be read.
     """
     prices: dict[str, Price] = {}
     for record in read_records(path):
@@ -232,5 +232,5 @@ def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
-    """Return the judge with the operator's price, where there is one."""
+    """Return the judge with the operator's price, if there is one."""
     return replace(spec, price=prices.get(spec.model, spec.price))

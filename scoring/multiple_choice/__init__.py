@@ -1,1 +1,1 @@
-"""Multiple choice: reading files, letters out of answers, CircularEval, metrics."""
+"""Multiple choice: files of answers, extraction of option letters, CircularEval and metrics."""

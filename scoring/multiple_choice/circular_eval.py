@@ -1,7 +1,7 @@
-"""CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can say so.
+"""CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can show that.
 
-Which passes a question has is the question file's to say. Without one they are told by their options: those that move
-on make a whole turn, and the last ones ("all of the above") may stay in place.
+The question file says which passes a question has. Without one, its options tell: those that move on make a full turn,
+and the last ones ("all of the above") may stay in place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ from scoring.multiple_choice.reader import Problem, plain_option
 from scoring.multiple_choice.types import ChoiceQuestion, Decided
 
 PASS = 1_000_000
-"""Pass k of question i has the index i + k * PASS."""
+"""Pass k of question i has index i + k * PASS."""
 MOST_PASSES = len(ascii_uppercase)
-"""A question has a pass for each option, and each option has a letter."""
+"""A question has one pass per option, and each option has a letter."""
 
 Outcome = Literal["right", "wrong", "undecided", "incomplete"]
 """A wrong pass makes a question wrong whatever is missing; a missing one, with none wrong, leaves it incomplete."""
@@ -24,38 +24,38 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """One question with its passes."""
+    """A question with its passes."""
 
     index: int
     passes: tuple[Decided, ...]
-    """Those that are there, in order."""
+    """Existing passes, in order."""
     missing: tuple[int, ...]
-    """Numbers of the passes that are not there; 0 is the base row."""
+    """Numbers of the missing passes; 0 is the base row."""
     outcome: Outcome
 
     @property
     def question(self) -> ChoiceQuestion:
-        """Return the first pass that is there, for the question's abilities and split."""
+        """The first existing pass, for the question's abilities and split."""
         return self.passes[0].question
 
     @property
     def right(self) -> bool | None:
-        """Tell whether the question is right; None where that is not known."""
+        """Whether the question is right; None if unknown."""
         return {"right": True, "wrong": False}.get(self.outcome)
 
 
 def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
-    """Tell whether any row is a rotated pass."""
+    """Whether any row is a rotated pass."""
     return any(question.index >= PASS for question in questions)
 
 
 def circles(
     rows: Sequence[Decided], undecided_wrong: bool = False, missing: Iterable[ChoiceQuestion] | None = None
 ) -> tuple[Circle, ...]:
-    """Return every question of a file with its passes, in the order of indices.
+    """Every question of a file with its passes, in the order of indices.
 
-    `missing` are the rows of the question file that nobody answered; None where there is no question file. With
-    `undecided_wrong` an undecided pass needs no other one, as a wrong one does not.
+    `missing` are the rows of the question file without an answer; None if there is no question file. With
+    `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
     by_base: dict[int, list[Decided]] = {}
     for row in rows:
@@ -83,7 +83,7 @@ def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
 
 
 def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
-    """Return the numbers of the passes that are not there, as far as the options of the others tell."""
+    """Numbers of the missing passes, as far as the options of the others tell."""
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
@@ -100,7 +100,7 @@ def _options(question: ChoiceQuestion) -> list[str]:
 
 
 def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
-    """Return what keeps a file from being scored as circular, question by question."""
+    """Problems, one per question, that keep a file from being scored as circular."""
     return tuple(
         Problem(
             circle.question.row,
@@ -115,7 +115,7 @@ def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Return the questions of which passes are there and the base row is not: vanilla cannot count them."""
+    """Problems of questions with passes but no base row: vanilla cannot count them."""
     first: dict[int, ChoiceQuestion] = {}
     for question in questions:
         kept = first.setdefault(question.index % PASS, question)
@@ -131,7 +131,7 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
 
 
 def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Return the passes whose options are not the base row's in another order, or whose answer is another one."""
+    """Problems of passes whose options are not a reordering of the base row's, or whose answer differs from it."""
     by_base: dict[int, list[ChoiceQuestion]] = {}
     for question in questions:
         by_base.setdefault(question.index % PASS, []).append(question)
@@ -149,7 +149,7 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
 
 
 def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
-    """Return what makes a pass another question than the first one; "" if nothing does."""
+    """Why a pass is not the same question as the first one; "" if it is."""
     if other.index // PASS >= MOST_PASSES:
         return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
     texts, moved = _options(first), _options(other)

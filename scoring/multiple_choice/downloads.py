@@ -1,4 +1,4 @@
-"""Files out of multiple choice: every item with its trail, where protocols part, and what an official server takes."""
+"""Multiple-choice downloads: audit of every item, differences between protocols, submissions to official servers."""
 
 import csv
 import io
@@ -15,13 +15,13 @@ _KEPT = {ord("\n"): "\n", ord("\t"): "\t"}
 
 
 def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
-    """Yield a JSON line for each row, whole: what was asked, said, read, by which rule and from which piece."""
+    """One complete JSON line per row: question, prediction, letter, deciding rule and the text it read."""
     for row in rows:
         yield json.dumps(audit_record(row), ensure_ascii=True) + "\n"
 
 
 def audit_record(row: Decided) -> dict[str, Any]:
-    """Return what the audit says of one row; `letter` is null if undecided, "Z" for none of the options."""
+    """A row's audit; `letter` is null if undecided, "Z" for none of the options."""
     question, decision = row.question, row.decision
     return {
         "index": question.index,
@@ -42,7 +42,7 @@ def audit_record(row: Decided) -> dict[str, Any]:
 
 
 def submission(rows: Sequence[Decided]) -> bytes:
-    """Return a TSV with the letters in the column `opt`, as the official servers take it; undecided is "Z" there."""
+    """A TSV for the official servers with the letters in the column `opt`; undecided is "Z" there."""
     used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -57,9 +57,9 @@ def submission(rows: Sequence[Decided]) -> bytes:
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
-    """Return every row whose letter two readings of the same file part on, with the trails of all, safe in Excel.
+    """Every row for which the readings of a file have different letters, with all trails, safe in Excel.
 
-    `readings` are named by their protocols and hold the same questions in the same order.
+    `readings` are keyed by protocol and hold the same questions in the same order.
     """
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -76,12 +76,12 @@ def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
 
 
 def trail_text(decision: Decision) -> str:
-    """Return what the rules found, in a line each: the rule, its letter and the piece that it read."""
+    """One line per clue: the rule, its letter and the text that it read."""
     return "\n".join(f"{clue.rule.value}: {clue.letter or 'no letter'} ({clue.span})" for clue in decision.trail)
 
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:
-    """Return what is wrong with a file, a line each, safe in Excel."""
+    """A file's problems, one per line, safe in Excel."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["row", "index", "keeps from", "problem"])
@@ -92,7 +92,7 @@ def problems_csv(problems: Iterable[Problem]) -> bytes:
 
 
 def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
-    """Return the rows of the question file that have no answer, safe in Excel."""
+    """Rows of the question file without an answer, safe in Excel."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["index", "question", "category", "l2-category", "split"])

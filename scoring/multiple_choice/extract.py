@@ -1,7 +1,7 @@
-"""Multiple choice: free text becomes an option's letter, by rules at once and by a judge where they leave it open.
+"""Answer extraction: an option's letter from free text, first by rules, then by a judge if they leave it open.
 
-`extract` is what rules alone read. `extraction` goes on to the judge with the prompt of MMBench 4.2, up to three times,
-and ends as its protocol does: MMBench assigns at random, MMT-Bench assigns none, ours stays undecided.
+`extract` applies rules alone. `extraction` goes on to the judge with the prompt of MMBench 4.2, up to three times, and
+then ends as its protocol does: MMBench assigns at random, MMT-Bench assigns none, ours stays undecided.
 """
 
 import hashlib
@@ -19,21 +19,21 @@ from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, 
 
 Language = Literal["English", "Chinese"]
 Extraction: TypeAlias = Generator[Ask, Reply, Decision]
-"""The extraction of one letter without any network: it yields what to ask, is sent the reply, returns the decision."""
+"""Generator that extracts one letter without a network: yields what to ask, is sent the reply, returns the decision."""
 
 ATTEMPTS = 3
-"""How often the judge is asked for one answer."""
+"""Times the judge is asked about one answer."""
 SEED = 2680
-"""Of MMBench's random assignment: the number that public tools seed with; the report prints it."""
+"""Seed of MMBench's random assignment, the number that public tools use; reports print it."""
 PARSER = "closed letter 1"
-"""Name and version of the reading of the judge's replies."""
+"""Name and version of the parser of the judge's replies."""
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 PROMPTS: Mapping[Language, str] = {
     "English": (_PROMPTS / "mmbench_extract.txt").read_text("utf-8"),
     "Chinese": (_PROMPTS / "mmbench_extract_our_chinese.txt").read_text("utf-8"),
 }
-"""The paper's prompt, and our own translation of it, which no paper has."""
+"""The paper's prompt, and our own Chinese translation of it, which is in no paper."""
 
 _READINGS: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
     "strict": strict,
@@ -50,16 +50,16 @@ _OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"choice\"\s*:\s*\"([A-Z])\"\
 
 
 def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "strict") -> Decision:
-    """Return what the protocol's rules alone read: an option's letter, `NONE`, or None where they are not sure."""
+    """The result of the protocol's rules alone: an option's letter, `NONE`, or None if they are not sure."""
     return _READINGS[protocol](prediction, options)
 
 
 def extraction(
     question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec, seed: int = SEED
 ) -> Extraction:
-    """Extract one letter, with a judge where the rules are not sure; a judge's failure is the driver's to raise.
+    """Extract one letter, asking a judge if the rules are not sure; the caller raises a judge's failure.
 
-    What a model's API failed to say is asked of nobody.
+    No judge is asked about a model's API failure.
     """
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
@@ -81,7 +81,7 @@ def extraction(
 
 
 def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
-    """Return the letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z; else None."""
+    """The letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z; else None."""
     found = _OBJECT.fullmatch(text) or _REPLY.fullmatch(text)
     if not found or finish == "content_filter" or not found[1].isupper():
         return None
@@ -90,24 +90,24 @@ def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> s
 
 
 def assigned(options: Mapping[str, str], index: int, seed: int = SEED) -> str:
-    """Return MMBench's last resort: one of the options and "none", drawn from the seed and the question's index."""
+    """MMBench's last resort: an option or `NONE`, drawn by the seed and the question's index."""
     letters = [*options, NONE]
     number = int.from_bytes(hashlib.sha256(f"{seed}:{index}".encode()).digest()[:8], "big")
     return letters[number % len(letters)]
 
 
 def language(question: ChoiceQuestion) -> Language:
-    """Return the prompt's language: Chinese where the question has a Chinese character, as public tools choose."""
+    """The prompt's language: Chinese if the question has a Chinese character, as in public tools."""
     return "Chinese" if _HAN.search(question.text) else "English"
 
 
 def prompt_digest(of: Language = "English") -> str:
-    """Return the sha256 of a prompt, which names it in every report."""
+    """sha256 of a prompt; every report names it."""
     return hashlib.sha256(PROMPTS[of].encode()).hexdigest()
 
 
 def _ask(question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec) -> Ask:
-    """Return what to ask; ours sends the answer on one line, so that it cannot write the next example's output."""
+    """The request to the judge; ours puts the answer on one line, so that it cannot write the next example's output."""
     strictly = protocol == "strict"
     prompt = PROMPTS[language(question)].format(
         question=question.text,
@@ -130,14 +130,14 @@ def _schema(letters: str) -> str:
 
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
-    """Return the judge's letter, unless it is the one that the answer told it to give."""
+    """The judge's letter, unless it is the one that the answer told the judge to give."""
     if decision.rule is Rule.SPEAKS and letter in question.options and letter in _WORD.findall(decision.span):
         return Clue(Rule.OBEYED, None, reply[:200])
     return Clue(Rule.JUDGE, letter, reply[:200])
 
 
 def _left_over(question: ChoiceQuestion, protocol: Protocol, seed: int, last: str) -> Clue:
-    """Return how a protocol ends when no reply can be read."""
+    """The protocol's ending if no reply can be read."""
     if protocol == "mmbench-paper":
         return Clue(
             Rule.RANDOM, assigned(question.options, question.index, seed), f"seed {seed}; the judge said {last!r:.80}"

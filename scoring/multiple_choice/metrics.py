@@ -1,4 +1,4 @@
-"""The arithmetic of multiple choice: shares with intervals, means of them, steps of extraction, two files compared."""
+"""Multiple-choice metrics: accuracies with intervals and their means, extraction success rates, McNemar comparisons."""
 
 import math
 from collections import Counter
@@ -26,25 +26,25 @@ class Node:
     children: tuple["Node", ...] = ()
 
     def walk(self) -> Iterable["Node"]:
-        """Yield this node and all below it, from the top down."""
+        """This node and all below it, from the top down."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def find(self, level: Level) -> tuple["Node", ...]:
-        """Return the nodes of one level, in order."""
+        """The nodes of one level, in order."""
         return tuple(node for node in self.walk() if node.level == level)
 
 
 def undecided_is_wrong(protocol: Protocol) -> bool:
-    """Tell whether what stays undecided counts as wrong, as both papers' tools count it; ours leaves it unscored."""
+    """Whether undecided answers count as wrong, as in both papers' tools; under `strict` they stay unscored."""
     return protocol != "strict"
 
 
 def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> ScoreLine:
-    """Return the share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
+    """Share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
 
-    Questions that are `missing` stay out of it and are unscored, whatever the protocol.
+    `missing` questions stay out of it and are unscored under any protocol.
     """
     times = Counter(outcomes)
     right, unscored = times[True], times[None] + missing
@@ -58,9 +58,9 @@ def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = Fa
 
 
 def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
-    """Return the unweighted mean of lines; lines without a score stay out of it.
+    """Unweighted mean of lines; lines without a score stay out of it.
 
-    Its interval is put together from theirs (MOVER, Zou and Donner 2008): of one line, it is that line's own.
+    Its interval combines theirs (MOVER, Zou and Donner 2008); for a single line it is that line's own.
     """
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
@@ -80,7 +80,7 @@ def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
 
 @dataclass(frozen=True)
 class Success:
-    """How many answers each step of extraction read (MMBench, Table 2; MMT-Bench, Table A17)."""
+    """Number of answers read by each extraction step (MMBench, Table 2; MMT-Bench, Table A17)."""
 
     n: int
     by_step: Mapping[Step, int]
@@ -88,17 +88,17 @@ class Success:
     """Answers read as "none of the options" by rules or judge: refusals."""
 
     def rate(self, *steps: Step) -> float | None:
-        """Return the percentage of answers read as an option by these steps."""
+        """Percentage of answers read as an option by these steps."""
         return 100 * sum(self.by_step.get(step, 0) for step in steps) / self.n if self.n else None
 
     @property
     def rules(self) -> float | None:
-        """Return MMBench's step 1: what rules read, "none of the options" as well."""
+        """Percentage of MMBench's step 1: read by rules, "none of the options" included."""
         return 100 * (self._options(("letter", "content")) + self.by_step.get("none", 0)) / self.n if self.n else None
 
     @property
     def refused(self) -> float | None:
-        """Return the percentage that names none of the options."""
+        """Percentage read as none of the options."""
         return 100 * self.none / self.n if self.n else None
 
     def _options(self, steps: Sequence[Step]) -> int:
@@ -106,7 +106,7 @@ class Success:
 
 
 def success(decisions: Iterable[Decision]) -> Success:
-    """Return how the letters were come by."""
+    """Number of decisions by extraction step."""
     times: Counter[Step] = Counter()
     none = n = 0
     for decision in decisions:
@@ -118,7 +118,7 @@ def success(decisions: Iterable[Decision]) -> Success:
 
 
 def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
-    """Return what a file lacks to be whole: so many questions; `known` are those of the question file."""
+    """The problem that so many questions have no answer; `known` are those questions, None without a question file."""
     if known is None:
         which = "only the question file tells which (--questions)"
     else:
@@ -130,7 +130,7 @@ def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuesti
 
 @dataclass(frozen=True)
 class LetterCount:
-    """How often a letter is predicted and how often it is right (MMBench, Figure 4)."""
+    """How often a letter is predicted, and how often it is right (MMBench, Figure 4)."""
 
     letter: str
     predicted: int
@@ -138,7 +138,7 @@ class LetterCount:
 
 
 def letter_counts(rows: Sequence[Decided]) -> tuple[LetterCount, ...]:
-    """Return the distribution of predicted and right letters over all rows, all passes of a circular file."""
+    """Counts of predicted and right letters over all rows, including all passes of a circular file."""
     predicted = Counter(row.decision.letter for row in rows if row.decision.letter)
     right = Counter(row.question.answer for row in rows if row.question.answer)
     return tuple(LetterCount(letter, predicted[letter], right[letter]) for letter in sorted({*predicted, *right}))
@@ -154,18 +154,18 @@ class Comparison:
     second_only: int
     neither: int
     p: float
-    """Two-sided exact McNemar test; 1.0 where they never differ."""
+    """Two-sided exact McNemar test; 1.0 if they never differ."""
 
 
 def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
-    """Return McNemar's comparison of paired outcomes; a pair with an unscored side stays out of it."""
+    """McNemar's comparison of paired outcomes; a pair with an unscored side is left out."""
     times = Counter(pairs)
     first, second = times[True, False], times[False, True]
     return Comparison(name, times[True, True], first, second, times[False, False], _mcnemar(first, second))
 
 
 def _mcnemar(first: int, second: int) -> float:
-    """Return the chance of a split at least as uneven when both sides are as likely."""
+    """Probability of a split at least as uneven if both sides are equally likely."""
     n, fewer = first + second, min(first, second)
     logs = [
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(fewer + 1)
@@ -175,14 +175,14 @@ def _mcnemar(first: int, second: int) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """A question on which two protocols part."""
+    """A question whose letter two protocols read differently."""
 
     row: Decided
     other: Decision
 
 
 def differences(rows: Sequence[Decided], others: Sequence[Decided]) -> tuple[Difference, ...]:
-    """Return the rows whose letter another protocol reads differently, with both trails."""
+    """Rows whose letter another protocol reads differently, with both decisions."""
     letters = {row.question.index: row.decision for row in others}
     return tuple(
         Difference(row, other)

@@ -1,7 +1,7 @@
-"""Which options an answer names by their content: whole words, the longest match, denials left out.
+"""Named options: which options an answer names by their content (whole words, longest match, denials left out).
 
-A number is named by its value, a Chinese option by its characters, and a word that every sentence uses ("no", "right",
-"one") only where it opens the answer.
+A number is named by its value, a Chinese option by its characters, and a word found in any sentence ("no", "right",
+"one") only at the start of the answer.
 """
 
 import re
@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"(?<!\d)[.](?!\w)|[!?\n;。;]|\.(?=\s)")
 
 
 class Mention(NamedTuple):
-    """Where an option's content stands in the answer."""
+    """Position of an option's content in the answer."""
 
     letter: str
     start: int
@@ -33,7 +33,7 @@ class Mention(NamedTuple):
 
 
 class Contents:
-    """The options of a question by what they say."""
+    """Contents of a question's options."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
@@ -41,7 +41,7 @@ class Contents:
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def equal(self, text: str) -> list[str]:
-        """Return the letters of the options that the text is, and nothing else."""
+        """Letters of the options equal to the text, by wording or by number."""
         value = _value(text)
         return [
             letter
@@ -50,7 +50,7 @@ class Contents:
         ]
 
     def at(self, lower: str, place: int) -> Mention | None:
-        """Return the longest option that starts right here, behind an article maybe."""
+        """The longest option that starts exactly here, possibly after an article."""
         start = place + len(found[0]) if (found := _ARTICLE.match(lower, place)) else place
         for here in (place, start):
             if number := _NUMBER.match(lower, here):
@@ -64,7 +64,7 @@ class Contents:
         return None
 
     def mentions(self, lower: str) -> list[Mention]:
-        """Return every option that is named, in order; inside a longer one none is, unless they say the same."""
+        """Every named option, in order, without those inside a longer one; options with the same text all count."""
         found = [Mention(letter, *number) for number, letter in self._numbers(lower)]
         opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
         for letter, content in self.texts.items():
@@ -81,7 +81,7 @@ class Contents:
         return _outermost(found)
 
     def _numbers(self, lower: str) -> list[tuple[tuple[int, int], str]]:
-        """Return the numbers that are options; a text with any other number beside them counts something else."""
+        """Numbers that are options; none if the text has any other number, since it then counts something else."""
         if not self.values:
             return []
         named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
@@ -107,16 +107,16 @@ _LABELS = {
     )
     for letter in LETTERS
 }
-"""What an option's letter in front of its content looks like: as it is, and in either case."""
+"""An option's letter before its content: as it is, and in either case."""
 
 
 def _ends(lower: str, end: int) -> bool:
-    """Tell whether a common word that opens the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
+    """Whether a common word at the start of the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
     return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
-    """Return the mentions that stand inside no longer one, in order; of options that say the same, all."""
+    """Mentions inside no longer one, in order; all of several options with the same text."""
     kept: list[Mention] = []
     widest = Mention("", -1, -1)
     for one in sorted(found, key=lambda one: (one.start, -one.end, one.letter)):
@@ -127,7 +127,7 @@ def _outermost(found: list[Mention]) -> list[Mention]:
 
 
 def _stands_alone(lower: str, start: int, end: int) -> bool:
-    """Tell whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
+    """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
     before, after = lower[start - 1 : start] if start else "", lower[end : end + 1]
     if _WORD_SIGN.match(lower[start]) and before and (_WORD_SIGN.match(before) or before in "-_^\\"):
         return False
@@ -146,16 +146,16 @@ def _value(text: str) -> Decimal | None:
 
 
 class NamedOptions(NamedTuple):
-    """What an answer says of the options' contents."""
+    """The options whose contents an answer names."""
 
     affirmed: frozenset[str]
-    """Letters of the options named in a sentence that denies, compares and doubts nothing."""
+    """Letters of the options named in a sentence without denial, comparison or doubt."""
     every: frozenset[str]
-    """Letters of all options that are named."""
+    """Letters of all named options."""
 
 
 class AnswerText:
-    """A plain answer beside the options of its question; what the rules ask of it is worked out once."""
+    """A plain answer and the options of its question; what rules ask of it is computed once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.text = text
@@ -166,17 +166,16 @@ class AnswerText:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Return the words of the text, by which a pattern is seen to be worth trying."""
+        """Words of the text, which tell whether a pattern is worth trying."""
         return words_of(self.lower)
 
     @cached_property
     def mentions(self) -> list[Mention]:
-        """Return where options are named."""
         return self.contents.mentions(self.lower)
 
     @cached_property
     def masked(self) -> str:
-        """Return the text with every named content of more than a letter blanked: no letter is read out of it."""
+        """The text with every named content longer than a letter blanked, so that no letter is read from it."""
         signs = list(self.text)
         for mention in self.mentions:
             if mention.end - mention.start > 1:
@@ -185,7 +184,7 @@ class AnswerText:
 
     @cached_property
     def named(self) -> NamedOptions:
-        """Return which options the answer names, those with their own label in front left out."""
+        """The options that the answer names, without those that follow their own label."""
         affirmed: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
@@ -199,26 +198,26 @@ class AnswerText:
         return NamedOptions(frozenset(affirmed), frozenset(every))
 
     def sentence(self, place: int) -> str:
-        """Return the sentence around a place, with named contents blanked."""
+        """The sentence around a place, with named contents blanked."""
         number = self._sentence_number(place)
         return self.masked[self._starts[number] : self._starts[number + 1]]
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Return where sentences start, and where the last one ends."""
+        """Starts of all sentences, and the end of the last one."""
         return [0, *(found.end() for found in _SENTENCE_END.finditer(self.masked)), len(self.text) + 1]
 
     def _sentence_number(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        """Tell whether a sentence denies, compares or doubts anything."""
+        """Whether a sentence denies, compares or doubts anything."""
         if number not in self._denials:
             self._denials[number] = bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
         return self._denials[number]
 
     def _labelled(self, mention: Mention) -> bool:
-        """Tell whether an option's own letter stands in front: "(B) cat", "B is a cat"."""
+        """Whether an option's own letter precedes it: "(B) cat", "B is a cat"."""
         front = self.masked[max(0, mention.start - 24) : mention.start]
         label, in_any_case = _LABELS[mention.letter]
         return bool((in_any_case if len(front.strip()) < 2 else label).search(front))

@@ -1,7 +1,7 @@
-"""The readings that the papers' public tools make of free text, as they are.
+"""Paper extraction: how the papers' public tools read letters from free text, unchanged.
 
-MMBench's step 1 takes a whole word that is a letter. OpenCompass' reading, with which MMT-Bench was scored, takes a
-token that is a letter, then an option that is part of the text.
+MMBench's step 1 takes a whole word that is a letter. OpenCompass, with which MMT-Bench was scored, takes a token that
+is a letter, then an option that is part of the text.
 """
 
 import re
@@ -14,7 +14,7 @@ from scoring.multiple_choice.statements import denied_letter, speaks
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 
 _WORD_MARKS = ".,:;!?()[]*\"'`"
-"""MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are left on."""
+"""MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are not stripped."""
 _ARTICLES = ("A", "I")
 """Letters that are words in a sentence; the paper names the first, and has no ninth option."""
 _REFUSALS = (
@@ -29,10 +29,10 @@ _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
 
 def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
-    """Return the one letter that is a word of the answer (MMBench, step 1); None where it is for step 2.
+    """The only letter that is a word of the answer (MMBench, step 1); None leaves it to step 2.
 
-    "A" counts alone only. A letter that is denied, that stands inside another option's content, or that the answer
-    tells its reader to put out, has not been extracted successfully.
+    "A" counts only alone. A letter that is denied, inside another option's content, or demanded by text that addresses
+    the reader, is not extracted.
     """
     words = prediction.split()
     letters = {bare for word in words if (bare := word.strip(_WORD_MARKS)) in options}
@@ -50,26 +50,26 @@ def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
 
 
 def _another_option(answer: AnswerText, letter: str) -> bool:
-    """Tell whether the letter stands inside other options' contents only: "vitamin C" where that is option A."""
+    """Whether the letter is only inside other options' contents: "vitamin C" if that is option A."""
     places = [
         word.start() + word[0].find(letter)
         for word in _WORD.finditer(answer.text)
         if word[0].strip(_WORD_MARKS) == letter
     ]
-    # No mention stands inside another one, so that the last that starts here or before ends last.
+    # No mention is inside another one, so the last to start here or before is also the last to end.
     others = [one for one in answer.mentions if one.letter != letter and one.end - one.start > 1]
     before = (bisect_right(others, place, key=lambda one: one.start) for place in places)
     return all(number and place < others[number - 1].end for number, place in zip(before, places, strict=True))
 
 
 def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:
-    """Return the letter that OpenCompass' tool read when MMT-Bench was scored, with its known errors."""
+    """The letter as OpenCompass' tool read it when MMT-Bench was scored, with its known errors."""
     clue = _token(prediction, options) or _substring(prediction, options)
     return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
 
 
 def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """Read the one option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
+    """The only option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
     if _FAILURE in prediction:
         return None
     for refusal in _REFUSALS:
@@ -83,7 +83,7 @@ def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
 
 
 def _substring(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """Read the one option whose text is any part of the answer, inside a word as well."""
+    """The only option whose text is any part of the answer, even inside a word."""
     lower = prediction.lower()
     letters = [letter for letter, text in options.items() if text.lower() in lower]
     return Clue(Rule.SUBSTRING, letters[0], options[letters[0]]) if len(letters) == 1 else None

@@ -1,32 +1,32 @@
-"""The phrases that answers are made of: statements, denials, refusals, and words to the answer's reader.
+"""Phrase patterns in answers: statements, denials, refusals, and instructions to the answer's reader.
 
-Lists are written with commas; a phrase is looked for as whole words, in any case. English and Chinese.
+Lists are separated by commas; a phrase is matched as whole words, in any case. English and Chinese.
 """
 
 import re
 
 IN_A_WORD = r"(?:[^\W\u3400-\u9fff]|['’&+#])"
-"""What makes a letter part of something longer when it stands beside it; a Chinese character does not."""
+"""A character that makes an adjacent letter part of something longer; a Chinese character does not."""
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
 
 
 def words_of(lower: str) -> frozenset[str]:
-    """Return the English words of a text in lower case, and "汉" for any Chinese: what patterns are worth trying."""
+    """English words of a lower-case text, and "汉" for any Chinese: they tell which patterns are worth trying."""
     return frozenset(_WORDS.findall(lower)) | ({"汉"} if _HAN.search(lower) else frozenset())
 
 
 def one_of(phrases: str) -> str:
-    """Return a pattern of the phrases, which are listed with commas and may be patterns themselves."""
+    """A pattern of comma-separated phrases, which may be patterns themselves."""
     return "(?:" + "|".join(phrase.strip() for phrase in phrases.split(",")) + ")"
 
 
 def words(phrases: str) -> frozenset[str]:
-    """Return words that are listed with blanks."""
+    """The words of a list separated by blanks."""
     return frozenset(phrases.split())
 
 
-# Statements: what leads to an option, and what calls one right.
+# Statements: text that leads to an option, or calls one right.
 _SUBJECT = one_of(
     "answer, ans, option, choice, selection, solution, conclusion, pick, guess, response, "
     r"letter(?!\s+(?:on|in|at|written|shown|printed|above|below|under))"
@@ -59,7 +59,7 @@ FRAMES = re.compile(
     r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?!\w))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What stands before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
+"""Text before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
 FRAME_WORDS = words(
     """answer answers ans option options choice choices selection selections solution solutions conclusion conclusions
     letter letters pick picks guess guesses response responses choose chose picked select selected opt vote settle go
@@ -79,7 +79,7 @@ RIGHT = re.compile(
     r"|\s*+(?:选项\s*+)?(?:[是为]\s*+)?(?:正确|对的|正解|符合|最合适|最佳)",
     re.IGNORECASE,
 )
-"""What stands behind the option in "B is the best answer"."""
+"""Text after the option in "B is the best answer"."""
 ORDINALS = {
     word: place
     for place, names in enumerate(
@@ -97,7 +97,7 @@ ORDINALS = {
     )
     for word in names.split()
 }
-"""Which option "the second option" is, from 0."""
+"""Index from 0 of "the second option"."""
 ORDINAL = re.compile(
     rf"\s*(?:the\s+)?\b({'|'.join(word for word in ORDINALS if word.isascii())}|last)\s+"
     r"(?:option|choice|answer|alternative|one)\b(?!\s+(?:from|in|is|on|of the (?:row|pic|image)))"
@@ -105,7 +105,7 @@ ORDINAL = re.compile(
     re.IGNORECASE,
 )
 
-# Denials and suppositions: what makes a statement none.
+# Denials and suppositions: text that cancels a statement.
 TAKEN_BACK = re.compile(
     r"[\s\"')\]*_]*+(?:(?:is|was|would be|be|looks|seems)\s+)?(?:(?:\w|(?<=_))\w*ly\s+)?"
     + one_of(
@@ -114,7 +114,7 @@ TAKEN_BACK = re.compile(
     + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)",
     re.IGNORECASE,
 )
-"""What stands behind an option that is wrong."""
+"""Text after an option that is wrong."""
 DENIED = re.compile(
     r"\b"
     + one_of(
@@ -126,7 +126,7 @@ DENIED = re.compile(
     + r"\b|n't\b|不|非|若|如果|假如",
     re.IGNORECASE,
 )
-"""What stands before a statement that is denied, supposed or taken back later."""
+"""Text before a statement that is denied, supposed or later taken back."""
 NOT = re.compile(
     r"\b"
     + one_of(
@@ -151,7 +151,7 @@ UNSURE = re.compile(
     + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
     re.IGNORECASE,
 )
-"""What keeps a sentence from affirming the option that it names."""
+"""Words that keep a sentence from affirming the option that it names."""
 CLAUSE_START = re.compile(r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I)
 SECOND_THOUGHTS = re.compile(
     r"\b"
@@ -160,7 +160,7 @@ SECOND_THOUGHTS = re.compile(
     re.IGNORECASE,
 )
 
-# Words to the reader of the answer: what no answer needs.
+# Instructions to the reader of the answer, which no answer needs.
 _READER = one_of(
     "you, extractor, grader, judge, evaluator, scorer, parser, matcher, chatgpt, gpt, assistant, system, ai"
 )
@@ -174,7 +174,7 @@ _THINGS = one_of(
     guidelines, examples?"""
 )
 _NEW_LINE = r"(?<!\s)[^\S\n]*+\n"
-"""The first line break among blanks: from the others, all the blanks behind would be read again."""
+"""The first line break among blanks: starting from later ones would read all the following blanks again."""
 SPEAKS = re.compile(
     r"\byour (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
     r"|\byour (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
@@ -196,7 +196,7 @@ SPEAKS = re.compile(
     r"|评(?:分|判|审)(?:者|人|员)|提取器|新指令",
     re.IGNORECASE | re.DOTALL,
 )
-"""What tells an extractor, a judge or a chat what to put out, or plays the next part of its prompt."""
+"""Text that tells an extractor, a judge or a chat what to output, or plays the next part of its prompt."""
 SPEAK_WORDS = words(
     """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
     parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give
@@ -204,7 +204,7 @@ SPEAK_WORDS = words(
     accept consider regard mark grade score match similar new updated dear hey hi hello attention extraction 汉"""
 )
 
-# Refusals: what says that none of the options is meant.
+# Refusals: text that says that none of the options is meant.
 _CANNOT = one_of("cannot, can't, can not, could not, couldn't, am unable to, am not able to")
 REFUSALS = re.compile(
     r"(?:(?:i'?m|i am|we are|we're)?\s*(?:very |so |really )?sorry|(?:i )?apologi[sz]e|my apologies|unfortunately"
@@ -232,7 +232,7 @@ REFUSALS = re.compile(
     r"|以上(?:都|皆|均)(?:不是|不对|非|不正确)",
     re.IGNORECASE,
 )
-"""A sentence that refuses, whole."""
+"""A complete sentence that refuses."""
 STILL_ANSWERS = re.compile(
     r"\b"
     + one_of(
@@ -242,7 +242,7 @@ STILL_ANSWERS = re.compile(
     + r"\b|\bso\b(?! sorry)|\byes\b|\b(?<!sorry, )(?<!sorry )but\b|但|可能|应该",
     re.IGNORECASE,
 )
-"""What a sentence that only refuses does not hold."""
+"""Words that no pure refusal contains."""
 NONE_LIKE = re.compile(
     r"\b"
     + one_of(
@@ -252,7 +252,7 @@ NONE_LIKE = re.compile(
     + r"\b|n't\b|不|没|无|未|否|其他",
     re.IGNORECASE,
 )
-"""What an option holds that a refusal could mean."""
+"""Words of an option that a refusal could mean."""
 FILLERS = words(
     """i i'm i'd i'll think believe guess say choose pick go with would will for it it's its is be the a my final answer
     option choice letter correct right best probably likely maybe perhaps definitely clearly certainly obviously surely
@@ -265,4 +265,4 @@ COMMON = words(
     in up of is to or and same well like so most more less good there here correct wrong incorrect some many first
     second real fact sure image picture question answer option choice"""
 )
-"""Options that every sentence uses: they are named where they open the answer."""
+"""Options that occur in any sentence: they count as named only at the start of the answer."""

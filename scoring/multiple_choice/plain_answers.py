@@ -1,4 +1,4 @@
-"""What a model really says: its reasoning, its chat's marks and the wrappers around its answer are taken off.
+"""Answer cleaning: removes reasoning, chat tokens and wrappers around a model's answer.
 
 Every cut is named, so that the trail of a decision shows it.
 """
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 
 class Plain(NamedTuple):
-    """An answer without what surrounds it."""
+    """An answer without its surroundings."""
 
     text: str
     cuts: tuple[str, ...]
-    """What was taken off, in order."""
+    """Names of the removed parts, in order."""
 
 
 _WORDS = (
@@ -65,18 +65,18 @@ _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
 
 def squeezed(text: str) -> str:
-    """Return the text with runs of blanks and of one mark cut short, so that no pattern is slow; letters stay."""
+    """The text with runs of blanks and of one mark shortened, so that no pattern is slow; letters stay."""
     return _RUNS.sub(lambda run: run[1] * 3 if run[1] else "\n" if "\n" in run[0] else " ", text)
 
 
 def plain_content(text: str) -> str:
-    """Return an option's text as it is looked for in a plain answer: lower case, without emphasis and end marks."""
+    """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
     bare = _MARKUP.sub(_kept, unicodedata.normalize("NFKC", text))
     return lowered(_SPACES.sub(" ", bare).strip(_AROUND)) or lowered(bare.strip())
 
 
 def lowered(text: str) -> str:
-    """Return the text in lower case, every character in its place."""
+    """The text in lower case, every character in its place."""
     lower = text.lower()
     return (
         lower if len(lower) == len(text) else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
@@ -84,7 +84,7 @@ def lowered(text: str) -> str:
 
 
 def plain(answer: str) -> Plain:
-    """Return the answer in NFKC without reasoning, special tokens, a next question made up, wrappers and emphasis."""
+    """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
     text, cuts = squeezed(unicodedata.normalize("NFKC", answer)), []
     if _RAW.search(text):
         for name, cut in (("reasoning", _without_reasoning), ("special tokens", _without_tokens)):
@@ -103,7 +103,7 @@ def plain(answer: str) -> Plain:
 
 
 def _kept(mark: re.Match[str]) -> str:
-    """Return what stays of a mark: the text that it wraps, or the line break before a heading's sign."""
+    """What stays of a mark: the text that it wraps, or the line break before a heading's sign."""
     return mark[1] or mark[2] or ""
 
 
@@ -113,7 +113,7 @@ def _without_reasoning(text: str) -> str:
 
 
 def _without_closed_reasoning(text: str) -> str:
-    """Cut from each opening mark to the next closing one of the same name; every mark is looked at once."""
+    """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
     closes: dict[str, list[re.Match[str]]] = {}
     for close in _REASONING_CLOSES.finditer(text):
         closes.setdefault(close[0].lower(), []).append(close)
@@ -130,13 +130,13 @@ def _without_closed_reasoning(text: str) -> str:
 
 
 def _without_tokens(text: str) -> str:
-    """Return the first turn that says something: what follows a model's own end of turn is no answer."""
+    """The first turn with text: what follows a model's own end of turn is no answer."""
     turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
     return next((turn for turn in turns if turn.strip()), "")
 
 
 def _unwrapped(text: str) -> Plain | None:
-    """Return what the last answer tag, box or JSON object holds; None where there is none."""
+    """Content of the last answer tag, box or JSON object; None if there is none."""
     if tags := _TAGGED.findall(text):
         return Plain(tags[-1][1], (f"<{tags[-1][0].lower()}>",))
     if boxes := _BOXED.findall(text):

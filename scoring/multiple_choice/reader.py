@@ -1,6 +1,6 @@
-"""Multiple-choice files as people hold them: rows become questions with predictions, and every problem is named.
+"""Multiple-choice files: rows become questions with predictions, and every problem is reported.
 
-Nothing is repaired: what keeps a row out, or a file from an evaluation, is told with its row and index.
+Nothing is repaired: what keeps out a row, or keeps a file from an evaluation, is reported with its row and index.
 """
 
 import math
@@ -15,10 +15,10 @@ from arena.io.tables import JSON, Record
 from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
 
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
-"""What a problem keeps from being done; "whole" keeps the score from being that of the whole benchmark."""
+"""What a problem prevents; "whole" prevents the score from being that of the whole benchmark."""
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
-"""Columns that a reader leaves out unread."""
+"""Columns that readers skip."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer", "text")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
@@ -30,10 +30,10 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a file that its owner should know, with where it is and how to mend it."""
+    """A problem in a file, its place and how to fix it."""
 
     row: int
-    """0 where it is the whole file's."""
+    """0 if it concerns the whole file."""
     index: int | None
     text: str
     blocks: Blocks
@@ -41,26 +41,26 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceFile:
-    """A file of predictions, read whole."""
+    """A file of predictions, read completely."""
 
     rows: tuple[Answered, ...]
     problems: tuple[Problem, ...]
     model: str
-    """The model's name if the file tells it; else ""."""
+    """The model's name if the file gives it; else ""."""
 
     @property
     def scorable(self) -> bool:
-        """Tell whether no problem keeps the file from being scored."""
+        """Whether there are rows, and no problem keeps the file from being scored."""
         return bool(self.rows) and not any(problem.blocks == "scoring" for problem in self.problems)
 
     @property
     def answered(self) -> int:
-        """Return how many rows have a right answer beside them; the others are extracted only."""
+        """Number of rows with a right answer; the others are extracted only."""
         return sum(row.question.answer is not None for row in self.rows)
 
 
 def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
-    """Return a benchmark's own questions by index, and what is wrong with them; they need no predictions."""
+    """A benchmark's own questions by index, and their problems; they need no predictions."""
     reader = _Reader(None, with_predictions=False)
     for record in records:
         reader.take(record)
@@ -68,9 +68,9 @@ def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion]
 
 
 def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None) -> ChoiceFile:
-    """Return the predictions of a file with their questions: its own columns, or `questions` where it has no options.
+    """A file's predictions with their questions: from its own columns, or from `questions` if it has no options.
 
-    Rows without an index are found by their question's text among `questions`, or else counted from 0.
+    A row without an index is matched by its question's text in `questions`, or else counted from 0.
     """
     reader = _Reader(questions, with_predictions=True)
     for record in records:
@@ -80,7 +80,7 @@ def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuesti
 
 
 class _Reader:
-    """Takes one record after the other; only what the rows say is kept, so that a file of any length can stream by."""
+    """Reads one record at a time and keeps only what the rows say, so that a file of any length can stream through."""
 
     def __init__(self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool) -> None:
         self.rows: list[Answered] = []
@@ -97,7 +97,7 @@ class _Reader:
             self._by_text.setdefault(_folded(question.text), []).append(index)
 
     def take(self, record: Record) -> None:
-        """Keep one record's question and prediction, or say why not."""
+        """Keep one record's question and prediction, or report why not."""
         self._columns = {name: column for column in record.values for name in [_name(column)]}
         prediction = self._text(record, _PREDICTIONS)
         if self._with_predictions and prediction is None:
@@ -116,7 +116,7 @@ class _Reader:
             self.models.update([model.strip()] if model and model.strip() else [])
 
     def finished(self) -> tuple[Problem, ...]:
-        """Return all problems, those of the whole file first."""
+        """All problems, those of the whole file first."""
         times = Counter(row.question.index for row in self.rows)
         for row in self.rows:
             if times[row.question.index] > 1:
@@ -145,7 +145,7 @@ class _Reader:
         self._problems.append(Problem(row, index, text, blocks))
 
     def _text(self, record: Record, names: Sequence[str]) -> str | None:
-        """Return the text of the first of these columns that is there; a number or null in JSON is written out."""
+        """Text of the first of these columns that exists; numbers in JSON become text, null becomes ""."""
         for name in names:
             column = self._columns.get(name)
             if column is not None:
@@ -200,7 +200,7 @@ class _Reader:
     def _known(
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
     ) -> ChoiceQuestion | None:
-        """Return the benchmark's own question, if what the file says of it is not another one."""
+        """The benchmark's own question; a problem if the file's options or answer differ from it."""
         if known is None:
             self._tell(record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring")
             return None
@@ -216,13 +216,13 @@ class _Reader:
         return replace(known, row=record.row, answer=known.answer or answer)
 
     def _options(self, record: Record) -> dict[str, str]:
-        """Return the options that are there; a "nan" behind the last of them is how pandas writes an empty cell."""
+        """The options that exist; a "nan" after the last of them is how pandas writes an empty cell."""
         cells = {letter: _written(record.values[letter]) for letter in LETTERS if letter in record.values}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
         filled = len(options)
         while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] == "nan":
-            if len(options) == filled == 2:  # nothing empty is written so behind it: it is an option
+            if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
                 break
             del options[last]
             self._unnamed_options += 1
@@ -241,27 +241,27 @@ class _Reader:
         return None
 
     def _same(self, record: Record, names: Sequence[str]) -> str:
-        """Return a text of which there are few, always the same object."""
+        """A text that repeats in many rows, always as the same object."""
         text = (self._text(record, names) or "").strip()
         return self._shared.setdefault(text, "" if text == "nan" else text)
 
 
 @lru_cache(maxsize=1024)
 def _name(column: str) -> str:
-    """Return a column's name in one spelling; the options' single capitals stay apart."""
+    """A column's name in one spelling; the options' single capitals stay distinct."""
     bare = column.strip()
     return bare if bare in LETTERS else _GAPS.sub("_", bare.lower())
 
 
 def _written(value: JSON) -> str:
-    """Return a cell as text, as a table would have it."""
+    """A cell as text, as in a table."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(value)
 
 
 def plain_option(text: str) -> str:
-    """Return an option's text as it is compared: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
+    """An option's text for comparison: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
     plain = _folded(text)
     return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
 

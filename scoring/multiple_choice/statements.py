@@ -1,7 +1,7 @@
 """Explicit statements of an answer: "the answer is B", "I would choose the cat", "B is correct", "答案是B".
 
-A statement that is denied, supposed or taken back is none, and the last one counts. What speaks to the reader of the
-answer, instead of answering, is found here as well.
+A statement that is denied, supposed or taken back does not count, and the last one wins. Text that addresses the reader
+of the answer instead of answering is found here too.
 """
 
 import re
@@ -26,11 +26,11 @@ from scoring.multiple_choice.phrases import (
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An option that is meant at one place of the answer."""
+    """An option meant at one place of the answer."""
 
     letter: str
     named: str | None
-    """The option whose content stands right behind the letter, or that is meant by its content alone."""
+    """The option whose content directly follows the letter, or that is meant by its content alone."""
     start: int
     end: int
     span: str
@@ -55,15 +55,15 @@ _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
 _PIECE, _OVERLAP = 20_000, 4_000
-"""Characters of a piece of text, and of what is read behind it: the longest phrase that speaks has about 2,000."""
+"""Characters of a piece of text, and of the overlap read after it: the longest phrase in `SPEAKS` has about 2,000."""
 _LONGEST_PHRASE = 32
-"""Characters that a mark of a clause or a denial has at most, a word's own ending left out."""
+"""Maximum characters of a clause mark or a denial, not counting a word's own ending."""
 
 
 class _InClause:
-    """Look for denials in front of places, each in its own clause.
+    """Search for denials before places, each within its own clause.
 
-    Places come in rising order, so that no piece of the text is read twice.
+    Places come in ascending order, so that no part of the text is read twice.
     """
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
@@ -72,14 +72,14 @@ class _InClause:
         self._found = False
 
     def before(self, place: int) -> bool:
-        """Tell whether a denial stands between the start of the clause and this place, as if the text ended here."""
+        """Whether a denial is between the start of the clause and this place, as if the text ended here."""
         for start in CLAUSE_START.finditer(self._text, max(self._clause, self._last - _LONGEST_PHRASE), place):
             self._clause = self._unread = start.end()
             self._found = False
         self._last = place
         if self._found:
             return True
-        # A word begins where its clause begins, whatever stands before: so the beginning is cut out.
+        # A word may start at the start of its clause, whatever precedes it: so the text before the clause is cut off.
         offset = self._clause if self._unread == self._clause else 0
         found = self._denials.search(
             self._text[offset:place] if offset else self._text, self._unread - offset, place - offset
@@ -91,13 +91,13 @@ class _InClause:
 
 
 def speaks(answer: AnswerText) -> str:
-    """Return the piece of the answer that tells its reader what to put out; "" where it only answers."""
+    """The part of the answer that tells its reader what to output; "" if there is none."""
     found = None if answer.words.isdisjoint(SPEAK_WORDS) else _in_pieces(SPEAKS, answer.masked)
     return answer.text[found.start() : found.end() + 20].strip() if found else ""
 
 
 def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Search a text piece by piece: one search of a megabyte would keep all other threads waiting."""
+    """Search a text in pieces: a single search of a megabyte would block all other threads."""
     for begin in range(0, len(text), _PIECE):
         found = phrase.search(text, begin, begin + _PIECE + _OVERLAP)
         if found and found.start() < begin + _PIECE:
@@ -106,7 +106,7 @@ def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def last_statement(answer: AnswerText) -> Reference | None:
-    """Return what the last explicit statement means; None where there is none, or it is denied or taken back."""
+    """The option in the last explicit statement that is neither denied nor taken back; None if there is none."""
     found: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
@@ -123,7 +123,7 @@ def last_statement(answer: AnswerText) -> Reference | None:
 
 
 def reference_at(answer: AnswerText, place: int) -> Reference | None:
-    """Return the option that a letter means here, with the content right behind it; None for an article or pronoun."""
+    """The option that a letter here means, with the content directly after it; None for an article or pronoun."""
     found = _LETTER.match(answer.masked, place)
     if not found or not _is_letter(answer, found):
         return None
@@ -139,7 +139,7 @@ def reference_at(answer: AnswerText, place: int) -> Reference | None:
 
 
 def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
-    """Tell a letter from a word: "A" and "I" before more words, and a small letter, need a mark or the end behind."""
+    """Whether it is a letter, not a word: "A" and "I" before words, and small letters, need a mark or the end next."""
     letter, end = found[1], found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
@@ -179,7 +179,7 @@ def _ordinal_at(answer: AnswerText, place: int) -> Reference | None:
 
 
 _STANDING = re.compile(
-    # Of a run of quotes, only its first place is tried; behind a word, the first that follows another quote than "'".
+    # In a run of quotes only the first position is tried; after a word, the first that follows a quote other than "'".
     rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
     rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
     rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"
@@ -188,7 +188,7 @@ _BARE = re.compile(r"[\"')\]*.:,]*")
 
 
 def _right_ones(answer: AnswerText) -> list[Reference]:
-    """Return the options that are called right behind their letter: "B is correct", "(B) cat is the answer"."""
+    """Options called right directly after their letter: "B is correct", "(B) cat is the answer"."""
     found = []
     for letter in _STANDING.finditer(answer.masked):
         bare = _BARE.match(answer.masked, letter.end())
@@ -204,12 +204,12 @@ def _right_ones(answer: AnswerText) -> list[Reference]:
 
 
 def taken_back(answer: AnswerText, end: int) -> bool:
-    """Tell whether what was named before this place is called wrong right behind it."""
+    """Whether the option named before this place is called wrong directly after it."""
     return bool(TAKEN_BACK.match(answer.masked, end))
 
 
 def denied_letter(answer: AnswerText, letter: str) -> bool:
-    """Tell whether the letter is denied wherever it stands alone: "It is not B", "B is wrong"."""
+    """Whether the letter is denied wherever it stands alone: "It is not B", "B is wrong"."""
     denied = _InClause(answer.text, PLAIN_NOT)
     places = [found for found in _STANDING.finditer(answer.text) if found["letter"] == letter]
     for found in places:
@@ -219,7 +219,7 @@ def denied_letter(answer: AnswerText, letter: str) -> bool:
 
 
 def hedged(answer: AnswerText, found: Reference) -> bool:
-    """Tell whether another option stands right beside: "A or B", "B/C", and a list of all options."""
+    """Whether another option follows directly: "A or B", "B/C", or a list of all options."""
     other = _OTHER.match(answer.text, found.end)
     place = other.end() if other else found.end
     joined = bool(other and _JOINED.search(other[0]))

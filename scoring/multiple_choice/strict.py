@@ -1,6 +1,6 @@
-"""Our own reading of free text: named rules in a fixed order, each sure of what it says or silent.
+"""Strict extraction, our own protocol: named rules in a fixed order, each either sure of a letter or silent.
 
-A wrong letter is worse than none: where readings exclude each other, or the answer speaks to its reader, nothing is
+A wrong letter is worse than none: if readings exclude each other, or the answer addresses its reader, nothing is
 decided.
 """
 
@@ -15,10 +15,10 @@ from scoring.multiple_choice.statements import Reference, hedged, last_statement
 from scoring.multiple_choice.types import LETTERS, NONE, Clue, Decision, Rule
 
 FAILURE = "Failed to obtain answer via API"
-"""What the public toolkit writes where a model's API failed."""
+"""Written by the public toolkit when a model's API failed."""
 
 ENDS = 4_000
-"""Characters that are read at the beginning and at the end of a longer answer, its reasoning taken off."""
+"""Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
 _CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"[\w'’]+")
 
 
 def strict(prediction: str, options: Mapping[str, str]) -> Decision:
-    """Return what the strict rules read, from the surest to the most daring; None where they are not sure."""
+    """The letter by the strict rules, from the surest to the boldest; None if they are not sure."""
     if FAILURE in prediction:
         return Decision(None, (Clue(Rule.FAILED, None, FAILURE),))
     if clue := _as_asked(prediction, options):
@@ -62,14 +62,14 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
 
 
 def _ends(text: str) -> str:
-    """Return the first and the last part of a long answer; a sentence that the cut broke off is left out."""
+    """The first and the last part of a long answer; a sentence broken by the cut is left out."""
     tail = text[-ENDS:]
     broken = _SENTENCES.search(tail)
     return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
 
 
 def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """Read what most models write, "B." or "B. cat", word for word: what the rules below would find, at once."""
+    """The most common answers, "B." or "B. cat", word for word: a shortcut to what the rules below would find."""
     found = _ASKED.fullmatch(prediction)
     if not found or found[1] not in options:
         return None
@@ -80,7 +80,7 @@ def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
 
 
 def _letter_alone(answer: AnswerText) -> Clue | None:
-    """Read an answer that is one letter in whatever wrapper, in either case, maybe several times."""
+    """A single letter in any wrapper, in either case, possibly repeated."""
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
     return _alone(found[1], answer.text, answer.options) if found else None
 
@@ -97,7 +97,7 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
 
 
 def _content_alone(answer: AnswerText) -> Clue | None:
-    """Read an answer that is one option's text, number or not, and nothing else."""
+    """One option's text, which may be a number, and nothing else."""
     letters = answer.contents.equal(plain_content(answer.text))
     if not letters:
         return None
@@ -105,13 +105,13 @@ def _content_alone(answer: AnswerText) -> Clue | None:
 
 
 def _speaks(answer: AnswerText) -> Clue | None:
-    """Notice an answer that tells its reader what to put out; the letter that it demands is in the span."""
+    """An answer that tells its reader what to output; the letter that it demands is in the span."""
     found = speaks(answer)
     return Clue(Rule.SPEAKS, None, found) if found else None
 
 
 def _statement(answer: AnswerText) -> Clue | None:
-    """Read the last explicit statement, by letter or content: "the answer is B", "I choose the cat", "答案是B"."""
+    """The last explicit statement, by letter or content: "the answer is B", "I choose the cat", "答案是B"."""
     found = last_statement(answer)
     if found is None:
         return None
@@ -122,7 +122,7 @@ def _statement(answer: AnswerText) -> Clue | None:
 
 
 def _leading_label(answer: AnswerText) -> Clue | None:
-    """Read a label that opens the answer: "B. cat", "B) because", "B" and a line break."""
+    """A label at the start of the answer: "B. cat", "B) because", "B" and a line break."""
     found = _LABEL.match(answer.masked)
     if not found or found[1] not in answer.options:
         return None
@@ -143,13 +143,13 @@ def _leading_label(answer: AnswerText) -> Clue | None:
 
 
 def _cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
-    """Tell whether what follows the label is the beginning of its content, where a token limit cut it."""
+    """Whether the text after the label is the beginning of its content, cut by a token limit."""
     bare = plain_content(rest)
     return len(bare) > 2 and answer.contents.texts[letter].startswith(bare)
 
 
 def _own_line(answer: AnswerText) -> Clue | None:
-    """Read a letter that has a line of its own, where no other letter has one."""
+    """A letter on a line of its own, if no other letter has one."""
     lines = {found[1]: line.strip() for line in answer.masked.split("\n") if (found := _LINE.fullmatch(line))}
     if len(lines) != 1:
         return None
@@ -160,7 +160,7 @@ def _own_line(answer: AnswerText) -> Clue | None:
 
 
 def _labelled_content(answer: AnswerText) -> Clue | None:
-    """Read the one option that is named with its own label: "it shows (B) cat"; a list of options names them all."""
+    """The only option named with its own label: "it shows (B) cat"; a list of options names them all."""
     labels: dict[str, str] = {}
     for found in _letter_places(answer.masked):
         label = reference_at(answer, found)
@@ -175,7 +175,7 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
 
 
 def _among_fillers(answer: AnswerText) -> Clue | None:
-    """Read a letter beside words that say nothing: "I think B", "B, of course"."""
+    """A letter among words that say nothing: "I think B", "B, of course"."""
     words = _TOKEN.findall(answer.text)
     if len(words) > 8:
         return None
@@ -189,7 +189,7 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
 
 
 def _named_content(answer: AnswerText) -> Clue | None:
-    """Read the one option whose content the answer names, whole and not denied."""
+    """The only option whose content the answer names, in full and not denied."""
     affirmed, every = answer.named
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
@@ -201,7 +201,7 @@ def _named_content(answer: AnswerText) -> Clue | None:
 
 
 def _refusal(answer: AnswerText) -> Clue | None:
-    """Read an answer of which every sentence refuses, where no option says that none is right."""
+    """An answer whose every sentence refuses, if no option says that none is right."""
     if len(answer.text) > 400 or answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
     sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(answer.text) if part.strip(" ,\"'()*")]
@@ -228,7 +228,7 @@ def _conflict(answer: AnswerText) -> Clue:
 
 
 def _contradicted(answer: AnswerText, found: Reference) -> bool:
-    """Tell whether the words around a statement name another option: beside it, or as the only one they affirm."""
+    """Whether the text around a statement names another option: beside it, or as the only affirmed one."""
     if found.named is not None and found.named != found.letter:
         return True
     affirmed = answer.named.affirmed
@@ -240,11 +240,11 @@ def _denied(answer: AnswerText, span: str) -> bool:
 
 
 def _letter_places(masked: str) -> list[int]:
-    """Return where letters stand alone; A and I are words, unless a mark sets them off."""
+    """Positions of letters that stand alone; A and I are words unless a mark sets them off."""
     found = [one.start(1) for one in _STANDING.finditer(masked)]
     return found + [one.start(one.lastindex or 1) for one in _SET_OFF.finditer(masked)]
 
 
 def _letters(masked: str) -> set[str]:
-    """Return the letters that stand alone in a text, as options do."""
+    """Letters that stand alone in a text, as options do."""
     return {masked[place] for place in _letter_places(masked)}

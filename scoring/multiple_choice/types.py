@@ -1,4 +1,4 @@
-"""What every room of multiple choice speaks of: a question with options, an answer, and the letter read out of it."""
+"""Multiple-choice types: question with options, prediction, extracted letter, and the rules that can decide it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,30 +6,30 @@ from enum import StrEnum
 from typing import Literal
 
 LETTERS = "ABCDEFGHI"
-"""The letters that options may have."""
+"""Letters that options may have."""
 NONE = "Z"
-"""What stands for "none of the options" in a decision, whatever letter a benchmark writes for it."""
+""""None of the options" in a decision, whatever letter a benchmark writes for it."""
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
 PROTOCOLS: tuple[Protocol, ...] = ("strict", "mmbench-paper", "mmt-paper")
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "undecided"]
-"""How a letter was come by: read as a letter, by an option's content, as "none of them", from a judge, or made up."""
+"""How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback."""
 
 
 class Rule(StrEnum):
-    """What decided; the names that people read in the audit."""
+    """The rule that decided; the values are shown in the audit."""
 
     FAILED = "the model's API failed"
-    """The answer is a toolkit's error text: the model said nothing, and nobody is asked what it means."""
+    """The prediction is a toolkit's error text: the model said nothing, and no judge is asked what it means."""
     CUT = "taken off"
-    """Reasoning, tokens or a wrapper, which the span names; it decides nothing."""
+    """Removed reasoning, tokens or a wrapper, which the span names; it decides nothing."""
     EMPTY = "empty answer"
     ALONE = "letter alone"
     EXACT = "content alone"
     SPEAKS = "speaks to the extractor"
-    """The answer tells its reader what to put out: no declaration."""
+    """The answer tells the extractor what to output: no declaration of an option."""
     STATEMENT = "last explicit statement"
     LABEL = "leading label"
     LINE = "letter on a line of its own"
@@ -49,10 +49,10 @@ class Rule(StrEnum):
     """OpenCompass' second step."""
     JUDGE = "judge"
     OBEYED = "judge obeyed the answer"
-    """The judge gave what an answer that speaks to the extractor demanded: nobody knows what the model meant."""
+    """The judge gave the letter that an answer speaking to the extractor demanded: what the model meant is unknown."""
     UNREAD = "no reply of the judge is a letter"
     DECLINED = "judge declined"
-    """The judge's server refuses this one prompt, and says why in the span."""
+    """The judge's server refuses this one prompt; the span says why."""
     RANDOM = "random assignment"
     """MMBench's step 3."""
     ASSIGNED_NONE = "none assigned"
@@ -77,61 +77,60 @@ STEPS: Mapping[Rule, Step] = {
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """What one rule made of the answer."""
+    """Finding of one rule in the answer."""
 
     rule: Rule
     letter: str | None
-    """An option's letter, `NONE`, or None where the rule speaks against every reading."""
+    """An option's letter, `NONE`, or None if the rule speaks against every reading."""
     span: str
-    """The piece of the answer that it was read from."""
+    """The part of the answer that it was read from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The letter that was read out of an answer, and how."""
+    """The letter extracted from an answer, and how."""
 
     letter: str | None
-    """An option's letter, `NONE`, or None: undecided."""
+    """An option's letter, `NONE`, or None if undecided."""
     trail: tuple[Clue, ...]
-    """What the rules found, in order; the last clue decided."""
+    """Clues of the rules, in order; the last one decided."""
     replies: tuple[str, ...] = ()
-    """What the judge said, in order."""
+    """The judge's replies, in order."""
     model: str = ""
-    """What the server called the judge that replied last."""
+    """Name the server gave the judge that replied last."""
 
     @property
     def rule(self) -> Rule:
-        """Return the rule that decided."""
+        """The rule that decided."""
         return self.trail[-1].rule
 
     @property
     def span(self) -> str:
-        """Return what the deciding rule read."""
+        """The part of the answer that the deciding rule read."""
         return self.trail[-1].span
 
     @property
     def step(self) -> Step:
-        """Return how the letter was come by."""
         return STEPS[self.rule]
 
     @property
     def open(self) -> bool:
-        """Tell whether rules leave it to a judge, and none was asked."""
+        """Whether the rules leave it to a judge, and none was asked."""
         return self.rule in (Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuestion:
-    """One row of a multiple-choice benchmark: in a circular file, one pass of a question."""
+    """A row of a multiple-choice benchmark; in a circular file, one pass of a question."""
 
     index: int
     text: str
     options: Mapping[str, str]
-    """Letter to text, in the order of letters; missing options are not there."""
+    """Text by letter, in the order of letters; missing options are absent."""
     answer: str | None
-    """The letter that is right; None in test splits and where the file's letter is no option."""
+    """The right letter; None in test splits, and if the file's letter is no option."""
     category: str
-    """MMBench's L-3 ability or MMT-Bench's subtask, as the file spells it; "" where it has none."""
+    """MMBench's L-3 ability or MMT-Bench's subtask, as spelled in the file; "" if it has none."""
     group: str
     """The file's `l2-category`: MMBench's L-2 ability or MMT-Bench's meta-task."""
     split: str
@@ -142,7 +141,7 @@ class ChoiceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with what the model said to it."""
+    """A question with the model's prediction."""
 
     question: ChoiceQuestion
     prediction: str
@@ -150,7 +149,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A question, what the model said to it and the letter that this is."""
+    """A question with the model's prediction and the letter extracted from it."""
 
     question: ChoiceQuestion
     prediction: str
@@ -158,7 +157,7 @@ class Decided:
 
     @property
     def right(self) -> bool | None:
-        """Tell whether the letter is the answer; None where either is not known."""
+        """Whether the letter is the right one; None if either is unknown."""
         if self.decision.letter is None or self.question.answer is None:
             return None
         return self.decision.letter == self.question.answer

@@ -1,1 +1,1 @@
-"""VisIT-Bench: prompts, matches, the automatic leaderboard."""
+"""VisIT-Bench: prompts, matches and the automatic leaderboard."""

@@ -1,4 +1,4 @@
-"""Matching: VisIT-Bench's report before its judging, what a judge is asked for it, and the report after."""
+"""VisIT-Bench benchmark: judge tasks for a report's matches, the report with their verdicts, and its downloads."""
 
 import json
 from collections import Counter
@@ -18,38 +18,37 @@ _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
 
 
 class VisitBench:
-    """The benchmark: one task for each order of each match."""
+    """The benchmark, with one task for each order of each match."""
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
-        """Return what a judge is to be asked: both orders of every match.
+        """Both orders of every match.
 
-        They are separate tasks of one run, so that a match with its sides swapped asks, and keeps, the same two calls.
+        They are separate tasks of one run, so a match with its sides swapped asks for, and caches, the same two calls.
         """
         return [
             Task(0, partial(judging, contest, order), _refused) for contest in _contests(report) for order in ORDERS
         ]
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
-        """Return the draft with the verdicts, which stand in the order of the tasks."""
+        """The draft with the verdicts, which are in the order of the tasks."""
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
         versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
 
     def ungraded(self, report: MatchReport) -> str:
-        """Return the sentence that says that nothing was graded; "" where anything was."""
+        """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
 
     def write(self, report: MatchReport) -> str:
-        """Return the whole report as JSON text."""
         return record_json(report)
 
     def read(self, text: str) -> MatchReport:
-        """Return the report of a JSON text. Raises ReportError."""
+        """Raises ReportError."""
         return read_record(MatchReport, text)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
-        """Return the battles as the authors give them, how steady the judge was, and the whole report."""
+        """Battles in the authors' layout, shares of steady verdicts, and the whole report."""
         steady = steadiness(match.winners for match in report.matches)
         shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
@@ -61,9 +60,9 @@ class VisitBench:
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
-    """Yield the matches in the layout of the authors' battle file, with `item` to `reasons` on top.
+    """The matches in the layout of the authors' battle file, with our fields from `item` to `reasons` added.
 
-    A result is the winning side of the row in each of the two orders: A, B, Tie, or null where it is unscored.
+    A result is the winning side of the row in each of the two orders: A, B, Tie, or null if unscored.
     """
     instances = {instance.item: instance for instance in report.instances}
     texts = {(response.item, response.model): response.text for response in report.responses}
@@ -92,7 +91,7 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
-    """Return the boards of a report's matches alone, single images before several."""
+    """The boards of this report's matches alone, single images before several."""
     instances = {instance.item: instance for instance in report.instances}
     played: list[Played] = []
     unscored = {False: Counter[str](), True: Counter[str]()}

@@ -1,4 +1,4 @@
-"""Joining: which item of the bank an entry of a submission means, by its key or by instruction and images."""
+"""Item index: finds the item that a submission's entry means, by its key or by instruction and images."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ from scoring.visit_bench.reader import Entry, last_part
 
 
 class Misfit(StrEnum):
-    """Why a row is no answer to an item."""
+    """Reason why a row is no answer to an item."""
 
     UNKNOWN = "unknown instances"
     DOUBLE = "instances that stand there more than once"
@@ -24,18 +24,18 @@ MENDS: Mapping[Misfit, str] = {
 
 
 class ItemNames(NamedTuple):
-    """What an item is known by, beside its key."""
+    """An item's instruction and image names, its other identifiers beside the key."""
 
     instruction: str
     names: tuple[str, ...]
-    """File names of its pictures."""
+    """File names of its images."""
 
 
 class ItemIndex:
-    """Find the item that an entry means."""
+    """Index from entries to items."""
 
     def __init__(self, items: Mapping[str, ItemNames]) -> None:
-        """Prepare to find the items, which are given by their keys."""
+        """Index the items, given by key."""
         self._keys = items.keys()
         self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         self._by_text: dict[str, list[str]] = {}
@@ -45,7 +45,7 @@ class ItemIndex:
             self._by_text.setdefault(text, []).append(key)
 
     def join(self, entry: Entry, found: dict[str, str]) -> Misfit | None:
-        """Add the entry's text under its item, or return what is wrong with it."""
+        """Add the entry's text to `found` under its item, or return what is wrong with the entry."""
         items = self._meant(entry)
         if len(items) != 1:
             return Misfit.SHARED if items else Misfit.UNKNOWN

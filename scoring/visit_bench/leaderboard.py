@@ -1,9 +1,9 @@
-"""The automatic leaderboard's arithmetic: matches under one judge in, a line for each model out.
+"""VisIT-Bench leaderboard: ratings and win rates of each model, from matches under one judge.
 
-Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry has intervals by
-(item, pair); a tie is half a win to each. Against the human-verified reference ties are left out and counted beside
-(paper, Table 3 and 4). Votes of people go through the same arithmetic. The order of the matches and of their sides
-plays no part: they are sorted first.
+Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry intervals are
+clustered by (item, pair); a tie is half a win to each. Against the human-verified reference, ties are left out and
+counted separately (paper, Tables 3 and 4). People's votes go through the same arithmetic. The order of matches and of
+their sides has no effect: they are sorted first.
 """
 
 import csv
@@ -25,21 +25,21 @@ from scoring.report import safe_cell
 from scoring.visit_bench.matches import Winner
 
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
-"""What the human-verified references are called: here, and by the authors."""
+"""Names of the human-verified reference: ours, and the authors'."""
 ORDERS = 100
-"""Orders of the matches for Elo's median."""
+"""Orders of the matches for the median Elo."""
 SEED = 0
 FLOOR = 5
-"""Decided matches against the reference under which a family's win rate is not shown; most families have ten items."""
+"""Minimum of decided matches against the reference to show a family's win rate; most families have ten items."""
 EXACT = 8
-"""Models up to which every order is tried for a correlation's p."""
+"""Maximum of models for which a correlation's p tries every order."""
 DRAWS = 20_000
-"""Orders that are drawn where there are more."""
+"""Random orders drawn for more models than that."""
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
 class Played(NamedTuple):
-    """A match that has a result."""
+    """A match with a result."""
 
     item: str
     family: str
@@ -51,7 +51,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class WinRate:
-    """Wins of matches against the reference, ties left out."""
+    """Wins in matches against the reference, ties left out."""
 
     wins: int
     n: int
@@ -62,7 +62,7 @@ class WinRate:
 
     @property
     def value(self) -> float | None:
-        """Return the share of wins; None where every match was a tie."""
+        """Share of wins; None if every match was a tie."""
         return self.wins / self.n if self.n else None
 
     def __str__(self) -> str:
@@ -71,30 +71,30 @@ class WinRate:
 
 @dataclass(frozen=True)
 class BoardLine:
-    """One model."""
+    """A model's line on a board."""
 
     row: BoardRow
     reference: WinRate | None
-    """None for the reference itself, and for who never met it."""
+    """None for the reference itself, and for a model that never met it."""
     unscored: int
     """Matches without a result; they count nowhere else."""
 
 
 @dataclass(frozen=True)
 class AutomaticBoard:
-    """One board: matches of single images or of several, under one judge."""
+    """A board: matches on single or on several images, under one judge."""
 
     multi: bool
     matches: int
     lines: tuple[BoardLine, ...]
-    """The best first; groups that never met one below the other."""
+    """Best first; groups that never met stand one below the other."""
     families: Mapping[str, Mapping[str, WinRate]]
-    """By family and model, against the reference, with whatever n."""
+    """Win rates against the reference by family and model, whatever their n."""
     notices: tuple[str, ...]
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Return the Bradley-Terry ratings by model."""
+        """Bradley-Terry ratings by model."""
         return {line.row.model: line.row.bt for line in self.lines if line.row.bt is not None}
 
 
@@ -108,7 +108,7 @@ class Correlation(NamedTuple):
 
 
 def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str, int] | None = None) -> AutomaticBoard:
-    """Return the board of the matches on single or on several images; `unscored` are counts by model."""
+    """The board of the matches on single or on several images; `unscored` counts matches by model."""
     matches = sorted(map(_sided, (match for match in played if match.multi == multi)))
     votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
@@ -128,7 +128,7 @@ def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str
 
 
 def played_of(battles: Battles) -> Iterator[Played]:
-    """Yield the votes of a file as matches; "both bad" is a tie, and a vote without an item has one of its own."""
+    """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own."""
     for number, vote in enumerate(battles.votes()):
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
@@ -136,7 +136,7 @@ def played_of(battles: Battles) -> Iterator[Played]:
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
-    """Return boards as the authors' leaderboard file has them: TSV, single images and several one below the other."""
+    """Boards in the layout of the authors' leaderboard file: TSV, single images above several."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -150,7 +150,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
 
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
-    """Return every family's win rates against the reference as CSV, also those of few matches."""
+    """Every family's win rates against the reference as CSV, also those from few matches."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high"])
@@ -165,7 +165,7 @@ def family_table(boards: Iterable[AutomaticBoard]) -> str:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
-    """Return how far two ratings of the same models order them alike; None of fewer than three, or without an order.
+    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike.
 
     Equal ratings share their mean rank.
     """
@@ -187,7 +187,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
 
 
 def _sided(match: Played) -> Played:
-    """Return a match with its sides in the order of their names."""
+    """The match with its sides in the order of their names."""
     if match.a <= match.b:
         return match
     swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
@@ -199,7 +199,7 @@ def _family(match: Played) -> str:
 
 
 def _win_rates(matches: Iterable[Played]) -> dict[str, WinRate]:
-    """Return each model's results against the reference."""
+    """Each model's win rate against the reference."""
     found: dict[str, Counter[str]] = {}
     for match in matches:
         sides = {"a": match.a, "b": match.b}
@@ -217,7 +217,7 @@ def _win_rate(counts: Counter[str]) -> WinRate:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks from 1, equal values with their mean rank."""
+    """Ranks from 1; equal values share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[place]

@@ -1,7 +1,6 @@
-"""Matches: two models' responses to one instance, what a judge said of them in both orders, and who won.
+"""Matches: two models' responses to one instance, a judge's verdicts in both orders, and the winner.
 
-A verdict is a judge's vote. Sides are canonical: `a` is the model whose name sorts first, so that it does not matter
-who was named first.
+Sides are canonical: `a` is the model whose name sorts first, so it does not matter who was named first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,41 +12,41 @@ from scoring.report import JudgeStamp, Protocol
 
 Winner = Literal["a", "b", "tie"]
 Pair = tuple[Winner | None, Winner | None]
-"""The winners of a match's two verdicts: `a` first, then `b` first."""
+"""Winners of a match's two verdicts: `a` shown first, then `b` shown first."""
 ReferenceUse = Literal["free", "backed"]
-"""Whether the judge is shown the human-verified reference."""
+"""Whether the judge sees the human-verified reference."""
 Context = Literal["captions", "images"]
-"""What the judge knows the pictures by: their captions, as in the paper, or themselves, which takes a vision judge."""
+"""How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
 
 NO_ANSWER = "(no answer)"
-"""What stands for an empty response."""
+"""Stands for an empty response."""
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An item as a judge is told of it."""
+    """An item as presented to a judge."""
 
     item: str
-    """The item's key."""
+    """Key of the item."""
     family: str
     instruction: str
     captions: tuple[str, ...]
-    """One a picture; empty where there is none."""
+    """One per image; empty where there is none."""
     pictures: tuple[ShownImage, ...]
-    """Those that are kept; the judge can be shown them where they are as many as the captions."""
+    """Images that are kept; the judge can see them only if there are as many as captions."""
     sources: tuple[str, ...]
-    """Where the pictures came from: addresses, or the sha256 of a file."""
+    """Where the images come from: addresses, or the sha256 of a file."""
     reference: str | None
 
     @property
     def multi(self) -> bool:
-        """Tell whether it has several pictures: boards are apart."""
+        """Whether it has several images: its board is separate."""
         return len(self.captions) > 1
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a model said to an item."""
+    """A model's response to an item."""
 
     item: str
     model: str
@@ -56,20 +55,20 @@ class Response:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge said of a match in one order."""
+    """The judge's verdict on a match in one order."""
 
     winner: Winner | None
-    """None: unscored."""
+    """None if unscored."""
     reason: str = ""
     """Why it is unscored, or why it counts as a tie; else empty."""
     replies: tuple[str, ...] = ()
-    """What the judge said, and then what the extraction made of it where that was asked."""
+    """The judge's reply, then the reply to the extraction prompt, if that was asked."""
     model: str = ""
-    """What the server called the model that replied."""
+    """Name the server gave the model that replied."""
 
 
 def decided(first: Winner | None, second: Winner | None) -> Winner | None:
-    """Return who won more of a match's two verdicts, else a tie; None where one is unscored (paper, 4.3)."""
+    """The winner of more of a match's two verdicts, else a tie; None if one is unscored (paper, 4.3)."""
     if first is None or second is None:
         return None
     lead = [first, second].count("a") - [first, second].count("b")
@@ -78,7 +77,7 @@ def decided(first: Winner | None, second: Winner | None) -> Winner | None:
 
 @dataclass(frozen=True)
 class Match:
-    """Two models on one item; the first verdict saw `a` first, the second saw `b` first."""
+    """Two models on one item; the first verdict saw `a` first, the second `b` first."""
 
     item: str
     a: str
@@ -87,43 +86,42 @@ class Match:
 
     @property
     def winner(self) -> Winner | None:
-        """Return who won, as `decided` says; None before the judging."""
+        """The winner, as `decided` finds it; None before the judging."""
         return decided(*self.winners) if self.verdicts else None
 
     @property
     def winners(self) -> Pair:
-        """Return the winner of either verdict."""
         first, second = self.verdicts
         return first.winner, second.winner
 
 
 @dataclass(frozen=True)
 class MatchReport:
-    """One model's matches against others under one judge, whole: every table and file is computed from it."""
+    """A model's matches against others under one judge, complete: every table and file is computed from it."""
 
     benchmark: Literal["visit-bench"]
     protocol: Protocol
     title: str
-    """The model that was submitted."""
+    """The submitted model."""
     file: str
     created: str
-    """ISO time of its making, UTC."""
+    """ISO time of creation, UTC."""
     judge: JudgeStamp
     reference: ReferenceUse
     context: Context
     source: str
-    """Whose items these are."""
+    """Source of the items."""
     complete: bool
-    """Whether the model answered every item of the kinds (single, multiple images) that it answered any of."""
+    """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: bool
-    """Whether the model's answers are those of the item bank."""
+    """Whether the model's answers are those in the item bank."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]
 
 
 def ungraded(report: MatchReport) -> str:
-    """Return the sentence that says that no verdict was read of any match, and why; "" where any was."""
+    """A sentence saying that no verdict of any match could be read, and why; "" if any could."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
         return ""
@@ -132,33 +130,33 @@ def ungraded(report: MatchReport) -> str:
 
 
 class Part(NamedTuple):
-    """How many of how many."""
+    """A count out of a total."""
 
     part: int
     of: int
 
     @property
     def share(self) -> float | None:
-        """Return the share; None of nothing."""
+        """None if the total is 0."""
         return self.part / self.of if self.of else None
 
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How far the judge's verdicts can be trusted, whoever won."""
+    """How reliable the judge's verdicts are, whoever won."""
 
     consistent: Part
-    """Matches whose verdict did not change when the sides were swapped, of those with two verdicts."""
+    """Matches whose verdict stayed the same with the sides swapped, of those with two verdicts."""
     ties: Part
     """Matches that ended in a tie, of those with two verdicts."""
     first: Part
-    """Verdicts for the response that was shown first, of those for either."""
+    """Verdicts for the response shown first, of those for either."""
     unscored: Part
     """Matches without a result, of all."""
 
     @property
     def named(self) -> Mapping[str, Part]:
-        """Return each by what a person reads."""
+        """Each part by the label that people read."""
         return {
             "the same winner in both orders": self.consistent,
             "ties": self.ties,
@@ -168,7 +166,7 @@ class Steadiness:
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Steadiness:
-    """Return how steady a judge is, from each match's two verdicts."""
+    """A judge's steadiness, from each match's two verdicts."""
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)

@@ -1,4 +1,4 @@
-"""A model over VisIT-Bench's instructions: one image or several, fetched from their addresses or read from a folder."""
+"""VisIT-Bench answers: runs a model over its instructions; images are fetched or read from a folder."""
 
 import csv
 import hashlib
@@ -16,7 +16,7 @@ from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, Paper, picture
 
 _COLUMNS = ("images", "image", "image_url")
-"""Where VisIT-Bench's files name their images: the first that is there."""
+"""Columns of images in VisIT-Bench's files; the first that exists counts."""
 
 
 class _Instance(NamedTuple):
@@ -24,12 +24,12 @@ class _Instance(NamedTuple):
     instruction: str
     category: str
     cell: str
-    """The image cell as it is written."""
+    """The image cell as written."""
     images: tuple[str, ...]
 
 
 def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> Paper:
-    """Return the instructions of one of VisIT-Bench's CSV files; images are found in `folder` by file name if given.
+    """The instructions in one of VisIT-Bench's CSV files; a `folder` is searched for the images by file name.
 
     Raises RowsError and AnsweringError.
     """
@@ -62,7 +62,7 @@ def _instance(record: Record, file: Path) -> _Instance:
 
 
 def _names(cell: str, record: Record, column: str, file: Path) -> tuple[str, ...]:
-    """Return the addresses or names of a cell: a JSON list of texts, or one plain text."""
+    """The addresses or names in a cell: a JSON list of texts, or one plain text. Raises RowsError."""
     value: JSON = cell.strip()
     if cell.lstrip().startswith("["):
         try:
@@ -95,7 +95,7 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
 
 
 def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
-    """Return VisIT-Bench's submission: the column of answers carries the model's name."""
+    """VisIT-Bench's submission file: the column of answers carries the model's name."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["instruction", "instruction_category", column, f"{model} prediction"])

@@ -1,10 +1,11 @@
-"""VisIT-Bench: what to ask a judge about two responses, in both orders, and how to read its verdict.
+"""VisIT-Bench prompts: what a judge is asked about two responses, in both orders, and how its verdict is read.
 
-The paper (4.3, appendix F) prints the prompts; its code was never released. Two protocols. `paper` asks just that, and
-what still says nothing after the extraction is a tie. `hardened` asks the same with the responses fenced off and every
-verdict inside them marked, reads the reply's last line only, and leaves what cannot be read unscored.
+The paper (4.3, appendix F) prints the prompts; its code was never released. There are two protocols. `paper` asks
+exactly that, and a reply without a verdict even after the extraction prompt is a tie. `hardened` asks the same with the
+responses fenced off and every verdict inside them marked, reads the reply's last line only, and leaves what cannot be
+read unscored.
 
-The extraction is asked of the same judge, where the paper asked ChatGPT.
+The extraction prompt goes to the same judge, where the paper asked ChatGPT.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ _HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
 PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 1", "hardened": "visit-bench last line 1"}
-"""Name and version of each protocol's reading."""
+"""Name and version of each protocol's parser."""
 
 Order = Literal["a first", "b first"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -40,7 +41,7 @@ _WINNERS: Mapping[tuple[Order, Place], Winner] = {
 
 
 class Contest(NamedTuple):
-    """What is judged, and how."""
+    """Two responses to judge, and how."""
 
     instance: Instance
     a: str
@@ -51,7 +52,7 @@ class Contest(NamedTuple):
 
 
 def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
-    """Ask which response is better, and once more what was meant where the reply does not say it as wanted."""
+    """Ask which response is better, and once more what was meant if the reply has no verdict in the wanted form."""
     texts = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
     reply = yield Ask(conversation(contest, *texts), 0.0, _REPLY_TOKENS)
     said = reply.texts[0]
@@ -69,7 +70,7 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
-    """Return the four messages about two responses in this order."""
+    """The four messages about two responses in this order."""
     first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
     instance, hardened = contest.instance, contest.protocol == "hardened"
     if hardened:
@@ -86,7 +87,7 @@ def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ..
 
 
 def extraction(said: str) -> tuple[Message, ...]:
-    """Return the conversation that asks what a reply of the judge arrived at, with the paper's two examples."""
+    """The conversation that asks what a judge's reply concluded, with the paper's two examples."""
     *before, last = _conversation("visit_bench_extract.txt")
     return (*before, Message("user", last.text.format(judgement=said)))
 
@@ -101,9 +102,9 @@ _BARE = re.compile(
 
 
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
-    """Return which response the last "Overall, Response X is better." calls better, whatever emphasis is on it.
+    """The response that the last "Overall, Response X is better." calls better, with any emphasis; None without one.
 
-    Under the hardened protocol it must stand on the reply's last line: a response may be quoted further up.
+    Under the hardened protocol it must be on the reply's last line: a response may be quoted further up.
     """
     if protocol == "hardened":
         said = said.rstrip().rpartition("\n")[2]
@@ -112,10 +113,10 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """Return which response an extraction names; None for "Unknown" and for whatever else.
+    """The response that an extraction names; None for "Unknown" and anything else.
 
-    Beside "Final Answer: B" this is "Final Answer: Response B is slightly better ...", which the prompt's own example
-    says, and the bare "Response B" and "B".
+    Beside "Final Answer: B" it accepts "Final Answer: Response B is slightly better ...", from the prompt's own
+    example, and the bare "Response B" and "B".
     """
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
@@ -133,27 +134,27 @@ _ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re
 
 
 def marked(text: str) -> str:
-    """Return a response in which a letter that names one of the two responses says that it is a letter.
+    """The response with every letter that names one of the two responses marked as a letter.
 
-    No verdict can then be read out of it, not even where the judge quotes it. Its words stay.
+    No verdict can then be read from it, even if the judge quotes it. Its words stay.
     """
     return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
 
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
-    """Return the sha256 of all that is fixed in what is asked, which names it in every report."""
+    """sha256 of all fixed text that is asked; every report names it."""
     fixed = [message.text for message in (*_prompt(reference, context), *_conversation("visit_bench_extract.txt"))]
     return hashlib.sha256("\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()).hexdigest()
 
 
 def _fenced(text: str, code: str) -> str:
-    """Return a response between lines whose code it cannot hold, since it is made of it; each line is marked."""
+    """A response between lines with a code that it cannot contain, since its hash is the code; each line is marked."""
     lines = [marked(neutralise(line)) for line in text.splitlines()]
     return "\n".join([f"\nBEGIN {code}", *(f"> {line}" for line in lines), f"END {code}"])
 
 
 def _captions(instance: Instance) -> str:
-    """Return the captions as the image context; the paper does not say how it joined several."""
+    """The captions as image context; the paper does not say how it joined several."""
     if not instance.multi:
         return instance.captions[0]
     return "\n".join(f"Image {number}: {caption}" for number, caption in enumerate(instance.captions, start=1))
@@ -165,7 +166,7 @@ def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
 
 @cache
 def _conversation(name: str) -> tuple[Message, ...]:
-    """Return the messages of a prompt file: each stands under a line with its role in brackets."""
+    """The messages of a prompt file: each follows a line with its role in brackets."""
     _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
     roles: Mapping[str, Literal["system", "user", "assistant"]] = {
         "system": "system",

@@ -1,7 +1,7 @@
-"""Submissions as people hold them: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys.
+"""Submission files: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys.
 
-Columns: `instruction` with `image` or `images` (a JSON list), as the authors ask for them, or `item`; the answers stand
-in "<model name> prediction", or in `prediction`. What is wrong is gathered, so that all of it can be told at once.
+Columns: `instruction` with `image` or `images` (a JSON list), as the authors ask for them, or `item`; the answers are
+in "<model name> prediction" or in `prediction`. Problems are collected, so that all can be shown at once.
 """
 
 import re
@@ -23,39 +23,39 @@ _IMAGES = ("images", "image", "image_url")
 
 @dataclass(frozen=True)
 class Entry:
-    """One answer of the file, and what it says it answers."""
+    """An answer in the file, and the item that it names."""
 
     row: int
     item: str | None
-    """The item's key, where the file names it."""
+    """Key of the item, if the file names it."""
     instruction: str
     images: tuple[str, ...]
-    """Addresses or file names; () where the file names none."""
+    """Addresses or file names; () if the file names none."""
     text: str
     """Exactly as written; may be empty."""
 
     @property
     def shown(self) -> str:
-        """Name the instance in a problem."""
+        """Name of the entry in a problem."""
         return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
 
 
 @dataclass(frozen=True)
 class SubmissionFile:
-    """A file that was read whole."""
+    """A submission file, read completely."""
 
     file: str
-    """What its owner calls it."""
+    """The owner's name for the file."""
     model: str
-    """As its column names it; empty where that is just `prediction`."""
+    """From the name of the column; empty if that is just `prediction`."""
     entries: tuple[Entry, ...]
     problems: tuple[str, ...]
 
 
 def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
-    """Return a file's answers with all that is wrong about them; `name` is what the owner calls the file.
+    """A file's answers with all problems; `name` is the owner's name for the file.
 
-    Raises RowsError for what is no table at all.
+    Raises RowsError for a file that is no table, and NoAnswersError for one without rows.
     """
     label = name or path.name
     records = list(read_records(path, limits, name=label))
@@ -83,14 +83,14 @@ def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = No
 
 
 def is_submission(path: Path, name: str) -> bool:
-    """Tell whether a file looks like a submission: a column "<model name> prediction" beside an instruction or item."""
+    """Whether a file looks like a submission: a column "<model name> prediction" beside an instruction or item."""
     first = next(read_records(path, name=name, members=True), None)
     columns = first.values.keys() if first else ()
     return any(_NAMED.fullmatch(column) for column in columns) and not {"instruction", "item"}.isdisjoint(columns)
 
 
 def last_part(name: str) -> str:
-    """Return the file name at the end of an address or path."""
+    """File name at the end of an address or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 

@@ -1,7 +1,7 @@
-"""The book: which submissions there are, and every verdict that is on a public board.
+"""Submission store: submitted models and their texts, and every verdict on a public leaderboard.
 
-A judging is who judged and how; boards never mix two of them. A submission keeps its number and its results when its
-texts are withdrawn: what is gone then are its answers and what the judge said of them.
+A judging is a judge and how it was asked; a board never mixes two of them. When a submission is withdrawn, it keeps its
+number and results, and its answers and the judge's replies about them are deleted.
 """
 
 import hashlib
@@ -101,12 +101,12 @@ _WINNERS: Mapping[str | None, Winner | None] = {None: None, "a": "a", "b": "b", 
 
 
 class SubmissionError(ValueError):
-    """Say why a submission cannot be entered or withdrawn, and what to do."""
+    """A submission cannot be entered or withdrawn; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Judging:
-    """Who judged, and how."""
+    """A judge, and how it was asked."""
 
     id: int
     model: str
@@ -115,7 +115,7 @@ class Judging:
     reference: ReferenceUse
     context: Context
     prompt: str
-    """sha256 of all that is fixed in what was asked."""
+    """sha256 of all fixed text that was asked."""
 
     def __str__(self) -> str:
         seen = ", with the images" if self.context == "images" else ""
@@ -124,37 +124,37 @@ class Judging:
 
 @dataclass(frozen=True)
 class Submission:
-    """A model that somebody submitted."""
+    """A submitted model."""
 
     owner: str
     source: str
     title: str
     name: str
-    """Under which it stands on the boards."""
+    """Name on the boards."""
     number: int
-    """Of its submitter's, from 1: how often they tried."""
+    """Counts the submitter's submissions to this source, from 1: how often they tried."""
     created: datetime
     withdrawn: bool
-    """Whether its texts are gone."""
+    """Whether its texts are deleted."""
 
 
 class JudgeBoardKey(NamedTuple):
-    """One board that there is."""
+    """Identity of an existing board."""
 
     judging: Judging
     source: str
     multi: bool
     matches: int
-    """With and without a result; a board changes only as this grows."""
+    """With and without a result; a board changes only when this grows."""
 
     @property
     def key(self) -> str:
-        """Return what names the board in an address."""
+        """Name of the board in an address."""
         return f"{self.judging.id}-{'multiple' if self.multi else 'single'}-{self.source}"
 
 
 class Standings(NamedTuple):
-    """A board, and how steady its judge was."""
+    """A board, and its judge's steadiness."""
 
     board: AutomaticBoard
     steadiness: Steadiness
@@ -166,17 +166,17 @@ class _CachedBoard(NamedTuple):
 
 
 class Entered(NamedTuple):
-    """What became of a report."""
+    """Result of entering a report."""
 
     name: str
     number: int | None
     """None for a model of the item bank."""
     matches: int
-    """New on the board."""
+    """Matches new on the board."""
 
 
 class SubmissionStore:
-    """Keep submissions and verdicts in the database."""
+    """Submissions and verdicts in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -184,10 +184,10 @@ class SubmissionStore:
         self._kept: dict[tuple[int, str, bool], _CachedBoard] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
-        """Put a judged, complete report on its public boards; the same one twice changes nothing.
+        """Put a judged, complete report on its public boards; entering the same one twice changes nothing.
 
-        Where another's submission took the name meanwhile, it stands there as a variant. Raises SubmissionError for a
-        partial one, and for one without any verdict.
+        If another submission has taken the name meanwhile, this one is entered as a variant. Raises SubmissionError for
+        a partial report, and for one without any verdict.
         """
         if nothing := ungraded(report):
             raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")
@@ -212,7 +212,7 @@ class SubmissionStore:
         return Entered(name, number, after - before)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
-        """Delete a submission's texts, and what judges said of them; its number and its results stay.
+        """Delete a submission's texts and the judges' replies about them; its number and results stay.
 
         Raises SubmissionError if it is not this owner's.
         """
@@ -227,7 +227,7 @@ class SubmissionStore:
             connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        """Return the submissions, of one source or of all, in the order they came."""
+        """Submissions to one source or to all, oldest first."""
         query = select(SUBMISSION).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
             rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source)).all()
@@ -239,7 +239,7 @@ class SubmissionStore:
         )
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Return the submitted texts that are not withdrawn: by name and item."""
+        """Submitted texts that are not withdrawn, by name and item."""
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
             SUBMITTED, SUBMITTED.c.submission_id == SUBMISSION.c.id
         )
@@ -250,7 +250,7 @@ class SubmissionStore:
         return found
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
-        """Return every board that has a result, the one with the most matches first."""
+        """Every board with a result, the one with the most matches first."""
         counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
             JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
         )
@@ -267,7 +267,7 @@ class SubmissionStore:
         )
 
     def standings(self, board_key: JudgeBoardKey) -> Standings:
-        """Return a board; it is computed anew when it has more matches than before."""
+        """A board, recomputed when its number of matches changes."""
         key = (board_key.judging.id, board_key.source, board_key.multi)
         with self._turn:
             kept = self._kept.get(key)
@@ -276,13 +276,13 @@ class SubmissionStore:
             return kept.standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        """Return a board's matches, with what the judge said."""
+        """A board's matches, with the judge's replies."""
         with self._database.read() as connection:
             rows = connection.execute(_of(board_key)).all()
         return tuple(_match(row) for row in rows)
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
-        """Return who won each match on a source's items, by each judge: a vote of kind judge."""
+        """The winner of each match on a source's items, by judge: a vote of kind judge."""
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
         names = labels(board_key.judging for board_key in board_keys)
         return [
@@ -307,7 +307,7 @@ class SubmissionStore:
         return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:
-        """Return the submission of these texts: a known one, or one under the next number of its submitter."""
+        """The submission of these texts: a known one, or a new one under its submitter's next number."""
         texts = {response.item: response.text for response in report.responses if response.model == report.title}
         digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
         its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
@@ -338,7 +338,7 @@ class SubmissionStore:
 
 
 def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
-    """Return what tells each judging from the others, by its number."""
+    """A unique label for each judging, by its id."""
     known = {judging.id: judging for judging in judgings}
     times = Counter(map(str, known.values()))
     return {
@@ -348,9 +348,9 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
 
 
 def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
-    """Return the rows of a report's matches, with the submission under its name on the board.
+    """Database rows of a report's matches, with the submission under its name on the board.
 
-    What the judge said of those that are withdrawn is left out.
+    Replies about withdrawn submissions are left out.
     """
     instances = {instance.item: instance for instance in report.instances}
     rows = []
@@ -376,7 +376,7 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
 
 
 def _of(board_key: JudgeBoardKey):
-    """Return the query for a board's matches, in the order they came."""
+    """Query for a board's matches, oldest first."""
     on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
     return select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
 

@@ -1,1 +1,1 @@
-"""Screens and routes of scoring."""
+"""Screens and HTTP routes of scoring."""

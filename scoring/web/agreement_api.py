@@ -1,4 +1,4 @@
-"""The routes of "Judges and people": its figures as files, and the file that takes a metric's scores."""
+"""Routes of the "Judges and people" tab: its figures and the table to fill in with a metric's scores, as downloads."""
 
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
@@ -23,7 +23,7 @@ SCORES = "scores.csv"
 
 
 def routes(service: AgreementService) -> APIRouter:
-    """Return the routes; `own` is the token of an uploaded file, which its owner alone may name."""
+    """Return the router; `own` is the token of an uploaded file, accepted from its owner only."""
     router = APIRouter()
 
     @router.get("/agreement/{name}")

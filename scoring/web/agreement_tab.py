@@ -1,6 +1,7 @@
-"""The "Judges and people" tab: how far people agree, and how often each metric and judge reproduces their majority.
+"""Tab "Judges and people": how far people agree, and how often each metric and judge reproduces their majority.
 
-A visitor's own metrics stand among the others while the file with their scores waits in the inbox, for nobody else.
+A visitor's own metrics appear beside the others, for this visitor only, while the file with their scores is in the
+upload store.
 """
 
 from typing import Any
@@ -34,7 +35,7 @@ Updates = dict[Any, Any]
 
 
 class AgreementTab:
-    """Components of the tab as attributes, its handlers as methods."""
+    """Components of the tab as attributes, event handlers as methods."""
 
     def __init__(self, service: AgreementService) -> None:
         self._service = service
@@ -51,12 +52,12 @@ class AgreementTab:
             self.own = gr.HTML(elem_id="agreement-own", padding=False)
             self.notes = gr.HTML(elem_id="agreement-notes", padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="scores-token")
-        self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # pressed by upload.js; hidden by CSS
+        self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # clicked by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: the votes are read when the tab is opened, other items are chosen or scores have come.
+        """Bind the handlers: the votes are read when the tab opens, the items change or scores arrive.
 
-        Whatever the browser sends is looked up among the sources that there are, and in its visitor's inbox.
+        The browser's input is looked up among the existing sources and the visitor's own upload.
         """
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
         shown += [self.plot, self.note, self.notes]
@@ -64,7 +65,7 @@ class AgreementTab:
         gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
 
     def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
-        """Show the chosen source, at first the newest, with the visitor's own metrics."""
+        """Show the chosen source, initially the newest, with the visitor's own metrics."""
         try:
             sources = self._service.sources()
             if not sources:
@@ -76,7 +77,7 @@ class AgreementTab:
             return {self.tells: problem_html(str(error)), self.body: gr.update(visible=False)}
 
     def _found(self, source: str, token: object, request: gr.Request) -> Updates:
-        """Return a source's figures; without the visitor's metrics where their file is wrong or gone, which is told."""
+        """Return a source's figures; if the visitor's file is invalid or gone, the error replaces their metrics."""
         own = token if isinstance(token, str) else ""
         try:
             found = self._service.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None

@@ -1,4 +1,4 @@
-"""What judges and people look like as HTML: what the numbers can tell, how far people agree, and Figure 9."""
+"""Agreement view: HTML and Figure 9 for how far people agree and how far judges and metrics follow them."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,7 +12,7 @@ from scoring.agreement.people_agreement import PeopleAgreement
 
 
 class Mark(NamedTuple):
-    """How a level of unanimity looks in the plot, on light and dark."""
+    """Colour and symbol of a level of unanimity in the plot, for light and dark pages."""
 
     shade: str
     symbol: str
@@ -35,18 +35,18 @@ _LEVELS = (
     Mark("#d08a1e", "triangle-up"),
     Mark("#c2507a", "cross"),
 )
-"""The most unanimous first."""
+"""Most unanimous first."""
 _ROW_PIXELS, _FRAME_PIXELS = 56, 130
 _LINE_LETTERS = 18
 
 
 def tells_html(found: PeopleAgreement) -> str:
-    """Return what the numbers of a concordance can and cannot tell."""
+    """Return what the figures can and cannot show."""
     return f'<p class="tells">{" ".join((*_of_people(found), *_of_measures(found)))}</p>'
 
 
 def people_html(people: People) -> str:
-    """Return how far people agree, with the number of pairs behind each figure; nothing where there are none."""
+    """Return how far people agree, with the number of pairs behind each figure; "" if there are none."""
     if not people.contests:
         return ""
     rows = "".join(
@@ -67,7 +67,7 @@ def people_html(people: People) -> str:
 
 
 def measures_html(found: PeopleAgreement) -> str:
-    """Return Figure 9 as a table, the best measure first; nothing where no pair has a majority."""
+    """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
     if not any(one.overall.n for one in found.reproductions):
         return ""
     levels = shown_levels(found.people)
@@ -81,7 +81,7 @@ def measures_html(found: PeopleAgreement) -> str:
 
 
 def notes_html(found: PeopleAgreement) -> str:
-    """Return how the figures were found."""
+    """Return how the figures are computed."""
     notes = [
         f"Counted are pairs of answers by two models that several people voted on; {_pairs(found.with_reference)} with "
         "the reference on one side are left out, as in VisIT-Bench (section 4.3).",
@@ -98,7 +98,7 @@ def notes_html(found: PeopleAgreement) -> str:
 
 
 def own_html(own: Sequence[Reproduction]) -> str:
-    """Return which metrics of a visitor's own stand among the others, and on how many pairs each says something."""
+    """Return which of a visitor's own metrics are shown, and the number of pairs that each one scores."""
     if not own:
         return ""
     told = ", ".join(f"<b>{escape(one.measure)}</b> ({one.overall.n:,} of {_scorable(one)})" for one in own)
@@ -107,7 +107,7 @@ def own_html(own: Sequence[Reproduction]) -> str:
 
 
 def downloads_html(source: str, own: str = "") -> str:
-    """Return the figures as links to files; `own` is the token of a visitor's file whose metrics are in them."""
+    """Return the download links; `own` is the token of a visitor's file whose metrics are included."""
     query = escape(urlencode({"source": source, **({"own": own} if own else {})}))
     files = {"measures.csv": "Measures (CSV)", "agreement.json": "All figures (JSON)"}
     files["scores.csv"] = "Answers to score (CSV to fill in)"
@@ -116,12 +116,12 @@ def downloads_html(source: str, own: str = "") -> str:
 
 
 def problem_html(text: str) -> str:
-    """Return what went wrong, in the place of the figures."""
+    """Return an error in place of the figures."""
     return f'<p class="problem" role="alert">{escape(text)}</p>'
 
 
 def shown_levels(people: People) -> list[Level]:
-    """Return the levels with a majority of the number of votes that most pairs have."""
+    """Return the levels with a majority, for the most common number of votes per pair."""
     pairs: dict[int, int] = {}
     for level, share in people.levels.items():
         pairs[level.votes] = share.n
@@ -130,7 +130,7 @@ def shown_levels(people: People) -> list[Level]:
 
 
 def reproduction_figure(found: PeopleAgreement) -> Figure:
-    """Return Figure 9: each measure's share of reproduced majorities with its interval, the best on top."""
+    """Return Figure 9: each measure's share of reproduced majorities with its interval, best on top."""
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
     names = [_label(one.measure) for one in shown]
@@ -162,7 +162,7 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
     return Figure(TITLE, note, tuple(traces), layout)
 
 
-# Sentences.
+# Sentences
 def _of_people(found: PeopleAgreement) -> tuple[str, ...]:
     people = found.people
     if not found.contests:
@@ -207,7 +207,7 @@ def _of_measures(found: PeopleAgreement) -> tuple[str, ...]:
     )
 
 
-# Cells.
+# Cells
 def _row(one: Reproduction, levels: Sequence[Level]) -> str:
     cells = "".join(_cell(one.levels[level], counted=True) for level in levels)
     return (
@@ -248,7 +248,7 @@ def _has(count: int) -> str:
     return "has" if count == 1 else "have"
 
 
-# The plot.
+# Plot
 class _Line(NamedTuple):
     shape: dict[str, Any]
     label: dict[str, Any]
@@ -280,12 +280,12 @@ def _trace(name: str, names: list[str], shares: list[Share], mark: Mark) -> dict
 
 
 def _line(at: float, text: str, anchor: str) -> _Line:
-    """Return a dotted line at a share, with its name above it."""
+    """Return a dotted line at a share, labelled above."""
     shape = {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1}
     label = {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "xanchor": anchor, "showarrow": False, "text": text}
     return _Line({**shape, "line": {"color": _GREY, "width": 1.5, "dash": "dot"}}, label)
 
 
 def _label(name: str) -> str:
-    """Return a measure's name as plotly.js shows it: markup escaped, long ones on several lines."""
+    """Return a measure's name for plotly.js: escaped, long names wrapped."""
     return "<br>".join(map(escape, wrap(name, _LINE_LETTERS)))

@@ -1,4 +1,4 @@
-"""The audit of a multiple-choice report as HTML: each answer, the piece that was read, and the rules that read it."""
+"""Audit view of a multiple-choice report as HTML: each answer, the span that was read, and the rules that read it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which answers of an audit to show; an empty category is every one."""
+    """Filter of the audit; an empty category means every one."""
 
     show: Show = "all answers"
     category: str = ""
@@ -32,7 +32,7 @@ class AuditFilter:
 
 
 def audit_html(rows: Sequence[Decided], others: Sequence[Decided], other: Protocol, chosen: AuditFilter) -> str:
-    """Return one page of the answers that fit; `others` are the same rows as another protocol reads them."""
+    """Return one page of the matching answers; `others` are the same rows under another protocol."""
     fit = [one for one in _shown(rows, others, chosen.show) if chosen.category in ("", _row(one).question.category)]
     if not fit:
         return '<p class="empty">No answer fits.</p>'
@@ -44,14 +44,14 @@ def audit_html(rows: Sequence[Decided], others: Sequence[Decided], other: Protoc
 
 
 def pages_of(count: int) -> int:
-    """Return how many pages an audit of so many answers has."""
+    """Return the number of pages for this many answers."""
     return max(1, -(-count // ROWS_A_PAGE))
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
-    """Return an answer, escaped, with the piece that was read marked; the first such piece unless the last is meant.
+    """Return the escaped answer with `span`, the part that was read, marked; the first occurrence, or the last.
 
-    Rules read a text without wide letters and line breaks, so that these are looked past.
+    Rules read a normalised text, so wide letters and white space are ignored in the search.
     """
     found = _place(prediction, span, last)
     if found is None:
@@ -142,7 +142,7 @@ def _replies(decision: Decision) -> str:
 
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
-    """Return where a span stands in a text, looking past spaces and forms of letters; whole words come first."""
+    """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
     folded, places = [], []
     for place, char in enumerate(text):
         for piece in normalize("NFKC", char):
@@ -165,7 +165,7 @@ def _starts(text: str, wanted: str) -> Iterator[int]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    """Tell whether a piece neither begins nor ends inside a word."""
+    """Tell whether a span neither starts nor ends inside a word."""
     before, after = text[start - 1 : start], text[end : end + 1]
     return not (
         (_ALNUM.match(before) and _ALNUM.match(text[start])) or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))

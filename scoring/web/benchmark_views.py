@@ -1,4 +1,4 @@
-"""The two faces of a multiple-choice report: what MMBench and MMT-Bench each show of their tables."""
+"""Benchmark views of multiple-choice reports: the tables that MMBench and MMT-Bench each show."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -20,7 +20,7 @@ from scoring.web.plots import ability_figure, meta_task_figure
 
 
 class Tables(NamedTuple):
-    """The tables of one split as HTML."""
+    """Tables of one split as HTML."""
 
     levels: str
     worst: str
@@ -28,41 +28,39 @@ class Tables(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The same mean under two protocols."""
+    """One mean under two protocols."""
 
     here: ScoreLine
     there: ScoreLine
 
 
 class BenchmarkView(Protocol):
-    """What one benchmark shows; `found` is what its `tabulate` returned, and a split is chosen by its place."""
+    """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split."""
 
     def name(self, found: Any) -> str:
-        """Return what the benchmark is called, with its edition."""
+        """Return the benchmark's name with its edition."""
         ...
 
     def totals(self, found: Any, place: int) -> Sequence[Total]:
-        """Return the numbers that open the report."""
+        """Return the report's headline numbers."""
         ...
 
     def pairs(self, here: Any, there: Any) -> Sequence[Pair]:
-        """Return the same means of one file under two protocols: Overall, then the upper levels."""
+        """Return the means of one file under two protocols: Overall, then the upper levels."""
         ...
 
-    def tables(self, title: str, found: Any, place: int) -> Tables:
-        """Return the tables of a split."""
-        ...
+    def tables(self, title: str, found: Any, place: int) -> Tables: ...
 
     def beside(self, found: Any) -> Sequence[str]:
-        """Return the published rows that may stand beside it, the first of them first."""
+        """Return the published rows to compare with, the default first."""
         ...
 
     def figure(self, title: str, found: Any, place: int, beside: str) -> Figure:
-        """Return the bars of a split."""
+        """Return the bar chart of a split."""
         ...
 
     def success(self, title: str, found: Any) -> str:
-        """Return how the letters were read."""
+        """Return the table of how the letters were read."""
         ...
 
 
@@ -70,16 +68,15 @@ class MMBenchView:
     """MMBench and its editions: vanilla and circular, three levels, Tables 5 and 6."""
 
     def name(self, found: mmbench.MMBenchReport) -> str:
-        """Return the edition."""
         return found.edition
 
     def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[Total]:
-        """Return the Overall, circular where the file is, and vanilla."""
+        """Return Overall: circular, if the file is, and vanilla."""
         scores = found.splits[place]
         return [Total(measure.name, measure.tree.line) for measure in _measures(scores)]
 
     def pairs(self, here: mmbench.MMBenchReport, there: mmbench.MMBenchReport) -> Sequence[Pair]:
-        """Return Overall, L-1 and L-2, circular where both are: whether a gap matters is the protocol's to say."""
+        """Return Overall, L-1 and L-2; circular if both are, since whether a gap matters depends on the protocol."""
         if not here.splits:
             return ()
         one, other = here.splits[-1], there.splits[-1]
@@ -105,7 +102,7 @@ class MMBenchView:
         )
 
     def beside(self, found: mmbench.MMBenchReport) -> Sequence[str]:
-        """Return the rows of Tables 5 and 6, the best of Table 5 first; CCBench has none."""
+        """Return the rows of Tables 5 and 6, the best of Table 5 first; none for CCBench."""
         rows = sorted(_published(found), key=lambda row: (row.table, -row.scores["Overall"]))
         return [_row_name(row) for row in rows]
 
@@ -124,7 +121,6 @@ class MMTBenchView:
     """MMT-Bench: three Overalls, meta-tasks and subtasks, boards by image type and capability, Table A17."""
 
     def name(self, found: mmt_bench.MMTBenchReport) -> str:
-        """Return its name."""
         return "MMT-Bench"
 
     def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[Total]:
@@ -172,7 +168,7 @@ BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchVi
 
 
 def split_names(found: Any) -> tuple[str, ...]:
-    """Return the splits of a report in order, as people read them."""
+    """Return a report's splits in order, as people read them."""
     return tuple(scores.split or "(no split)" for scores in found.splits)
 
 

@@ -1,4 +1,4 @@
-"""The routes of scoring beside the page: files come in, and a report's downloads go out."""
+"""Routes of scoring jobs: upload a file, download a report."""
 
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ UPLOADS = "/uploads"
 
 
 def routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
-    """Return the routes; a file goes to its voter's inbox, a report to whoever holds its link."""
+    """Return the router; a file goes into its voter's upload store, a report to anybody who has its link."""
     router = APIRouter()
 
     @router.post(UPLOADS)

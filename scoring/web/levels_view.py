@@ -1,4 +1,4 @@
-"""Accuracies as tables: by level, with rows that fold out, and as boards; every mean over the bar of its interval."""
+"""Accuracy tables: by level with rows that unfold, and as boards; each mean above the bar of its interval."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -21,14 +21,14 @@ _UNFOLDED: frozenset[Level] = frozenset(("overall", "L-1"))
 
 
 class Measure(NamedTuple):
-    """A column of the table by level: one way of counting, from Overall down."""
+    """Column of the table by level: one way of counting, as a tree from Overall down."""
 
     name: str
     tree: Node
 
 
 def levels_html(caption: str, measures: Sequence[Measure]) -> str:
-    """Return accuracies by level, a column a measure; the first measure has every ability that there is."""
+    """Return accuracies by level, one column per measure; the first measure has every ability."""
     undecided = any(node.line.unscored for node in measures[0].tree.walk())
     heads = "".join(f'<th scope="col" class="measure">{escape(measure.name)}</th>' for measure in measures)
     more = '<th scope="col" class="undecided">Undecided</th>' if undecided else ""
@@ -42,7 +42,7 @@ def levels_html(caption: str, measures: Sequence[Measure]) -> str:
 
 
 def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
-    """Return lines that belong to no level, such as those by image type."""
+    """Return a table of lines that belong to no level, such as those by image type."""
     rows = "".join(
         f'<tr><th scope="row" class="name">{escape(line.name)}</th><td>{line.n:,}</td><td>{bar_html(line)}</td></tr>'
         for line in lines
@@ -56,7 +56,7 @@ def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
 
 
 def bar_html(line: ScoreLine) -> str:
-    """Return a mean in percent over the bar of its interval."""
+    """Return a mean in percent above the bar of its interval."""
     if line.mean is None:
         return "–"
     if line.low is None or line.high is None:
@@ -67,18 +67,18 @@ def bar_html(line: ScoreLine) -> str:
 
 
 def name_html(name: str) -> str:
-    """Return an ability as people read it; long names of files may break."""
+    """Return an ability's label; long names from files may wrap."""
     return escape(label(name)).replace("_", "_<wbr>")
 
 
 def label(name: str) -> str:
-    """Return an ability in words; a name that the papers do not know stands as the file spells it."""
+    """Return an ability's name in words; a name that is not in the papers stays as in the file."""
     return _words().get(name, name)
 
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Return how the papers' names read, of every level; where two share a name, they are read alike."""
+    """Return the labels of the papers' names, at every level; equal names share a label."""
     plain = [*mmbench.L1, *(name for names in mmbench.L3.values() for name in names)]
     return {
         **{name: "OCR" if name == "ocr" else name.replace("_", " ").capitalize() for name in plain},
@@ -89,7 +89,7 @@ def _words() -> Mapping[str, str]:
 
 
 def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool, undecided: bool) -> Iterable[str]:
-    """Yield the row of one ability, then those below it."""
+    """Yield the row of an ability, then the rows below it."""
     unfolded = node.level in _UNFOLDED
     name = name_html(node.line.name)
     if node.children:

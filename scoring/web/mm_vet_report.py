@@ -1,4 +1,4 @@
-"""MM-Vet's part of the "Report" tab: capabilities beside published rows, and the audit of every question."""
+"""MM-Vet report view: capabilities beside published rows, and the audit of every question."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Updates = dict[Any, Any]
 
 
 class MMVetView:
-    """Components of the view as attributes, its handlers as methods."""
+    """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -41,18 +41,17 @@ class MMVetView:
 
     @property
     def shown(self) -> list[Any]:
-        """Return the components that `opened` fills."""
+        """Components that `opened` fills."""
         return [self.capabilities, self.integrations, self.plot, self.audit]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers."""
         chosen = [link, self.show, self.group, self.page]
         gr.on([self.show.input, self.group.input], self.on_filter, chosen, [self.page, self.audit], **LATEST)
         self.page.input(self.on_page, chosen, self.audit, **LATEST)
         self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
 
     def head(self, link: str, report: Report) -> str:
-        """Return what the report opens with."""
+        """Return the report's header."""
         return head_html(report, tabulate(report)[0])
 
     def opened(self, link: str, report: Report) -> Updates:
@@ -66,7 +65,7 @@ class MMVetView:
         }
 
     def on_filter(self, link: object, show: object, group: object, page: object) -> Updates:
-        """Show the first page of the questions that fit."""
+        """Show the first page of the matching questions."""
         return {self.page: 1, **self.on_page(link, show, group, 1)}
 
     def on_page(self, link: object, show: object, group: object, page: object) -> Updates:
@@ -91,7 +90,7 @@ def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
 
 
 def _filter(show: object, group: object, page: object) -> MMVetFilter:
-    """Return the filter that the page asks for; a word that it does not know is as if it were not chosen."""
+    """Return the filter from the browser's input; an unknown value counts as not chosen."""
     shown = SHOWS.get(str(show), "all questions")
     chosen = str(group) if group in CAPABILITIES else ""
     return MMVetFilter(shown, chosen, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)

@@ -1,4 +1,4 @@
-"""What a report looks like as HTML: its head, its tables, and the audit of every question."""
+"""MM-Vet report as HTML: header, tables, and the audit of every question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0
 SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
 ROWS_A_PAGE = 25
 DISAGREEMENT = 0.2
-"""Runs disagree when the best and the worst score of a question lie this far apart."""
+"""Runs disagree when a question's best and worst scores differ by at least this."""
 
 PROTOCOL_NOTES = {
     "paper": "paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
@@ -25,19 +25,18 @@ PROTOCOL_NOTES = {
 
 @dataclass(frozen=True)
 class MMVetFilter:
-    """Which questions of an audit to show; an empty group is every one."""
+    """Filter of the audit; an empty group means every one."""
 
     show: Show = "all questions"
     group: str = ""
     page: int = 1
 
     def rows(self, report: Report) -> list[Row]:
-        """Return the rows that fit."""
         return [row for row in report.rows if self.group in ("", *row.question.groups) and _fits(row, self.show)]
 
 
 def head_html(report: Report, total: ScoreTable) -> str:
-    """Return what was scored, by whom, how, and the total."""
+    """Return what was scored, by which judge, how, and the total."""
     line = total.lines[-1]
     notes = [PROTOCOL_NOTES[report.protocol]]
     unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
@@ -77,7 +76,7 @@ def head_html(report: Report, total: ScoreTable) -> str:
 
 
 def table_html(table: ScoreTable) -> str:
-    """Return one table, the total last; the column of unscored grades only where there are any."""
+    """Return one table, total last, with a column of unscored grades if there are any."""
     unscored = any(line.unscored for line in table.lines)
     rows = "".join(_line(line, line is table.lines[-1], unscored) for line in table.lines)
     more = '<th scope="col">Unscored</th>' if unscored else ""
@@ -89,7 +88,7 @@ def table_html(table: ScoreTable) -> str:
 
 
 def audit_html(report: Report, chosen: MMVetFilter) -> str:
-    """Return one page of the questions that fit: truth, prediction, scores, replies, flags."""
+    """Return one page of the matching questions: truth, prediction, scores, replies, flags."""
     rows = chosen.rows(report)
     pages = pages_of(rows)
     page = min(max(chosen.page, 1), pages)
@@ -101,7 +100,7 @@ def audit_html(report: Report, chosen: MMVetFilter) -> str:
 
 
 def pages_of(rows: Sequence[Row]) -> int:
-    """Return how many pages an audit of these rows has."""
+    """Return the number of pages for these rows."""
     return max(1, -(-len(rows) // ROWS_A_PAGE))
 
 
@@ -118,7 +117,7 @@ def _fits(row: Row, show: Show) -> bool:
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
-    """Return the flags of a question and of its grades, each once."""
+    """Return the flags of a question and its grades, without duplicates."""
     return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
 
 
@@ -156,7 +155,7 @@ def _line(line: ScoreLine, last: bool, with_unscored: bool) -> str:
 
 
 def _shown(score: float | None) -> str:
-    """Return a score as the judge's scale writes it; one between its steps, whole."""
+    """Return a score with the digits of the judge's scale; one between its steps in full."""
     if score is None:
         return "–"
     return f"{score:.1f}" if round(score, 1) == score else f"{score:g}"
@@ -185,7 +184,7 @@ def _grade(grade: Grade) -> str:
 
 
 def files_html(link: str, names: Sequence[str]) -> str:
-    """Return the report's downloads as links."""
+    """Return the report's download links."""
     items = "".join(
         f'<li><a href="reports/{quote(link)}/{quote(name)}" download>{escape(name)}</a></li>' for name in names
     )
@@ -193,7 +192,7 @@ def files_html(link: str, names: Sequence[str]) -> str:
 
 
 def capability_figure(report: Report, capabilities: ScoreTable, row: PublishedScores) -> Figure:
-    """Return the capabilities as bars with their intervals beside a published row, which names its judge."""
+    """Return the capabilities as bars with intervals, beside a published row and the name of its judge."""
     names = [line.name for line in capabilities.lines]
     means = [line.mean for line in capabilities.lines]
     below = [None if line.low is None or line.mean is None else line.mean - line.low for line in capabilities.lines]

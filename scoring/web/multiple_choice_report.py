@@ -1,4 +1,4 @@
-"""Multiple choice's part of the "Report" tab: levels, bars, the worst, a comparison, a what-if, and every answer."""
+"""Multiple-choice report view: levels, bars, worst abilities, model comparison, what-if, and every answer."""
 
 from functools import lru_cache
 from html import escape
@@ -21,30 +21,29 @@ from scoring.web.report_head import Found, choice_head_html, what_if_html
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
-"""Abilities to choose from; a file may make up any number."""
+"""Maximum number of abilities to choose from; a file may contain any number."""
 
 Updates = dict[Any, Any]
 
 
 class _Seen(NamedTuple):
-    """A report with its tables."""
+    """Report with its tables."""
 
     report: ChoiceReport
     found: Found
 
     @property
     def benchmark_view(self) -> BenchmarkView:
-        """Return what its benchmark shows."""
         return BENCHMARK_VIEWS[self.report.benchmark]
 
     @property
     def others(self) -> list[Protocol]:
-        """Return the protocols that the report is not of."""
+        """Every protocol except the report's own."""
         return [protocol for protocol in PROTOCOL_WORDS if protocol != self.report.protocol]
 
 
 class ChoiceView:
-    """Components of the view as attributes, its handlers as methods."""
+    """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -90,12 +89,12 @@ class ChoiceView:
 
     @property
     def shown(self) -> list[Any]:
-        """Return the components that `opened` fills."""
+        """Components that `opened` fills."""
         choices = [self.split, self.beside, self.other, self.category]
         return [*choices, self.levels, self.worst, self.more, self.plot, self.success, self.letters, self.audit]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers; what the browser sends is looked up in the report."""
+        """Bind the handlers; the browser's input is looked up in the report."""
         tables = [self.levels, self.worst, self.more, self.plot]
         self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
         self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
@@ -109,11 +108,11 @@ class ChoiceView:
         self.page.input(self.on_page, chosen, self.audit, **LATEST)
 
     def head(self, link: str, report: ChoiceReport) -> str:
-        """Return what the report opens with: the totals of all splits together."""
+        """Return the report's header, with the totals over all splits."""
         return choice_head_html(report, self._tabulated(link).found, -1)
 
     def opened(self, link: str, report: ChoiceReport) -> Updates:
-        """Return the tables of all splits together, and the first page of the audit."""
+        """Return the tables over all splits, and the first page of the audit."""
         seen = self._tabulated(link)
         splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
@@ -131,7 +130,6 @@ class ChoiceView:
         }
 
     def on_split(self, link: object, split: object, beside: object) -> Updates:
-        """Show the tables of another split."""
         seen = self._seen(str(link))
         return self._tables(seen, split, beside) if seen else {self.levels: ""}
 
@@ -153,7 +151,7 @@ class ChoiceView:
         return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
 
     def on_what_if(self, link: object, other: object, category: object) -> Updates:
-        """Show what another protocol makes of the file, and below it the answers that part."""
+        """Show the report under another protocol, then the answers that differ."""
         seen = self._seen(str(link))
         if seen is None or other not in seen.others:
             return {self.what_if: ""}
@@ -167,11 +165,11 @@ class ChoiceView:
         }
 
     def on_filter(self, link: object, other: object, show: object, category: object, page: object) -> Updates:
-        """Show the first page of the answers that fit."""
+        """Show the first page of the matching answers."""
         return {self.page: 1, **self.on_page(link, other, show, category, 1)}
 
     def on_page(self, link: object, other: object, show: object, category: object, page: object) -> Updates:
-        """Show another page of the audit; a word that is not known is as if it were not chosen."""
+        """Show another page of the audit; an unknown value counts as not chosen."""
         seen = self._seen(str(link))
         if seen is None:
             return {self.audit: ""}
@@ -190,7 +188,7 @@ class ChoiceView:
         return {self.levels: tables.levels, self.worst: tables.worst, self.more: tables.more, self.plot: plot}
 
     def _seen(self, link: str) -> _Seen | None:
-        """Return the report under a link as long as it is there; what is done never changes."""
+        """Return the report under a link while it exists; a finished report never changes, so it is cached."""
         job = self._jobs.find(link)
         there = job is not None and job.state == "done" and job.benchmark in BENCHMARK_VIEWS
         return self._tabulated(link) if there else None
@@ -213,12 +211,12 @@ def _plot(seen: _Seen, split: object, beside: object) -> Any:
 
 
 def _place(found: Found, split: object) -> int:
-    """Return which split is meant; the last, which is all of them, where none is."""
+    """Return the index of the chosen split; if none is chosen, the last, which holds all of them."""
     names = split_names(found)
     return names.index(str(split)) if split in names else -1
 
 
 def _link(typed: object) -> str:
-    """Return the link in what a person pasted: a whole address or the link alone."""
+    """Return the link from a user's input: a full URL or the link alone."""
     text = str(typed or "").strip()[:500]
     return parse_qs(urlsplit(text).query).get("report", [text])[0]

@@ -1,4 +1,4 @@
-"""What a multiple-choice report shows as HTML: its totals, the worst abilities, how letters were read, and others."""
+"""Multiple-choice report as HTML: totals, worst abilities, how letters were read, published rows, file problems."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -14,7 +14,7 @@ from scoring.web.levels_view import L2_WORDS, bar_html, label, name_html
 WORST = 10
 """Abilities in the worst-first list before it is unfolded."""
 MOST_PROBLEMS = 100
-"""Problems of a kind that a page lists."""
+"""Maximum number of problems of one kind on a page."""
 BLOCKS: Mapping[Blocks, str] = {
     "scoring": "This keeps the file from being scored",
     "whole": "What is missing: the score is partial",
@@ -24,19 +24,19 @@ BLOCKS: Mapping[Blocks, str] = {
 
 
 class Total(NamedTuple):
-    """A number that opens a report, with its name."""
+    """Headline number of a report, with its name."""
 
     name: str
     line: ScoreLine
 
 
 def totals_html(totals: Sequence[Total]) -> str:
-    """Return the numbers that open a report, side by side, each with its name and interval."""
+    """Return a report's headline numbers side by side, each with its name and interval."""
     return f'<dl class="totals">{"".join(map(total_html, totals))}</dl>'
 
 
 def total_html(total: Total) -> str:
-    """Return one of the numbers that open a report, with its interval and what it is out of."""
+    """Return one headline number, with its interval and its denominator."""
     line = total.line
     interval = "" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
     count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
@@ -44,13 +44,13 @@ def total_html(total: Total) -> str:
 
 
 def opening_html(name: str, value: str, notes: Sequence[str]) -> str:
-    """Return a number that opens a report, with its name and notes; an empty note is none."""
+    """Return a headline number with its name and notes; empty notes are skipped."""
     small = "".join(f"<small>{escape(note)}</small>" for note in notes if note)
     return f"<div><dt>{escape(name)}</dt><dd><b>{value}</b>{small}</dd></div>"
 
 
 def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
-    """Return MMT-Bench's three Overalls, each by its name, beside what guessing would bring."""
+    """Return MMT-Bench's three Overalls, each named, beside the scores of guessing."""
     own, random, frequent = scores.overall, scores.random, scores.frequency
     lines = (
         (own.subtasks, random.subtasks, frequent.subtasks),
@@ -72,7 +72,7 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
 
 
 def worst_html(what: str, nodes: Iterable[Node]) -> str:
-    """Return the abilities from the worst up; those without a score are not among them."""
+    """Return the abilities, worst first, without those that have no score."""
     scored = sorted((node.line for node in nodes if node.line.mean is not None), key=lambda line: line.mean or 0.0)
     rows = [
         f'<li><span class="name">{name_html(line.name)} <small>n {line.n:,}</small></span>'
@@ -124,7 +124,7 @@ def mmt_success_html(title: str, success: Success) -> str:
 
 
 def published_html(title: str, own: Node | None, rows: Sequence[mmbench.PublishedTable], apart: str) -> str:
-    """Return a file's CircularEval beside Table 5 or 6; `apart` says why they cannot be compared, if they cannot."""
+    """Return a file's CircularEval beside Table 5 or 6; `apart` says why they cannot be compared, "" if they can."""
     columns = ("Overall", *L2_WORDS)
     heads = "".join(f'<th scope="col"><abbr title="{L2_WORDS.get(name, name)}">{name}</abbr></th>' for name in columns)
     means = {node.line.name: node.line.mean for node in own.walk()} if own else {}
@@ -148,7 +148,7 @@ def comparison_html(first: str, second: str, found: Sequence[Compared]) -> str:
 
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
-    """Return what is wrong with a file, the gravest first, each with its row and how to mend it."""
+    """Return a file's problems, most serious first, each with its row and fix."""
     return "".join(
         _problems(blocks, those)
         for blocks in BLOCKS
@@ -157,7 +157,7 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a percentage or mark as tables have it."""
+    """Format a percentage or mark as in the tables."""
     return "–" if value is None else f"{value:.1f}"
 
 
@@ -180,7 +180,7 @@ def _success(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[float | No
 
 
 def _numbers(name: str, cells: Iterable[str], kind: str = "") -> str:
-    """Return a row of a table of numbers, which are HTML; its name is text."""
+    """Return a table row of numbers; `cells` are HTML, `name` is text."""
     numbers = "".join(f"<td>{cell}</td>" for cell in cells)
     return f'<tr class="{kind}"><th scope="row" class="name">{escape(name)}</th>{numbers}</tr>'
 

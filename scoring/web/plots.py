@@ -1,4 +1,4 @@
-"""The plots of multiple-choice reports: abilities as bars, beside a published row or the spread of their intervals."""
+"""Plots of multiple-choice reports: abilities as bars with intervals, beside a published row if there is one."""
 
 from collections.abc import Sequence
 from html import escape
@@ -15,9 +15,9 @@ _ROW_PIXELS = 22
 
 
 def ability_figure(title: str, tree: Node, row: PublishedTable | None, apart: str) -> Figure:
-    """Return MMBench's L-2 abilities as bars with their intervals, beside a published row.
+    """Return MMBench's L-2 abilities as bars with intervals, beside a published row.
 
-    `apart` says why the two cannot be compared, if they cannot.
+    `apart` says why the two cannot be compared, "" if they can.
     """
     lines = {node.line.name: node.line for node in tree.find("L-2")}
     names = [name for name in L2_WORDS if name in lines] + [name for name in lines if name not in L2_WORDS]
@@ -51,7 +51,7 @@ def ability_figure(title: str, tree: Node, row: PublishedTable | None, apart: st
 
 
 def meta_task_figure(title: str, tree: Node) -> Figure:
-    """Return the meta-tasks of the file as bars with their intervals, the best on top."""
+    """Return the file's meta-tasks as bars with intervals, best on top."""
     lines = [node.line for node in tree.find("meta-task") if node.line.mean is not None]
     shown = sorted(lines, key=lambda line: line.mean or 0.0)
     bars = _bars(title, shown) | {
@@ -83,7 +83,7 @@ def _bars(title: str, lines: Sequence[ScoreLine]) -> dict[str, Any]:
 
 
 def _errors(lines: Sequence[ScoreLine]) -> dict[str, Any]:
-    """Return the intervals of lines as plotly.js draws them."""
+    """Return the intervals of lines as plotly.js error bars."""
     above = [None if line.high is None or line.mean is None else line.high - line.mean for line in lines]
     below = [None if line.low is None or line.mean is None else line.mean - line.low for line in lines]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.5, "color": _OTHER}

@@ -1,4 +1,4 @@
-"""How reports of multiple choice and of VQA marks open, and the what-if: the same file under another protocol."""
+"""Report header of multiple choice and VQA marks, and the what-if: the same file under another protocol."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -20,7 +20,7 @@ from scoring.web.vqa_view import marks_totals_html
 
 Found = mmbench.MMBenchReport | mmt_bench.MMTBenchReport
 CHANGE = 0.05
-"""A what-if names the means that move by more, in percent."""
+"""Minimum change in percent of a mean that a what-if lists."""
 _PROTOCOLS: Mapping[Protocol, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
     "answer the first and the last 4,000 characters are read",
@@ -36,7 +36,7 @@ _MARKS: Mapping[str, str] = {
 
 
 def choice_head_html(report: ChoiceReport, found: Found, place: int) -> str:
-    """Return what was scored and how, the totals of a split, and what its reader must know."""
+    """Return what was scored and how, the totals of a split, and warnings."""
     benchmark_view = BENCHMARK_VIEWS[report.benchmark]
     totals = totals_html(benchmark_view.totals(found, place)) if found.splits else '<p class="total">nothing scored</p>'
     notes = f"{_PROTOCOLS[report.protocol]}. {_judge(report.judge, 'Letters read by rules alone')}"
@@ -45,7 +45,7 @@ def choice_head_html(report: ChoiceReport, found: Found, place: int) -> str:
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    """Return what was marked and how, accuracy and mark."""
+    """Return what was marked and how, accuracy and mean mark."""
     notes = f"{_MARKS[report.protocol]}. {_judge(report.judge, 'No judge was asked yet: exact match only')}"
     listed = _listed(report.problems)
     nothing = ungraded(report)
@@ -60,7 +60,7 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 
 
 def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
-    """Return what another protocol makes of the same file: how many letters part, and the means that move."""
+    """Return the same file under another protocol: how many letters differ, and which means change."""
     if not parted:
         return "<p>Both protocols read every answer alike.</p>"
     read = sum(one.row.decision.letter is None for one in parted)
@@ -101,7 +101,7 @@ def _head(
 
 
 def _listed(problems: Sequence[Problem]) -> str:
-    """Return the problems, folded in unless one of them takes something away."""
+    """Return the file's problems, collapsed unless one of them blocks something."""
     if not problems:
         return ""
     unfolded = "" if all(problem.blocks == "nothing" for problem in problems) else " open"

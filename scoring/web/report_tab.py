@@ -1,4 +1,4 @@
-"""The "Report" tab: a report under its link, with its head, its downloads, and the view of its benchmark below."""
+"""Tab "Report": a report under its link, with header, downloads and its benchmark's view."""
 
 from collections.abc import Mapping
 from html import escape
@@ -26,30 +26,28 @@ Updates = dict[Any, Any]
 
 
 class View(Protocol):
-    """The part of the tab that shows one kind of report."""
+    """View of one kind of report, shown in the tab."""
 
     body: gr.Column
 
     @property
     def shown(self) -> list[Any]:
-        """Return the components that `opened` fills."""
+        """Components that `opened` fills."""
         ...
 
     def head(self, link: str, report: Any) -> str:
-        """Return what the report opens with."""
+        """Return the report's header."""
         ...
 
     def opened(self, link: str, report: Any) -> Updates:
-        """Return a report whole, as it is first seen."""
+        """Return the updates that show a newly opened report."""
         ...
 
-    def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers."""
-        ...
+    def listen(self, link: gr.Textbox) -> None: ...
 
 
 class ReportTab:
-    """Components of the tab as attributes, its handlers as methods; whoever holds a report's link may read it."""
+    """Components of the tab as attributes, event handlers as methods; anybody who has a report's link may read it."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -69,7 +67,7 @@ class ReportTab:
         self._each = list(dict.fromkeys(self._views.values()))
 
     def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
-        """Bind the handlers; a page that was opened by a report's link shows it at once."""
+        """Bind the handlers; a page opened by a report's link shows the report at once."""
         shown = [self.head, self.files]
         for view in self._each:
             shown += [view.body, *view.shown]
@@ -79,12 +77,12 @@ class ReportTab:
         loaded.then(self.on_open, self.link, shown, **BINDING)
 
     def on_load(self, search: object) -> tuple[Any, Any, Any]:
-        """Show this tab, and turn to it, when the page's address names a report."""
+        """Select this tab if the page's URL names a report."""
         named = parse_qs(search.removeprefix("?")[:500]).get("report") if isinstance(search, str) else None
         return (named[0], gr.Tabs(selected=TAB), gr.Tab(visible=True)) if named else ("", gr.skip(), gr.skip())
 
     def on_open(self, link: object) -> Updates:
-        """Show the whole report."""
+        """Show the report under the link, with its downloads and view."""
         if not link:
             return {self.head: NO_REPORT}
         try:

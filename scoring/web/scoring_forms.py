@@ -1,4 +1,4 @@
-"""What "Score outputs" asks for, benchmark by benchmark."""
+"""Forms of "Score outputs": the settings of each benchmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,37 +8,37 @@ from scoring.jobs.submissions import Opponents
 from scoring.web.audit_view import PROTOCOL_WORDS
 
 Way = Literal["judge first", "rules first", "compare"]
-"""judge first: a quote, then the report. rules first: a report at once, then a quote of what they left open. compare: a
-quote of matches with other models, then the report."""
+"""judge first: a quote, then the report. rules first: a report at once, then a quote for what the rules left open.
+compare: a quote of matches with other models, then the report."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
-"""Settings that not every benchmark has."""
+"""Settings that only some benchmarks have."""
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the page asks for, for one benchmark."""
+    """Settings form of one benchmark."""
 
     name: str
-    """As people choose it."""
+    """Label in the list of benchmarks."""
     way: Way
     protocols: Mapping[str, str]
-    """Words to protocol; the first is the one that is chosen at first."""
+    """Protocols by label; the first is the default."""
     parts: frozenset[Part]
     check: str
-    """What its button says."""
+    """Label of the button."""
     unit: str
-    """What a judge is asked for, in the singular."""
+    """What the judge is asked for, in the singular."""
     rest: str = ""
-    """What the button says that has a judge do what rules left."""
+    """Label of the button that has a judge read what the rules left open."""
 
     def counted(self, number: int) -> str:
-        """Return a number of what a judge is asked for."""
+        """Return a number with the form's unit: "1 mark", "2 marks"."""
         return counted(number, self.unit)
 
 
 def counted(number: int, unit: str) -> str:
-    """Return a number of things in words: "1 call", "2 calls"."""
+    """Return a number with its unit: "1 call", "2 calls"."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
@@ -87,16 +87,16 @@ FORMS: Mapping[str, Form] = {
     "mmt-bench": _choices("MMT-Bench"),
     **{dataset: _marks(dataset) for dataset in ("GQA", "OK-VQA", "TextVQA")},
 }
-"""By benchmark."""
+"""Form by benchmark."""
 VANILLA = "Score it as vanilla (free)"
-"""What the button says where a file cannot be scored as circular."""
+"""Label of the button for a file that cannot be scored as circular."""
 NAMES: Mapping[str, str] = {form.name: benchmark for benchmark, form in FORMS.items()}
-"""What people choose to benchmark."""
+"""Benchmark by label."""
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
 RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
 OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}
 REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
 CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
-"""What people choose, each with what it means."""
+"""Judge's context by label."""
 FILE = "The uploaded file"
-"""Whose answers are compared, where they are not a stored model's."""
+"""Choice of the uploaded file's answers instead of a stored model's."""

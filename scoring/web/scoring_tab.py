@@ -1,6 +1,6 @@
-"""The "Score outputs" tab: a file of outputs, what it will cost, and its judging.
+"""Tab "Score outputs": upload a file, see what judging costs, and follow the job.
 
-A job is the database's; the page holds only its link, and each handler checks whose it is by the voter's cookie.
+Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ from scoring.web.scoring_view import (
 
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
-"""The form before any file has come."""
+"""Form before a file is uploaded."""
 SHOWN_ERRORS = (
     EndpointError,
     ChoicesError,
@@ -67,13 +67,13 @@ SHOWN_ERRORS = (
     OptionsError,
     RowsError,
 )
-"""The rooms' errors that a person reads."""
+"""Errors whose messages users see."""
 
 Updates = dict[Any, Any]
 
 
 class FormValues(NamedTuple):
-    """What a person chose for a file, as the page sends it."""
+    """User's choices for a file, as the browser sends them."""
 
     token: object
     questions: object
@@ -89,7 +89,7 @@ class FormValues(NamedTuple):
 
 
 def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
-    """Make a handler tell a room's error on the page, which stays as it is."""
+    """Decorate a handler to show these errors on the page, which otherwise stays unchanged."""
 
     @wraps(handler)
     def tried(tab: "ScoringTab", *values: object) -> Updates:
@@ -104,7 +104,7 @@ def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
 
 
 class ScoringTab:
-    """Components of the tab as attributes, its handlers as methods; `copied` says whether uploads leave the machine."""
+    """Components of the tab as attributes, event handlers as methods; `copied`: uploads leave the machine."""
 
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
@@ -119,7 +119,7 @@ class ScoringTab:
     def _build(self) -> None:
         gr.HTML(LEAD, padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
-        self.arrived = gr.Button("Read the file", elem_id="arrived")  # pressed by upload.js; hidden by the style sheet
+        self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
@@ -180,7 +180,7 @@ class ScoringTab:
             self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers; none waits in Gradio's queue, and what they are sent is looked up in the forms."""
+        """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
         judge = [self.judge, self.url, self.model, self.key, self.try_out]
@@ -199,19 +199,19 @@ class ScoringTab:
         gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
 
     def on_judge(self, judge: object) -> Updates:
-        """Ask for address, model and key where the judge is the person's own."""
+        """Show the fields for URL, model and key if the judge is the user's own."""
         return {self.own: gr.update(visible=judge == OWN)}
 
     @shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        """Tell what an uploaded file holds, and ask for what its benchmark needs."""
+        """Show the contents of an uploaded file and its benchmark's form."""
         recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
         form = self._form(FORMS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        """Read the file as the answers to another benchmark."""
+        """Read the file as answers to another benchmark."""
         benchmark = _known(NAMES, name)
         form = self._form(FORMS[benchmark])
         if not token:
@@ -240,7 +240,7 @@ class ScoringTab:
         try_out: object,
         request: gr.Request,
     ) -> Updates:
-        """Show what the judging of a file costs, or have rules read it at once."""
+        """Show the cost of judging a file, or score it by rules at once."""
         owner, benchmark = self._owner(request), _known(NAMES, name)
         form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
         wanted = FormValues(
@@ -259,14 +259,14 @@ class ScoringTab:
         try_out: object,
         request: gr.Request,
     ) -> Updates:
-        """Show what it costs to have a judge read what rules left open."""
+        """Show the cost of judging what the rules left open."""
         owner = self._owner(request)
         own = self._own_judge(owner, judge, url, model, key, try_out)
         return self._shown(self._service.judge_rest(owner, str(link), own).link, request)
 
     @shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
-        """Start the judging of a quoted job, or go on with one that stopped; the key leaves the page."""
+        """Start a quoted job or resume a stopped one; the key is cleared from the page."""
         owner = self._owner(request)
         job = self._service.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
@@ -275,7 +275,7 @@ class ScoringTab:
 
     @shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
-        """Stop the judging; what is judged stays."""
+        """Cancel the job; its grades stay."""
         self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
@@ -287,9 +287,9 @@ class ScoringTab:
 
     @shows_errors
     def on_look(self, link: object, request: gr.Request) -> Updates:
-        """Show how far the job is, and the person's reports; what a page tells of a file or a newer job stays.
+        """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
-        A look may be answered after what the person did since: then the link stays, and the next look mends the rest.
+        The answer may arrive after the user's next action: then the link stays, and the next tick corrects the rest.
         """
         sent = str(link or "")
         looked = self._shown(sent, request)
@@ -300,7 +300,7 @@ class ScoringTab:
         return {self.problem: gr.skip(), **looked}
 
     def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
-        """Join the file to the questions and quote their judging."""
+        """Join the file to the questions and quote the judging."""
         count, sampled = _known(RUNS, wanted.runs)
         protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
         options = Options(protocol, count, sampled, missing)
@@ -310,7 +310,7 @@ class ScoringTab:
         return self._service.quote(owner, request_inputs)
 
     def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
-        """Keep the report that rules alone make of the file."""
+        """Store the report that rules alone make of the file."""
         protocol = _known(form.protocols, wanted.protocol)
         return self._service.extract(
             owner, ChoiceRequest(str(wanted.token), benchmark, protocol, str(wanted.title or ""))
@@ -331,7 +331,7 @@ class ScoringTab:
         return self._service.compare_stored(owner, stored, request_inputs, wanted.judge)
 
     def _form(self, form: Form) -> Updates:
-        """Return the page with what a benchmark needs, and nothing else."""
+        """Return the updates that show a benchmark's settings and hide all others."""
         parts = {
             "questions": self.questions,
             "missing": self.missing,
@@ -352,7 +352,7 @@ class ScoringTab:
         }
 
     def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
-        """Return what a file holds, its problems first."""
+        """Return a file's problems and contents."""
         title, lines = recognised.title, recognised.lines
         if "questions" in FORMS[recognised.benchmark].parts:
             found = self._service.look(self._owner(request), str(token), str(questions))
@@ -367,12 +367,12 @@ class ScoringTab:
         }
 
     def _blank(self) -> Updates:
-        """Return the page without the job of an earlier file; the job goes on, and stands in the list."""
+        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
         return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
-        """Return the part of the page that follows a job."""
+        """Return the updates of everything that depends on the job."""
         owner = self._owner(request)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)

@@ -1,4 +1,4 @@
-"""What "Score outputs" shows as HTML: the drop zone, what was found in a file, a quote, a job on its way."""
+"""Scoring view: drop zone, file contents, quote and job progress of "Score outputs" as HTML."""
 
 from collections.abc import Sequence
 from html import escape
@@ -34,7 +34,7 @@ COPY_NOTE = (
     "run this arena, so that it outlives this machine. What you delete here never comes back from there, though "
     "earlier files of the copy keep it. On a new machine only its link leads to a report: keep the link.</p>"
 )
-"""Where the database is copied."""
+"""Shown if the database is backed up to the Hub."""
 STATE_WORDS = {
     "quoted": "not started",
     "waiting": "waiting",
@@ -47,18 +47,18 @@ STATE_WORDS = {
 
 
 def found_html(lines: Sequence[str]) -> str:
-    """Return what was found in a file, a line each."""
+    """Return the contents of a file, one line each."""
     return f'<ul class="found">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
 
 
 def problems_html(text: str, problems: Sequence[str] = ()) -> str:
-    """Return what is wrong with a file or a wish; several problems stand below one another."""
+    """Return an error with its list of problems."""
     more = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
     return f'<div class="problems" role="alert"><p>{escape(text)}</p>{f"<ul>{more}</ul>" if more else ""}</div>'
 
 
 def quote_html(job: Job, ceiling: float) -> str:
-    """Return what the judging will cost, before anything is sent; the judge lent stops at a ceiling in dollars."""
+    """Return the cost of judging, shown before anything is sent; the operator's judge stops at `ceiling` US dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
         price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
@@ -82,7 +82,7 @@ def quote_html(job: Job, ceiling: float) -> str:
 
 
 def progress_html(job: Job, ahead: int) -> str:
-    """Return how far a job is, its rate and the time left."""
+    """Return a job's progress, rate and time left."""
     if not job.model:
         return _by_rules(job)
     share = job.done / job.total if job.total else 0
@@ -103,20 +103,20 @@ def progress_html(job: Job, ahead: int) -> str:
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
-    """Return the list of a person's reports, the newest first."""
+    """Return the list of a user's reports, newest first."""
     if not jobs:
         return '<p class="empty">Your reports will be listed here. Whoever has a report\'s link can read it.</p>'
     return f'<ul class="mine">{"".join(map(_mine, jobs))}</ul>'
 
 
 def followed(jobs: Sequence[Job]) -> Job | None:
-    """Return the job that a page without one shows: what is under way, or the newest if rules alone made it."""
+    """Return the job to show on a page without one: the active one, or the newest if rules alone made it."""
     running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
     return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
 
 
 def rest_text(job: Job, left: int) -> str:
-    """Return what the button says that has a judge do what rules left."""
+    """Return the label of the button that has a judge read what the rules left open."""
     form = FORMS[job.benchmark]
     return form.rest.format(left=form.counted(left))
 

@@ -1,4 +1,4 @@
-"""The scoring wing: its rooms, built from the settings on the app's database."""
+"""Scoring setup: builds the scoring services from the settings, on the app's database."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ScoringSetup:
-    """The rooms that score uploads."""
+    """Services that score uploads."""
 
     upload_store: UploadStore
     jobs: Jobs
@@ -36,9 +36,9 @@ class ScoringSetup:
 
     @classmethod
     def build(cls, settings: Settings, database: Database) -> "ScoringSetup":
-        """Build the rooms.
+        """Build the services.
 
-        Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for a file that is wrong.
+        Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file.
         """
         jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
         judge = settings.judge
@@ -54,7 +54,7 @@ class ScoringSetup:
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
-        """Judge while the server runs, and give the jobs back when it ends."""
+        """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
         self.runner.start()
         tidying = asyncio.create_task(self._tidy())
         try:
@@ -64,7 +64,7 @@ class ScoringSetup:
             await asyncio.to_thread(self.runner.stop)
 
     async def _tidy(self) -> None:
-        """Delete uploads, free reports and quotes whose time is over."""
+        """Periodically delete expired uploads, free reports and quotes."""
         while True:
             try:
                 await asyncio.to_thread(self.upload_store.sweep)

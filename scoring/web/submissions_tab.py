@@ -1,4 +1,4 @@
-"""The "Judges' boards" tab, the automatic leaderboard: boards under judges, and a person's own submissions."""
+"""Tab "Judges' boards": the automatic leaderboards by judge, and a user's own submissions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ Updates = dict[Any, Any]
 
 
 class SubmissionsTab:
-    """Components of the tab as attributes, its handlers as methods."""
+    """Components of the tab as attributes, event handlers as methods."""
 
     def __init__(self, submissions: Submissions, people: PeoplesBoards) -> None:
         self._store = submissions.store
@@ -45,23 +45,23 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when the tab is opened or another is chosen.
+        """Bind the handlers: a board is read when the tab opens or another board is chosen.
 
-        Whatever the browser sends is looked up among the boards, or among the submissions of who sent it.
+        The browser's input is looked up among the boards and the user's own submissions.
         """
         shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
         gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
-        """Show the chosen board, at first the one with the most matches."""
+        """Show the chosen board, initially the one with the most matches."""
         try:
             return {**self._shown(choice), **self._own(request)}
         except DatabaseError as error:
             return {self.board: problem_html(str(error))}
 
     def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
-        """Delete the texts of the person's submission; its results stay."""
+        """Delete the texts of the user's submission; its results stay."""
         try:
             known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
             chosen = known.get(str(which))

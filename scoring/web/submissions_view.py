@@ -1,4 +1,4 @@
-"""What the automatic leaderboard looks like as HTML: who judged and how steadily, the table, and Figure 8."""
+"""Automatic leaderboard as HTML: judge and steadiness, the table, and Figure 8."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -57,7 +57,7 @@ MEANINGS = (
 
 
 class Beside(NamedTuple):
-    """What people say of the same models."""
+    """People's ratings of the same models, and their correlation with the judge's."""
 
     ratings: Mapping[str, float]
     """By model."""
@@ -65,7 +65,7 @@ class Beside(NamedTuple):
 
 
 def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
-    """Return a board: what it can tell, the table, and downloads; `variants` are submissions' numbers by name."""
+    """Return a board: what it shows, the table, and downloads; `variants` holds submissions' numbers by name."""
     title = f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}"
     return (
         f'<p class="tells">{" ".join(_tells(board_key, found, beside))}</p>'
@@ -76,7 +76,7 @@ def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, varia
 
 
 def mine_html(submissions: Sequence[Submission]) -> str:
-    """Return what a person submitted; nothing where that is nothing."""
+    """Return a user's submissions; "" if there are none."""
     if not submissions:
         return ""
     rows = "".join(
@@ -88,17 +88,17 @@ def mine_html(submissions: Sequence[Submission]) -> str:
 
 
 def problem_html(text: str) -> str:
-    """Return what went wrong, in the place of a board."""
+    """Return an error in place of a board."""
     return f'<p class="problem" role="alert">{escape(text)}</p>'
 
 
 def note_html(text: str) -> str:
-    """Return what a plot shows, in a sentence under it."""
+    """Return the caption of a plot."""
     return f'<p class="note">{escape(text)}</p>'
 
 
 def family_figure(board: AutomaticBoard) -> Figure | None:
-    """Return Figure 8, win rates against the reference by family and model; None where none is above the floor."""
+    """Return Figure 8, win rates against the reference by family and model; None if no cell reaches the floor."""
     models = [line.row.model for line in board.lines if line.reference is not None]
     shown = {
         family: cells for family, cells in board.families.items() if any(rate.n >= FLOOR for rate in cells.values())
@@ -135,7 +135,7 @@ def family_figure(board: AutomaticBoard) -> Figure | None:
     return Figure("Win rate against the reference by family", note, (trace,), layout)
 
 
-# What the numbers can tell.
+# Summary of a board
 def _tells(board_key: JudgeBoardKey, found: Standings, beside: Beside) -> list[str]:
     return [
         f"<b>{found.board.matches:,} matches</b> judged by {_judge(board_key.judging)}, in both orders of every pair.",
@@ -145,7 +145,7 @@ def _tells(board_key: JudgeBoardKey, found: Standings, beside: Beside) -> list[s
 
 
 def steady_html(found: Steadiness) -> str:
-    """Return how far the judge's verdicts hang on the order, with the numbers behind each share."""
+    """Return how far the judge's verdicts depend on the order, with the counts behind each share."""
     named = {name.removeprefix("the ").capitalize(): part for name, part in found.named.items()}
     parts = "".join(f"<div><dt>{name}</dt>{_part(part)}</div>" for name, part in named.items())
     return f'<dl class="steady">{parts}</dl>'
@@ -172,9 +172,9 @@ def _part(part: Part) -> str:
     return f"<dd>{shown} <small>{part.part:,} of {part.of:,}</small></dd>"
 
 
-# The table.
+# Table
 def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]) -> str:
-    """Return a board's table; a column that says nothing of any model is left out."""
+    """Return a board's table, without columns that are empty for every model."""
     bounds = [bound for line in board.lines for bound in (line.row.bt_low, line.row.bt_high) if bound is not None]
     scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
     rows = [_cells(line, beside, variants.get(line.row.model), *scale) for line in board.lines]
@@ -192,7 +192,7 @@ def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Map
 
 
 def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
-    """Return what stands in a model's cells, by column; empty where there is nothing to say."""
+    """Return a model's cells by column; "" if there is no value."""
     row, people = line.row, beside.ratings.get(line.row.model)
     return {
         "rank": _rank(line),
@@ -215,7 +215,7 @@ def _cell(cells: Mapping[str, str], column: _Column) -> str:
 
 
 def _rank(line: BoardLine) -> str:
-    """Return a rank with its range, which takes the rank in: it counts only models that are surely better."""
+    """Return a rank with its range, widened to contain it: the rank counts only models that are surely better."""
     row = line.row
     if row.rank is None or row.rank_low is None or row.rank_high is None:
         return str(row.rank or "")
@@ -227,7 +227,7 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def _rating(line: BoardLine, low: float, high: float) -> str:
-    """Return a rating with its interval in numbers and as a bar on the board's scale."""
+    """Return a rating with its interval, as numbers and as a bar on the board's scale."""
     row = line.row
     if row.bt is None or row.bt_low is None or row.bt_high is None:
         return ""
@@ -253,7 +253,7 @@ def _downloads(board_key: JudgeBoardKey) -> str:
     return "".join(f'<a href="automatic/{name}?{query}" download>{text}</a>' for name, text in files.items())
 
 
-# Figure 8.
+# Figure 8
 def _above_floor(rate: WinRate | None) -> WinRate | None:
     return rate if rate is not None and rate.n >= FLOOR else None
 

@@ -1,4 +1,4 @@
-"""The routes of the automatic leaderboard: a board as the authors' table, and the battles that it rests on."""
+"""Routes of the automatic leaderboard: a board as the authors' table, and its battles."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,7 +22,7 @@ FILES: Mapping[str, Callable[[Submissions, JudgeBoardKey], bytes]] = {
 
 
 def routes(submissions: Submissions) -> APIRouter:
-    """Return the routes; a board is public."""
+    """Return the router; boards are public."""
     router = APIRouter()
 
     @router.get("/automatic/{name}")

@@ -1,4 +1,4 @@
-"""VisIT-Bench's part of the "Report" tab: the report's own board, Figure 8, and every match."""
+"""VisIT-Bench report view: the report's own board, Figure 8, and every match."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ Updates = dict[Any, Any]
 
 
 class MatchesView:
-    """Components of the view as attributes, its handlers as methods."""
+    """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -35,23 +35,22 @@ class MatchesView:
 
     @property
     def shown(self) -> list[Any]:
-        """Return the components that `opened` fills."""
+        """Components that `opened` fills."""
         return [self.boards, self.plot, self.note, self.opponent, self.matches]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers."""
         chosen = [link, self.show, self.opponent, self.page]
         filters = [self.show.input, self.opponent.input]
         gr.on(filters, self.on_filter, chosen, [self.page, self.matches], **LATEST)
         self.page.input(self.on_page, chosen, self.matches, **LATEST)
 
     def head(self, link: str, report: MatchReport) -> str:
-        """Return what the report opens with."""
+        """Return the report's header."""
         job = self._jobs.find(link)
         return head_html(report, own_key=job is not None and job.own_key)
 
     def opened(self, link: str, report: MatchReport) -> Updates:
-        """Return the report's boards, Figure 8 of the larger one, and the first page of its matches."""
+        """Return the report's boards, Figure 8 of the larger one, and the first page of the matches."""
         found = boards(report)
         figure = family_figure(max(found, key=lambda board: board.matches)) if found else None
         return {
@@ -63,7 +62,7 @@ class MatchesView:
         }
 
     def on_filter(self, link: object, show: object, opponent: object, page: object) -> Updates:
-        """Show the first page of the matches that fit."""
+        """Show the first page of the selected matches."""
         return {self.page: 1, **self.on_page(link, show, opponent, 1)}
 
     def on_page(self, link: object, show: object, opponent: object, page: object) -> Updates:
@@ -75,7 +74,7 @@ class MatchesView:
 
 
 def _filter(report: MatchReport, show: object, opponent: object, page: object) -> MatchFilter:
-    """Return the filter that the page asks for; a word that it does not know is as if it were not chosen."""
+    """Return the filter from the browser's input; an unknown value counts as not chosen."""
     chosen = SHOWS.get(str(show), "all matches")
     met = str(opponent) if opponent in opponents(report) else ""
     return MatchFilter(chosen, met, int(page) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1)

@@ -1,4 +1,4 @@
-"""What a VisIT-Bench report looks like as HTML: its head, its board, and every match with what the judge said."""
+"""VisIT-Bench report as HTML: header, board, and every match with the judge's replies."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -17,16 +17,16 @@ _SHOWN = {"free": "was not shown the reference", "backed": "was shown the refere
 
 
 class MatchFilter(NamedTuple):
-    """Which matches are shown."""
+    """Filter of the matches."""
 
     show: Show = "all matches"
     opponent: str = ""
-    """Empty: every one."""
+    """Empty: every opponent."""
     page: int = 1
 
 
 def head_html(report: MatchReport, own_key: bool) -> str:
-    """Return what was judged, by whom, how, and how steadily; with an own key no public board has it."""
+    """Return what was judged, by which judge, how and how steadily; with an own key it is on no public board."""
     judge = report.judge
     versions = f" (answered as {', '.join(judge.versions)})" if judge.versions else ""
     judged = (
@@ -51,7 +51,7 @@ def head_html(report: MatchReport, own_key: bool) -> str:
 
 
 def boards_html(boards: Sequence[AutomaticBoard]) -> str:
-    """Return the report's own boards: its matches alone, single images and several apart."""
+    """Return the boards of the report's matches alone, separately for single and multiple images."""
     kinds = {False: "Single image", True: "Multiple images"}
     nobody = Beside({}, None)
     tables = "".join(board_table(f"{kinds[board.multi]}, this report's matches", board, nobody, {}) for board in boards)
@@ -59,7 +59,7 @@ def boards_html(boards: Sequence[AutomaticBoard]) -> str:
 
 
 def matches_html(report: MatchReport, chosen: MatchFilter) -> str:
-    """Return a page of the matches that fit, each with its answers and what the judge said in either order."""
+    """Return a page of the selected matches, each with its answers and the judge's reply in either order."""
     fit = [match for match in report.matches if _fits(match, report.title, chosen)]
     pages = max(1, -(-len(fit) // MATCHES_A_PAGE))
     page = min(max(1, chosen.page), pages)
@@ -77,7 +77,7 @@ def matches_html(report: MatchReport, chosen: MatchFilter) -> str:
 
 
 def opponents(report: MatchReport) -> list[str]:
-    """Return whom the model met."""
+    """Return the model's opponents, sorted."""
     return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
 
 
@@ -118,7 +118,7 @@ def _side(match: Match, model: str, text: str) -> str:
 
 
 def _said(verdict: Verdict, first: str, second: str) -> str:
-    """Return what the judge said where it saw `first` first."""
+    """Return the judge's reply for the order with `first` first."""
     names: Mapping[Winner, str] = {"a": min(first, second), "b": max(first, second), "tie": "a tie"}
     outcome = escape(names[verdict.winner]) if verdict.winner else "no verdict"
     reason = f" <small>{escape(verdict.reason)}</small>" if verdict.reason else ""

@@ -1,4 +1,4 @@
-"""The part of the "Report" tab for VQA marks: exact match beside the judge's marks, and every answer."""
+"""VQA report view: exact match beside the judge's marks, and every answer."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Updates = dict[Any, Any]
 
 
 class MarksView:
-    """Components of the view as attributes, its handlers as methods."""
+    """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -34,16 +34,15 @@ class MarksView:
 
     @property
     def shown(self) -> list[Any]:
-        """Return the components that `opened` fills."""
+        """Components that `opened` fills."""
         return [self.table, self.counts, self.audit]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers."""
         self.show.input(self.on_filter, [link, self.show], [self.page, self.audit], **LATEST)
         self.page.input(self.on_page, [link, self.show, self.page], self.audit, **LATEST)
 
     def head(self, link: str, report: MarksReport) -> str:
-        """Return what the report opens with."""
+        """Return the report's header."""
         return marks_head_html(report, tabulated(report))
 
     def opened(self, link: str, report: MarksReport) -> Updates:
@@ -56,11 +55,11 @@ class MarksView:
         }
 
     def on_filter(self, link: object, show: object) -> Updates:
-        """Show the first page of the answers that fit."""
+        """Show the first page of the matching answers."""
         return {self.page: 1, **self.on_page(link, show, 1)}
 
     def on_page(self, link: object, show: object, page: object) -> Updates:
-        """Show another page of the audit; a word that is not known is as if it were not chosen."""
+        """Show another page of the audit; an unknown value counts as not chosen."""
         report = self._jobs.report(str(link))
         if not isinstance(report, MarksReport):
             return {self.audit: ""}

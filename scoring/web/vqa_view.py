@@ -1,4 +1,4 @@
-"""What a report of VQA marks shows as HTML: exact match beside the judge's marks, Table 3, and every answer."""
+"""VQA report as HTML: exact match beside the judge's marks, MMBench's Table 3, and every answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
 
 @dataclass(frozen=True)
 class MarksFilter:
-    """Which answers of an audit to show."""
+    """Filter of the audit."""
 
     show: Show = "all answers"
     page: int = 1
@@ -73,7 +73,7 @@ def table_3_html(title: str, found: VQAReport) -> str:
 
 
 def marks_audit_html(report: MarksReport, chosen: MarksFilter) -> str:
-    """Return one page of the answers that fit: references, answer, mark and replies."""
+    """Return one page of the matching answers: references, answer, mark and replies."""
     grades = {grade.question: grade for grade in report.grades}
     fit = [row for row in report.rows if _fits(row, grades.get(row.id), chosen.show)]
     if not fit:
@@ -86,7 +86,7 @@ def marks_audit_html(report: MarksReport, chosen: MarksFilter) -> str:
 
 
 def exact(row: VQAnswer) -> bool | None:
-    """Tell whether an answer equals one of its references; None where there are none."""
+    """Tell whether an answer equals one of its references; None if it has none."""
     return normal(row.prediction) in map(normal, row.answers) if row.answers else None
 
 
@@ -120,7 +120,7 @@ def _marked(grade: Grade) -> str:
 
 
 def _references(answers: Sequence[str]) -> str:
-    """Return the references, each once with how often annotators gave it."""
+    """Return the distinct references, each with its number of annotators."""
     times = {answer: answers.count(answer) for answer in dict.fromkeys(answers)}
     return ", ".join(escape(one) + (f" <small>× {count}</small>" if count > 1 else "") for one, count in times.items())
 
