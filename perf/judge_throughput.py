@@ -50,7 +50,7 @@ SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, 
 @contextmanager
 def served() -> Iterator[str]:
     """Start the server and give its address."""
-    command = [sys.executable, "-m", "tests.openai_server", str(LATENCY)]
+    command = [sys.executable, "-m", "tests.support.openai_server", str(LATENCY)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         yield process.stdout.readline().strip()
