@@ -1,11 +1,11 @@
-"""Judge throughput: 218 x 5 calls, beside the ideal and a sequential client: `python -m perf.judge_throughput`.
+"""What 218 x 5 calls to a judge take, beside the ideal and a sequential client: `python -m perf.judge_throughput`.
 
-A file of 218 answers is scored in 5 runs under the paper's protocol, cache included. The server is a separate process
+A file of 218 answers is scored in 5 runs under the paper's protocol, cache and all. The server is a process of its own
 and answers each call after 200 ms. The ideal is calls x latency / concurrency; the target is at most 1.3 times that.
-Scoring the same file again makes no calls and reads the cache; the target is under 2 s. The sequential client is httpx,
-one call after another over one connection, like the authors' script; it makes a sample of the calls in the same run,
-and its total is extrapolated. Memory is the growth of this process's resident set from after openai is imported to the
-peak during the calls; the target is less than 100 MB.
+The same file once more asks nothing and comes from the cache; the target is under 2 s. The sequential client is httpx,
+one call after another over one connection, as the authors' script asks; it makes a sample of the calls in the same run,
+and what all would take is extrapolated. Memory is this process's resident set, once openai is loaded, against its peak
+while the calls are under way; the target is less than 100 MB.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parent.parent
 LATENCY = 0.2
 QUESTIONS, RUNS, CONCURRENCY = 218, 5, 32
 SAMPLE = 25
-"""Number of calls of the sequential client."""
+"""Calls of the sequential client."""
 TARGET = 1.3
 MEMORY_TARGET = 100
 CACHED_TARGET = 2.0
@@ -49,8 +49,8 @@ SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, 
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Start the server and yield its address."""
-    command = [sys.executable, "-m", "tests.openai_server", str(LATENCY)]
+    """Start the server and give its address."""
+    command = [sys.executable, "-m", "tests.support.openai_server", str(LATENCY)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         yield process.stdout.readline().strip()
@@ -58,7 +58,7 @@ def served() -> Iterator[str]:
 
 
 def answered() -> list[Filled]:
-    """Return a file of answers of typical length."""
+    """Return a file of answers of the usual length."""
     return [
         Filled(Question(f"q{number}", f"Question {number}?", "truth", ("rec",)), f"{number}: {'prediction ' * 40}")
         for number in range(QUESTIONS)
@@ -66,13 +66,13 @@ def answered() -> list[Filled]:
 
 
 def asks(filled: list[Filled]) -> list[Ask]:
-    """Return the asks of the first run."""
+    """Return what the first run asks."""
     return [next(grading(one, 0, "paper", SPEC, 1)) for one in filled]
 
 
 @dataclass
 class Memory:
-    """Peak of this process's resident set during a `with` block."""
+    """The peak of this process's resident set for the length of a `with` block."""
 
     peak: int = 0
 
@@ -106,7 +106,7 @@ async def scored(address: str, filled: list[Filled], cache: ReplyCache) -> Repor
 
 
 def sequential(address: str, wanted: list[Ask]) -> list[str]:
-    """Ask one after another and return the replies."""
+    """Ask one after another."""
     with httpx.Client(trust_env=False) as client:
         bodies = [json.dumps(request(SPEC, ask)) for ask in wanted]
         answers = [client.post(f"{address}/chat/completions", content=body).json() for body in bodies]
@@ -114,11 +114,11 @@ def sequential(address: str, wanted: list[Ask]) -> list[str]:
 
 
 def main() -> int:
-    """Measure, print, and return 1 if a target is missed."""
+    """Measure, print, and return 1 where a target is missed."""
     filled = answered()
     with served() as address, tempfile.TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/bench.db")
-        asyncio.run(scored(address, filled[:1], ReplyCache(database)))  # imports openai
+        asyncio.run(scored(address, filled[:1], ReplyCache(database)))  # openai is loaded
         with Memory() as memory:
             start = time.perf_counter()
             report = asyncio.run(scored(address, filled, ReplyCache(database)))

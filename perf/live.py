@@ -22,10 +22,10 @@ from arena.inference.openai_model import ApiVLM
 from arena.live.streaming import WordBuffer
 from arena.settings import secret
 from arena.types import VLM, Turn
-from tests.conftest import AppServer
-from tests.live_visitor import Visitor, card, catalogue, picture, says
-from tests.openai_server import OpenAIServer
-from tests.voter import Voter
+from tests.support.live_visitor import Visitor, card, catalogue, picture, says
+from tests.support.openai_server import OpenAIServer
+from tests.support.servers import AppServer
+from tests.support.voter import Voter
 
 ROUNDS = 9
 BATTLES = 20

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from arena.database import Database
-from tests.conftest import ROOT
-from tests.voter import Voter
+from tests.support.servers import ROOT
+from tests.support.voter import Voter
 
 
 def start(tmp_path, **environ: str) -> subprocess.CompletedProcess:

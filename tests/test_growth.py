@@ -28,9 +28,9 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
 from scoring.visit_bench import prompts as visit_bench
-from tests.growth import grows_too_fast, texts, units_of
+from tests.support.growth import grows_too_fast, texts, units_of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
 SEARCHING = {"search", "findall", "finditer", "split", "sub", "subn"}
 QUICKLY = 15_000

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from arena.web.cookies import new_cookie
-from tests.conftest import AppServer
-from tests.voter import Voter
+from tests.support.servers import AppServer
+from tests.support.voter import Voter
 
 BYTES = 1_000_000_000
 PREDICT = "/gradio_api/run/predict"

@@ -10,7 +10,7 @@ import pytest
 
 from perf import __main__ as all_of_them
 from perf import ratings, vote_path
-from tests.conftest import ROOT
+from tests.support.servers import ROOT
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "perf").glob("[!_]*.py"))
 

@@ -15,12 +15,12 @@ from arena.database import Database
 from arena.leaderboard.service import BoardKey, Leaderboard
 from arena.leaderboard.shared_cache import FOUND
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from tests.balancer import Balancer
-from tests.conftest import AppServer, new_postgresql_database
-from tests.live_visitor import Visitor, card, catalogue, says
-from tests.openai_server import OpenAIServer, steady_score
-from tests.test_shelf import parts
-from tests.voter import EventError, Voter
+from tests.support.balancer import Balancer
+from tests.support.live_visitor import Visitor, card, catalogue, says
+from tests.support.openai_server import OpenAIServer, steady_score
+from tests.support.servers import AppServer, new_postgresql_database
+from tests.support.statistics_parts import parts
+from tests.support.voter import EventError, Voter
 
 Result = TypeVar("Result")
 TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4

@@ -16,14 +16,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from tests.conftest import ROOT, AppServer, new_postgresql_database
-from tests.hub_server import HubServer
-from tests.live_visitor import card, catalogue, picture
-from tests.oidc_server import SECRET as CLIENT_SECRET
-from tests.oidc_server import OidcServer
-from tests.openai_server import Faults, OpenAIServer
-from tests.test_blindness import told
-from tests.voter import EventError, Voter
+from tests.support.blindness import told
+from tests.support.hub_server import HubServer
+from tests.support.live_visitor import card, catalogue, picture
+from tests.support.oidc_server import SECRET as CLIENT_SECRET
+from tests.support.oidc_server import OidcServer
+from tests.support.openai_server import Faults, OpenAIServer
+from tests.support.servers import ROOT, AppServer, new_postgresql_database
+from tests.support.voter import EventError, Voter
 
 ECHOING = Faults(1.0, kinds=("401",), in_a_row=10**6)
 """A server that refuses every call and says the key that it was sent."""

@@ -1,0 +1,210 @@
+"""Forgetting: what is deleted, what stays, and that nobody can tell any more whose it was."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import func, select
+
+import app  # noqa: F401 every room's tables are there
+from arena.admin.actions import latest_actions
+from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
+from arena.battles.live_tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
+from arena.battles.store import UnknownBattleError
+from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.voters import Account, Voters
+from arena.budget import BUDGET
+from arena.database import METADATA, Database, now
+from arena.fraud.eligibility import counting_voters
+from arena.items.ingest import Ingest
+from arena.live.images import OwnImages
+from arena.server.change_log import voter_keys
+from arena.settings import CountSettings
+from scoring.visit_bench.store import SUBMISSION
+from tests.support.judging_process import Bench
+from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
+from tests.support.servers import ROOT, drafts
+from tests.support.visitors import Visitor
+
+OTHER = hashlib.sha256(b"the cookie of the one who stays").hexdigest()
+
+
+@pytest.fixture
+def images(database, tmp_path) -> OwnImages:
+    return OwnImages(database, tmp_path / "own")
+
+
+@pytest.fixture
+def forgetting(database, images) -> Erasure:
+    return Erasure(database, images)
+
+
+def everything(database: Database) -> str:
+    """Return every cell of every table as text."""
+    with database.read() as connection:
+        return repr([[connection.execute(select(table)).all()] for table in METADATA.sorted_tables])
+
+
+def counted(database: Database) -> list[list[tuple]]:
+    """Return the votes without who gave them."""
+    with database.read() as connection:
+        return [
+            [
+                tuple(row)
+                for row in connection.execute(
+                    select(*(c for c in table.c if c.name != "voter_id")).order_by(table.c.id)
+                )
+            ]
+            for table in (VOTE, LIVE_VOTE)
+        ]
+
+
+def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
+    visitor, stays = Visitor(bank, COOKIE), Visitor(bank, OTHER)
+    for one in (visitor, stays):
+        one.decide()
+    with bank.write() as connection:
+        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "PAY-ME"}
+        connection.execute(SEAT.insert().values(**seat, since=now()))
+        keys = voter_keys(connection)
+    battle = live_vote(bank, visitor.id)
+    token = bring(images, visitor.id, battle, keep=True)
+    bring(images, visitor.id, battle, keep=False)
+    before = counted(bank)
+
+    forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
+
+    assert counted(bank) == before, "votes stay as they are"
+    told = everything(bank)
+    assert keys[visitor.id] not in told and "ann-worker" not in told and SECRET not in told
+    assert "PAY-ME" not in told, "who was paid for the code is known where the worker came from"
+    assert keys[stays.id] in told, "others keep their key"
+    assert list(images._folder.iterdir()) == [] and images.path(visitor.id, token) is None
+    with bank.read() as connection:
+        for column in HANDED_OVER:
+            assert visitor.id not in set(connection.scalars(select(column))), column
+        owners = set(connection.scalars(select(VOTE.c.voter_id)))
+        assert connection.scalar(select(func.count()).select_from(LIVE_QUESTION)) == 1, "that it was asked stays"
+        assert connection.scalar(select(LIVE_TURN.c.answer_a)) == ""
+        hashes = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id})))
+        assert all(one.startswith("forgotten ") for one in hashes)
+        (act,) = latest_actions(connection, 10)
+    assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), "the act names nobody either"
+
+
+def test_a_server_that_remembers_the_cookie_finds_somebody_who_just_came(bank, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    battle = visitor.vote(visitor.serve())
+    forgetting.forget(visitor.id, "ada")
+    assert visitor.store.voter(COOKIE) == Visitor(bank, COOKIE).id, "the same on every server"
+    assert visitor.store.votes_of(visitor.store.voter(COOKIE)) == 0
+    with pytest.raises(UnknownBattleError):
+        visitor.reveal(battle)
+    visitor.decide()
+
+
+def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
+    guest, voters = Visitor(bank, COOKIE), Voters(bank)
+    guest.decide()
+    fresh = hashlib.sha256(b"the cookie of the login").hexdigest()
+    person = voters.log_in(Account("4711", "ann"), COOKIE, fresh)
+    assert forgetting.find(code_of(fresh)) == person
+    before = counted(bank)
+    forgetting.forget(person, "ada")
+    told = everything(bank)
+    assert "'ann'" not in told and hashlib.sha256(b"4711").hexdigest() not in told
+    assert counted(bank) == before
+    with bank.read() as connection:
+        assert {guest.id, person}.isdisjoint(connection.scalars(select(VOTE.c.voter_id)))
+    assert voters.voter(fresh) != person, "the login is over"
+    assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, "and who comes again is new"
+
+
+def test_whether_a_vote_counts_does_not_change(bank, forgetting):
+    Visitor(bank, COOKIE).decide()
+    person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, "e" * 64)
+    counts = select(func.count()).select_from(VOTE).where(counting_voters(CountSettings("logged-in")))
+    for _ in range(2):
+        with bank.read() as connection:
+            assert connection.execute(counts).scalar_one() == 1
+        forgetting.forget(person, "ada")
+
+
+def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
+    """With every cookie that was theirs; what others had scored stays theirs."""
+    login = hashlib.sha256(b"the cookie of the login").hexdigest()
+    Visitor(bank, COOKIE).decide()
+    person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, login)
+    bench = Bench(bank, "http://127.0.0.1:9/v1")
+    jobs = {owner: bench.quoted(owner=owner) for owner in (COOKIE, login, OTHER)}
+    for owner, job in jobs.items():
+        bench.budget.for_job(job.link, owner).reserve(5)
+        with bank.write() as connection:
+            values = {name: owner for name in ("owner", "source", "title", "name", "digest", "file")}
+            connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
+    forgetting.forget(person, "ada")
+    assert [len(bench.jobs.of_owner(owner)) for owner in jobs] == [0, 0, 1]
+    assert all(bench.jobs.find(job.link) for job in jobs.values())
+    with bank.read() as connection:
+        owners = list(connection.scalars(select(SUBMISSION.c.owner).order_by(SUBMISSION.c.id)))
+        days = list(connection.scalars(select(BUDGET.c.name).where(BUDGET.c.name.startswith("day "))))
+    assert [owner.startswith("forgotten ") for owner in owners] == [True, True, False]
+    assert len(days) == 1 and days[0].endswith(OTHER)
+
+
+def test_every_table_that_has_an_owner_is_dealt_with():
+    owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
+    assert owned == {table.name for table in OWNED}
+
+
+def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    assert forgetting.find(str(visitor.id)) == forgetting.find(f" {code_of(COOKIE).upper()} ") == visitor.id
+    for name in ("", "0", "99999", code_of(OTHER), "%", "person:", "' OR 1=1 --", COOKIE, "abc", "\ud800", "1" * 5000):
+        with pytest.raises(UnknownVoterError, match="/you"):
+            forgetting.find(name)
+
+
+def test_every_place_that_names_a_voter_is_dealt_with():
+    places = {
+        f"{table.name}.{column.name}"
+        for table in METADATA.sorted_tables
+        for column in table.columns
+        for key in column.foreign_keys
+        if key.column is VOTER.c.id
+    }
+    assert places == {f"{column.table.name}.{column.name}" for column in (*DROPPED, *HANDED_OVER)}
+
+
+def test_what_was_interrupted_can_be_done_again(bank, images, forgetting):
+    visitor = Visitor(bank, COOKIE)
+    bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
+    (picture,) = images._folder.iterdir()
+    picture.unlink()  # as if the program had been ended in between
+    forgetting.forget(visitor.id, "ada")
+    assert images.take_down() == 0
+
+
+def test_the_command_forgets_and_is_recorded(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts())
+    visitor = Visitor(database, COOKIE)
+    visitor.decide()
+    bench = Bench(database, "http://127.0.0.1:9/v1")
+    bench.quoted(owner=COOKIE)
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "DATA_DIR": str(tmp_path)}
+        line = [sys.executable, "-m", "arena", "forget", *words]
+        return subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
+
+    unknown = command("--voter", code_of(OTHER))
+    assert unknown.returncode == 2 and "no visitor" in unknown.stderr and "Traceback" not in unknown.stderr
+    assert command("--voter", code_of(COOKIE)).returncode == 0
+    assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"
+    with database.read() as connection:
+        assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))
+        assert [act.who for act in latest_actions(connection, 10)] == ["the command line"]
+    database.close()

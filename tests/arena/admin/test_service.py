@@ -1,0 +1,189 @@
+"""The operator's desk: what each order does and undoes, that it is recorded, and what the overview tells."""
+
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from arena.admin.actions import latest_actions
+from arena.admin.dashboard import DashboardService
+from arena.admin.erasure import UnknownVoterError, code_of
+from arena.admin.hiding import HidingError
+from arena.admin.moderation import ModerationError
+from arena.admin.service import AdminCommandError, AdminService
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
+from arena.battles.store import Store
+from arena.battles.tables import VOTE
+from arena.budget import LIVE, Budget, Ceilings
+from arena.database import Database, now
+from arena.fraud.flags import VOTER_FLAG, FlagService
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.live.images import OWN_IMAGE, OwnImages
+from arena.live.pause import Pause
+from arena.live.queue import LiveError
+from arena.live.store import LiveStore
+from arena.live.streaming import SideFailure
+from arena.server.hub_backup import HubBackup
+from arena.settings import CountSettings
+from arena.web.admin_view import dashboard_html
+from tests.support.backup import FolderHub, backup_of
+from tests.support.live_votes import COOKIE, bring, live_vote
+from tests.support.servers import drafts
+from tests.support.visitors import Visitor
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def images(database, tmp_path) -> OwnImages:
+    return OwnImages(database, tmp_path / "own")
+
+
+@pytest.fixture
+def service(bank, images) -> AdminService:
+    return AdminService(bank, images)
+
+
+def acts(database: Database) -> list[tuple[str, str, str]]:
+    with database.read() as connection:
+        return [(act.who, act.deed, act.about) for act in latest_actions(connection, 50)]
+
+
+def watch(database: Database, folder: Path, backup: HubBackup | None = None) -> DashboardService:
+    spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
+    flag_service = FlagService(database, CountSettings())
+    return DashboardService(
+        database, folder, backup, {"Live answers": spent_from}, {"Live answers": lambda: 3}, flag_service.flagged
+    )
+
+
+def test_a_pause_is_heeded_at_once_and_undone(bank, service):
+    check = Pause(bank).check
+    check()
+    service.do("ada", "pause", "")
+    assert service.do("ada", "pause", "") == "That is so already."
+    with pytest.raises(LiveError, match="operators have paused"):
+        check()
+    other = Database(bank.url.render_as_string(hide_password=False))
+    with closing(other), pytest.raises(LiveError, match="operators have paused"):
+        Pause(other).check()
+    service.do("bob", "resume", "")
+    check()
+    assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
+
+
+def test_a_hidden_item_is_not_dealt_and_its_votes_stay(bank, service):
+    items, visitor = ItemBank(bank), Visitor(bank, "one")
+    items.CHECK_SECONDS = 0.0
+    sampler = PairSampler(Store(bank), items, Campaigns(bank, 5), "off")
+    item = next(iter(items.bank().items.values()))
+    voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
+    open_battle = visitor.serve_on(item.id)
+    service.do("ada", "hide", f" {item.key} ")
+    assert item.id not in items.bank().items and items.bank().missing == 0
+    assert sampler.next_battle(visitor.id, BattleRequest(item=item.key)) is NoBattle.NO_SUCH_ITEM
+    dealt = sampler.next_battle(visitor.id, BattleRequest())
+    assert not isinstance(dealt, NoBattle) and dealt.item != item.id, "an open battle on it does not come back"
+    assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
+    with bank.read() as connection:
+        assert voted.id in connection.scalars(select(VOTE.c.battle_id)).all()
+    assert service.do("ada", "hide", item.key) == "That is so already."
+    service.do("ada", "show", item.key)
+    assert item.id in items.bank().items
+    assert [deed for _, deed, _ in acts(bank)] == ["showed an item again", "hid an item"]
+
+
+def test_uploads_are_kept_or_taken_down(bank, service, images):
+    voter = Store(bank).voter("owner")
+    battle = live_vote(bank, voter)
+    kept, other = bring(images, voter, battle, keep=True), bring(images, voter, battle, keep=True)
+    private = bring(images, voter, battle, keep=False)
+    with bank.read() as connection:
+        number = {row.token: row.id for row in connection.execute(select(OWN_IMAGE))}
+    assert images.kept_path(number[kept]) and images.kept_path(number[private]) is None
+    service.do("ada", "keep", str(number[kept]))
+    assert service.do("ada", "keep", str(number[kept])) == "That is so already."
+    service.do("ada", "take down", str(number[other]))
+    assert images.path(voter, other) is None and images.path(voter, kept) is not None
+    with pytest.raises(ModerationError, match="gone already"):
+        service.do("ada", "take down", str(number[other]))
+    for upload in (str(number[private]), "999", "-1", "", "1e3", "²"):
+        with pytest.raises((ModerationError, AdminCommandError)):
+            service.do("ada", "take down", upload)
+        with pytest.raises((ModerationError, AdminCommandError)):
+            service.do("ada", "keep", upload)
+    assert images.path(voter, private) is not None, "what nobody may keep is not the operators' to look at"
+    assert [deed for _, deed, _ in acts(bank)] == ["took an upload down", "kept an upload"]
+
+
+def test_an_order_that_is_none_changes_nothing(bank, service):
+    before = acts(bank)
+    orders = ("", "delete everything", None, 7, ["pause"], {"path": "arena.db"})
+    for order in orders:
+        with pytest.raises(AdminCommandError):
+            service.do("ada", order, "")
+    for about in (None, 7, ["x"], {"path": "arena.db"}):
+        with pytest.raises(AdminCommandError):
+            service.do("ada", "hide", about)
+    with pytest.raises(HidingError, match="no item"):
+        service.do("ada", "hide", "' OR 1=1 --")
+    with pytest.raises(UnknownVoterError):
+        service.do("ada", "forget", "ffff-ffff-ffff")
+    assert acts(bank) == before == []
+    Pause(bank).check()
+
+
+def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
+    visitor = Visitor(bank, COOKIE)
+    for _ in range(3):
+        visitor.decide()
+    with bank.write() as connection:
+        first = connection.scalars(select(VOTE.c.id)).first()
+        long_ago, earlier = now() - timedelta(days=2), now() - timedelta(hours=5)
+        connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=long_ago))
+        connection.execute(update(VOTE).where(VOTE.c.id == 2).values(voted_at=earlier))
+        flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
+        connection.execute(insert(VOTER_FLAG).values(flag))
+    store = LiveStore(bank)
+    store.welcome(["one", "two"])
+    store.fail([SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")])
+    bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
+    service.do("ada", "pause", "")
+    hub = FolderHub()
+    hub.down = True
+    backup = backup_of(bank, hub, tmp_path, timedelta(0))
+    backup.change_log.open()
+    backup._copy()
+    seen = watch(bank, tmp_path, backup).overview()
+    assert sum(seen.hours) == 3 and len(seen.hours) == 24, "two votes of the bank and a live one"
+    assert seen.hours[-1] + seen.hours[-2] == 2 and seen.hours[-6] + seen.hours[-7] == 1
+    assert [(one.name, one.number) for one in seen.failures] == [("one", 2), ("two", 1)]
+    assert [(one.voter, one.strength) for one in seen.flagged] == [(visitor.id, 5.25)]
+    assert seen.paused_since and seen.uploads.unseen == 1 and seen.disk.free > 0
+    assert seen.copy is not None and seen.copy.waiting and seen.copy.problem
+    assert [budget.total.ceiling for budget in seen.budgets] == [20_000_000]
+    page = dashboard_html(seen)
+    for told in ("Paused since", "chooses A whatever it is", "The copy is late", "$20.00", "operators/uploads/1"):
+        assert told in page
+
+
+def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
+    Ingest(database).add_items("test", "folder", [*drafts(1, (HOSTILE, "b"))])
+    store, service = LiveStore(database), AdminService(database, images)
+    store.fail([SideFailure(HOSTILE, "cut")])
+    (item,) = ItemBank(database).bank().items.values()
+    service.do(HOSTILE, "hide", item.key)
+    page = dashboard_html(watch(database, tmp_path).overview())
+    assert "<img" not in page and page.count("&lt;img") == 2
+
+
+def test_forgetting_is_an_order_too(bank, service):
+    visitor = Visitor(bank, COOKIE)
+    visitor.decide()
+    service.do("ada", "forget", code_of(COOKIE))
+    assert visitor.store.votes_of(visitor.id) == 0
+    assert acts(bank) == [("ada", "forgot a voter", "")]

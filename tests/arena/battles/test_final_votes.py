@@ -1,0 +1,257 @@
+"""Only final votes are public: a choice that may still be taken back changes no byte that anybody else can read."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+from sqlalchemy import insert, select, update
+
+from arena.battles.store import ChoiceError, check_undo
+from arena.battles.tables import BATTLE, LAST_VOTE, UNDO, WINS, battle_states
+from arena.clock import (
+    CLOCK,
+    FINAL_SECONDS,
+    SECOND,
+    UNDO_GRACE_SECONDS,
+    UNDO_SECONDS,
+    ChangeNumber,
+    MachineTime,
+    tick,
+)
+from arena.database import now
+from arena.leaderboard.board import BoardKey
+from arena.leaderboard.service import Leaderboard
+from arena.live.votes import LIVE_SOURCES
+from tests.support.live_visitor import Visitor as LiveVisitor
+from tests.support.live_visitor import card, catalogue, says
+from tests.support.openai_server import OpenAIServer
+from tests.support.planting import let_pass, set_clock_back
+from tests.support.servers import AppServer, new_postgresql_database
+from tests.support.visitors import Visitor
+from tests.support.voter import EventError, Voter
+
+SOURCES = ("demo bank", *(source.label for source in LIVE_SOURCES))
+SINGLE = BoardKey(1, False)
+
+
+class Open(NamedTuple):
+    """An arena that is open to the public: its servers on one database."""
+
+    addresses: tuple[str, ...]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def arena(request, tmp_path_factory) -> Iterator[Open]:
+    """One server on SQLite, two on PostgreSQL, with two models that answer live."""
+    folder = tmp_path_factory.mktemp("open")
+    with OpenAIServer(says({"one": "It is red.", "two": "A red square."}), models=("one", "two")) as models:
+        environ = {"MODELS": catalogue(folder, *(card(f"Model {name}", name, models) for name in models.models))}
+        number = 1
+        if request.param == "postgresql":
+            environ["DATABASE_URL"], number = new_postgresql_database(request.getfixturevalue("postgresql")), 2
+        servers = [AppServer(folder / "data", **environ) for _ in range(number)]
+        yield Open(tuple(server.address for server in servers))
+        for server in servers:
+            server.stop()
+
+
+def public(arena: Open) -> dict[str, object]:
+    """Return what every public route of every server says, its headers too."""
+    found: dict[str, object] = {}
+    for address in arena.addresses:
+        with Voter(address) as anybody:
+            for source in SOURCES:
+                for name in ("board.csv", "plots.json"):
+                    for images in ("single", "multiple"):
+                        path = f"/boards/{name}?source={source}&images={images}"
+                        found[f"{address}{path}"] = _answer(anybody.client.get(path))
+                board = anybody.call("on_open", source, "single", "All families", None, None, True, "Win fraction")
+                found[f"{address} page {source}"] = board
+            for name in ("votes.jsonl", "README.md"):
+                found[f"{address} {name}"] = _answer(anybody.client.get(f"/export/{name}"))
+    return found
+
+
+def _answer(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    headers = {name: value for name, value in answer.headers.items() if name not in ("date", "set-cookie")}
+    return answer.status_code, headers, answer.content
+
+
+def at_rest(arena: Open) -> dict[str, object]:
+    """Return what is public when nothing that was decided before is on its way any more."""
+    before, deadline = public(arena), time.monotonic() + 100
+    while (now := public(arena)) != before:
+        before = now
+        assert time.monotonic() < deadline
+    return now
+
+
+def differences(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    return [name for name in before if before[name] != after[name]]
+
+
+def bank_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Callable[[], None]]:
+    """Return how a choice on the bank is made, taken back (at another server, if there is one) and revealed."""
+    here, there = Voter(arena.addresses[0]), Voter(arena.addresses[-1])
+    there.client.cookies = here.client.cookies
+    here.load()
+
+    def undo() -> None:
+        there.call("on_undo", here.token)
+        here.token = there.token
+
+    return lambda: here.choose("a") and None, undo, lambda: here.wait_out_undo() and None
+
+
+def live_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Callable[[], None]]:
+    """Return the same of a battle on a visitor's own image."""
+
+    async def begin(visitor: LiveVisitor) -> str:
+        token = await visitor.begin()
+        await visitor.watch(f"/live/battles/{token}")
+        return token
+
+    cookies = httpx.Cookies()
+
+    def as_visitor(work: Callable[[LiveVisitor], Awaitable[str]]) -> str:
+        async def run() -> str:
+            visitor = LiveVisitor(arena.addresses[0])
+            visitor.client.cookies = cookies
+            async with visitor:
+                done = await work(visitor)
+                cookies.update(visitor.client.cookies)
+                return done
+
+        return asyncio.run(run())
+
+    token = as_visitor(begin)
+
+    def post(what: str, body: object = None) -> None:
+        nonlocal token
+
+        async def send(visitor: LiveVisitor) -> str:
+            return (await visitor.post(f"/live/battles/{token}/{what}", body)).get("battle", token)
+
+        token = as_visitor(send)
+
+    return lambda: post("choice", {"choice": "a"}), lambda: post("undo"), lambda: post("reveal")
+
+
+@pytest.mark.parametrize("battle", [bank_battle, live_battle])
+def test_who_chooses_reads_everything_and_takes_it_back_learns_nothing(arena, battle):
+    """A slow machine may miss the time for an undo; then the choice is final, and another battle is tried."""
+    for _ in range(6):
+        choose, undo, reveal = battle(arena)
+        before = at_rest(arena)
+        choose()
+        chosen = public(arena)
+        try:
+            undo()
+        except (EventError, httpx.HTTPStatusError):
+            continue
+        assert differences(before, chosen) == []
+        assert differences(before, public(arena)) == []
+        choose()
+        reveal()
+        deadline = time.monotonic() + 60
+        while len(differences(before, public(arena))) < len(arena.addresses):
+            assert time.monotonic() < deadline, "a final vote comes to every server's boards"
+        return
+    pytest.fail("no choice could be taken back in time")
+
+
+# The time of the database
+
+
+def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
+    board = Leaderboard(bank, every=3600)
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    let_pass(bank, UNDO_SECONDS + UNDO_GRACE_SECONDS)
+    with pytest.raises(ChoiceError, match="for 3 seconds"):
+        visitor.undo(battle)
+    assert board.board(SINGLE).votes == 0 and sum(visitor.store.pair_votes().values()) == 0
+    let_pass(bank, FINAL_SECONDS - UNDO_SECONDS - UNDO_GRACE_SECONDS)
+    assert board.board(SINGLE).votes == 1 and sum(visitor.store.pair_votes().values()) == 1
+    board.close()
+
+
+def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
+    """Nor is the time for an undo longer or shorter, and nobody has to vote for that."""
+    board = Leaderboard(bank, every=3600)
+    visitor, other = Visitor(bank, "ada"), Visitor(bank, "eve")
+    visitor.decide("a")
+    late = visitor.vote(visitor.serve())
+    let_pass(bank, 4)
+    assert board.board(SINGLE).votes == 1
+    set_clock_back(bank, 3600)
+    assert board.board(SINGLE).votes == 1
+    with bank.read() as connection:
+        ahead = connection.scalar(select(CLOCK.c.ahead))
+    assert 3590 * SECOND < ahead < 3610 * SECOND, "a look at the board has put the clock ahead"
+    let_pass(bank, FINAL_SECONDS)
+    assert board.board(SINGLE).votes == 2
+    with pytest.raises(ChoiceError, match="for 3 seconds"):
+        visitor.undo(late)
+    again = other.undo(other.vote(other.serve()))
+    other.vote(again)
+    visitor.reveal(late)
+    visitor.decide("b")
+    assert board.board(SINGLE).votes == 4
+    board.close()
+
+
+@pytest.mark.parametrize("seconds", [4, 3600])
+def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, seconds):
+    board = Leaderboard(bank, every=3600)
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    let_pass(bank, FINAL_SECONDS)
+    assert board.board(SINGLE).votes == 1
+    set_clock_back(bank, seconds)
+    with pytest.raises(ChoiceError, match="for 3 seconds"):
+        visitor.undo(battle)
+    assert board.board(SINGLE).votes == 1
+    board.close()
+
+
+def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
+    """Its transaction may be as slow as it likes: who reads meanwhile neither waits nor sees the vote."""
+    board = Leaderboard(bank, every=3600)
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    let_pass(bank, 4)
+    with bank.write() as connection:
+        row = connection.execute(battle_states().where(BATTLE.c.id == battle.id)).one()
+        check_undo(connection, row)
+        with bank.read() as reading:
+            began = reading.scalar(select(MachineTime()))
+            while reading.scalar(select(MachineTime())) < began + 4 * SECOND:
+                assert board.board(SINGLE).votes == 0
+        connection.execute(insert(UNDO).values(battle_id=battle.id, undone_at=now()))
+        connection.execute(update(WINS).values(n=0, left_n=0, change=ChangeNumber(LAST_VOTE)))
+    assert board.board(SINGLE).votes == 0
+    board.close()
+
+
+def test_an_undo_in_time_stays_one_when_the_clock_is_set_back(bank):
+    visitor = Visitor(bank, "ada")
+    battle = visitor.vote(visitor.serve())
+    set_clock_back(bank, 3600)
+    assert visitor.undo(battle).attempt == 2
+
+
+def test_the_clock_goes_on_from_what_it_showed(bank):
+    def present() -> int:
+        with bank.write() as connection:
+            return tick(connection)
+
+    before = present()
+    set_clock_back(bank, 3600)
+    with bank.read() as connection:
+        shown = connection.scalar(select(CLOCK.c.seen))
+    after = [present() for _ in range(3)]
+    assert after == sorted(after) and after[0] >= shown > before + 3500 * SECOND

@@ -1,0 +1,310 @@
+"""Limits of votes: how many battles a voter and a network are dealt, and that no header talks its way around them."""
+
+import random
+import threading
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select, update
+from starlette.datastructures import Headers
+
+from arena.battles.campaigns import Campaigns
+from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
+from arena.battles.sampling import BattleRequest, PairSampler
+from arena.battles.store import Store
+from arena.battles.tables import BATTLE
+from arena.battles.voters import Account, Voters
+from arena.database import Database, now
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.live.store import Answered, LiveStore, Opening
+from arena.settings import VoteLimits
+from arena.types import Battle, Names
+from tests.support.servers import drafts
+from tests.support.voter import Voter
+
+MANY = VoteLimits(voter_day=1000, network_day=1000, voter_item=1000, voter_pair=1000)
+
+
+class Arena:
+    """A bank of eight items and three models, and who deals from it."""
+
+    def __init__(self, database: Database, limits: VoteLimits) -> None:
+        Ingest(database).add_items("test", "folder", drafts(items=8))
+        self.database = database
+        self.store = Store(database, limits)
+        campaigns = Campaigns(database, 5)
+        self.sampler = PairSampler(self.store, ItemBank(database), campaigns, "auto", limits)
+        self.live = LiveStore(database, limits)
+        self.live.welcome(["m1", "m2", "m3"])
+
+    def deal(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
+        battle = self.sampler.next_battle(self.store.voter(cookie), wish, network=network)
+        assert isinstance(battle, Battle)
+        return battle
+
+    def vote(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
+        """Deal a battle, choose and reveal."""
+        battle, voter = self.deal(cookie, network, wish), self.store.voter(cookie)
+        self.store.vote(voter, battle.token, "a", "terms")
+        return self.store.reveal(voter, battle.token)
+
+    def live_battle(self, cookie: str, item: int | None = None, network: str | None = None) -> None:
+        """Begin a live battle of m1 and m2 and let both answer."""
+        opening = Opening("What is it?", 1, item, network=network)
+        battle = self.live.begin(self.store.voter(cookie), opening)
+        self.live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), stopped=False, named=False))
+
+    def yesterday(self) -> None:
+        """Let a day pass: what was dealt, was dealt yesterday."""
+        with self.database.write() as connection:
+            day = f"{now() - timedelta(days=1):%Y-%m-%d}"
+            connection.execute(update(BATTLE).values(served_at=now() - timedelta(days=1)))
+            for table in (NETWORK_DAY, NETWORK_KEY):
+                connection.execute(update(table).values(day=day))
+
+    def networks(self) -> dict[str, int]:
+        with self.database.read() as connection:
+            return {row.network: row.dealt for row in connection.execute(select(NETWORK_DAY))}
+
+
+@pytest.fixture
+def arena(request, database) -> Arena:
+    return Arena(database, request.param)
+
+
+def limited(**limits: int):
+    return pytest.mark.parametrize("arena", [VoteLimits(**{**vars(MANY), **limits})], indirect=True, ids=["limited"])
+
+
+@limited(voter_day=3)
+def test_a_voters_day_ends_before_another_battle_is_dealt(arena):
+    for _ in range(2):
+        arena.vote("anna")
+    third = arena.deal("anna")
+    assert arena.deal("anna").token == third.token  # the open one comes back: it was dealt before
+    arena.store.vote(arena.store.voter("anna"), third.token, "a", "terms")
+    arena.store.reveal(arena.store.voter("anna"), third.token)
+    for _ in range(2):
+        with pytest.raises(LimitError, match=r"at most 3 a day.*from midnight \(UTC\)"):
+            arena.deal("anna")
+    arena.vote("ben")
+    arena.yesterday()
+    arena.vote("anna")
+
+
+@limited(voter_day=2)
+def test_skipped_battles_are_not_counted_for_the_voter(arena):
+    for _ in range(3):
+        battle = arena.deal("anna")
+        arena.store.skip(arena.store.voter("anna"), battle.token, "cannot judge")
+    arena.vote("anna")
+    arena.vote("anna")
+    with pytest.raises(LimitError):
+        arena.deal("anna")
+
+
+@limited(voter_day=2)
+def test_live_battles_are_of_the_same_day(arena):
+    arena.live_battle("anna")
+    arena.vote("anna")
+    with pytest.raises(LimitError):
+        arena.live_battle("anna")
+    with pytest.raises(LimitError):
+        arena.deal("anna")
+
+
+@limited(voter_day=3)
+def test_devices_and_the_guest_before_them_share_one_limit(arena):
+    voters = Voters(arena.database)
+    arena.vote("phone")
+    voters.log_in(Account("1", "anna"), "phone", "phone logged in")
+    voters.log_in(Account("1", "anna"), "desk", "desk logged in")
+    arena.vote("phone logged in")
+    arena.vote("desk logged in")
+    for cookie in ("phone logged in", "desk logged in"):
+        with pytest.raises(LimitError):
+            arena.deal(cookie)
+
+
+@limited(network_day=4)
+def test_a_networks_day_is_counted_over_all_its_cookies(arena):
+    for number in range(4):
+        arena.deal(f"bot {number}", "198.51.100.0/24")
+    for number in range(4, 7):
+        with pytest.raises(LimitError, match="Your network has had its battles"):
+            arena.deal(f"bot {number}", "198.51.100.0/24")
+    with pytest.raises(LimitError, match="Your network"):
+        arena.live_battle("bot 8", network="198.51.100.0/24")
+    arena.deal("bot 0", "198.51.100.0/24")  # open since before
+    arena.deal("somebody", "203.0.113.0/24")
+    arena.deal("somebody at home", None)
+    assert sorted(arena.networks().values()) == [1, 4]
+    arena.yesterday()
+    arena.deal("bot 9", "198.51.100.0/24")
+
+
+@limited()
+def test_networks_are_kept_as_codes_of_one_day(arena):
+    network = "198.51.100.0/24"
+    arena.deal("anna", network)
+    before = arena.networks()
+    assert not any("198" in code and "/" in code for code in before) and all(len(code) == 64 for code in before)
+    arena.yesterday()
+    arena.deal("ben", network)
+    after = arena.networks()
+    assert len(after) == 1 and not before.keys() & after.keys()  # another key, and the old codes are gone
+    arena.yesterday()
+    Quotas(arena.database, MANY).forget_networks()
+    assert arena.networks() == {}
+    with arena.database.read() as connection:
+        assert connection.execute(select(NETWORK_KEY)).all() == []
+
+
+@limited(network_day=7)
+def test_many_at_one_time_get_no_more_than_the_limit(arena):
+    """Twenty cookies of one network ask two servers at once."""
+    servers = (arena.sampler, PairSampler(*_rooms(arena)))
+    barrier, dealt, refused = threading.Barrier(20), [], []
+
+    def one(number: int) -> None:
+        voter = arena.store.voter(f"bot {number}")
+        barrier.wait()
+        try:
+            dealt.append(servers[number % 2].next_battle(voter, BattleRequest(), network="198.51.100.0/24"))
+        except LimitError as error:
+            refused.append(error)
+
+    _all(one, 20)
+    assert (len(dealt), len(refused)) == (7, 13)
+    assert list(arena.networks().values()) == [7]
+
+
+@limited(voter_day=5)
+def test_tabs_of_one_voter_get_no_more_than_the_limit(arena):
+    """Twelve tabs begin live battles at once."""
+    arena.store.voter("anna")
+    barrier, begun, refused = threading.Barrier(12), [], []
+
+    def one(number: int) -> None:
+        barrier.wait()
+        try:
+            begun.append(arena.live_battle("anna"))
+        except LimitError as error:
+            refused.append(error)
+
+    _all(one, 12)
+    assert (len(begun), len(refused)) == (5, 7)
+
+
+@limited(voter_item=2)
+def test_an_item_is_dealt_to_a_voter_so_often(arena):
+    item = arena.sampler.shown_items()[0]
+    wish = BattleRequest(item=item.key)
+    arena.vote("anna", wish=wish)
+    arena.vote("anna", wish=wish)
+    with pytest.raises(LimitError, match="as often as one voter may"):
+        arena.deal("anna", wish=wish)
+    assert arena.deal("anna").item != item.id
+    arena.deal("ben", wish=wish)
+    arena.live_battle("anna", item.id)
+    arena.live_battle("anna", item.id)
+    with pytest.raises(LimitError, match="about this item"):
+        arena.live_battle("anna", item.id)
+    arena.live_battle("anna")
+
+
+@limited(voter_pair=2)
+def test_a_pair_of_models_is_dealt_to_a_voter_so_often(arena):
+    for _ in range(6):
+        arena.vote("anna")
+    with arena.database.read() as connection:
+        pairs = connection.execute(select(BATTLE.c.model_low, BATTLE.c.model_high)).all()
+    assert len(pairs) == 6 and all(pairs.count(pair) == 2 for pair in pairs)
+    with pytest.raises(LimitError, match="as often as one voter may"):
+        arena.deal("anna")
+    arena.deal("ben")
+
+
+@limited(voter_pair=2)
+def test_a_live_pair_is_closed_after_so_many_battles(arena):
+    voter = arena.store.voter("anna")
+    arena.live_battle("anna")
+    assert arena.live.quotas.closed_live(voter) == frozenset()
+    arena.live_battle("anna")
+    assert arena.live.quotas.closed_live(voter) == {frozenset({"m1", "m2"})}
+    assert arena.live.quotas.closed_live(arena.store.voter("ben")) == frozenset()
+
+
+@limited(voter_day=10, network_day=60)
+def test_a_bot_gets_what_its_network_may_have_and_no_more(arena):
+    """New cookies and forged headers for each request."""
+    coin, got = random.Random(5), 0
+    networks = Networks(hops=1)
+    for number in range(100):
+        forged = ", ".join(f"{coin.randrange(1, 223)}.{coin.randrange(256)}.1.1" for _ in range(coin.randrange(4)))
+        network = networks.of(request("10.16.0.1", f"{forged}, 8.8.8.{coin.randrange(256)}"))
+        try:
+            arena.deal(f"cookie {number}", network)
+            got += 1
+        except LimitError:
+            pass
+    assert got == 60
+
+
+def request(peer: str, *forwarded: str) -> SimpleNamespace:
+    headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in forwarded])
+    return SimpleNamespace(client=SimpleNamespace(host=peer), headers=headers)
+
+
+def test_a_private_address_tells_no_network():
+    for peer in ("127.0.0.1", "::1", "10.16.3.4", "192.168.1.7", "", "testclient"):
+        assert DIRECT.of(request(peer)) is None
+    assert DIRECT.of(SimpleNamespace(client=None, headers=Headers())) is None
+    assert DIRECT.of(request("8.8.8.8")) == "8.8.8.0/24"
+    assert DIRECT.of(request("2606:4700::1")) == "2606:4700::/64"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(st.characters(codec="latin-1", exclude_characters="\r\n"), max_size=30), max_size=4))
+def test_no_header_changes_the_network(lines):
+    """What our own proxy adds on the right is all that is looked at."""
+    forged = [line.encode("latin-1") for line in lines]
+    raw = [(b"x-forwarded-for", line) for line in forged] + [(b"x-forwarded-for", b"8.8.8.8")]
+    told = SimpleNamespace(client=SimpleNamespace(host="10.0.0.1"), headers=Headers(raw=raw))
+    assert Networks(hops=1).of(told) == "8.8.8.0/24"
+    assert DIRECT.of(SimpleNamespace(client=SimpleNamespace(host="9.9.9.9"), headers=told.headers)) == "9.9.9.0/24"
+
+
+def test_the_page_says_that_the_day_is_over(start_server):
+    server = start_server(VOTER_DAY_LIMIT="1", NETWORK_DAY_LIMIT="2", TRUSTED_HOPS="1")
+    with Voter(server.address) as voter:
+        voter.load()
+        voter.choose("a")
+        voter.wait_out_undo()
+        told = voter.next()
+        assert "Enough for now" in told["item"] and "at most 1 a day" in told["item"]
+        assert voter.token == ""
+    for number in range(3):
+        with Voter(server.address) as voter:
+            voter.client.headers["x-forwarded-for"] = f"1.1.1.1, 8.8.8.{number}"
+            told = voter.load()
+            assert ("Your network has had its battles" in told["item"]) == (number == 2)
+
+
+def _rooms(arena: Arena):
+    """A second server on the same database."""
+    limits = VoteLimits(**{**vars(MANY), "network_day": 7})
+    database = arena.database
+    return Store(database, limits), ItemBank(database), Campaigns(database, 5), "auto", limits
+
+
+def _all(work, count: int) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

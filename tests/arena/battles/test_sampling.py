@@ -1,0 +1,287 @@
+"""Matchmaking: which battle comes next, that it is fair, and what a voter reads when there is none."""
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw
+from arena.battles.store import Seen, Store
+from arena.database import Database
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.items.store import ItemBank
+from arena.settings import DemoBank
+from arena.types import Battle, Contestant, Item
+from tests.support.servers import ROOT, drafts
+
+ANY = BattleRequest()
+
+
+def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
+    """Return a fresh matchmaker: it has read nothing yet."""
+    return PairSampler(Store(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
+
+
+def served(database: Database, cookie: str = "one", wish: BattleRequest = ANY, **options) -> Battle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
+    assert isinstance(battle, Battle), battle
+    return battle
+
+
+def none(database: Database, wish: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
+    assert isinstance(battle, NoBattle), battle
+    return battle
+
+
+def decide(database: Database, battle: Battle, cookie: str = "one", choice="a") -> None:
+    store = Store(database)
+    voter = store.voter(cookie)
+    store.vote(voter, battle.token, choice, "1")
+    store.reveal(voter, battle.token)
+
+
+def pair_of(database: Database, battle: Battle) -> tuple[int, int]:
+    models = {c.answer: c.model for item in ItemBank(database).bank().items.values() for c in item.contestants}
+    low, high = sorted((models[battle.answer_a], models[battle.answer_b]))
+    return low, high
+
+
+def items(number: int = 6, models: int = 4) -> list[Item]:
+    """Return items with models 1 to `models`; an answer's number is item * 100 + model."""
+    codes = range(1, models + 1)
+    return [
+        Item(item, f"{item:016x}", 1, "Counting", "?", (), tuple(Contestant(code, item * 100 + code) for code in codes))
+        for item in range(1, number + 1)
+    ]
+
+
+def is_even(counts: Counter, expected: int) -> bool:
+    """Tell whether counts fit the uniform distribution: chi-square at most its mean and five standard deviations."""
+    mean = counts.total() / expected
+    chi_square = sum((counts[key] - mean) ** 2 / mean for key in counts) + mean * (expected - len(counts))
+    return chi_square <= (expected - 1) + 5 * (2 * (expected - 1)) ** 0.5
+
+
+# The draw
+
+
+def test_sides_items_and_pairs_are_fair():
+    coin = random.Random(20260101)
+    draws = [draw(items(), {}, frozenset(), coin) for _ in range(4000)]
+    drawn = [one for one in draws if one]
+    assert len(drawn) == 4000
+    assert is_even(Counter(one.item for one in drawn), 6)
+    assert is_even(Counter(frozenset((one.model_a, one.model_b)) for one in drawn), 6)
+    for pair in combinations(range(1, 5), 2):
+        assert is_even(Counter(one.model_a for one in drawn if {one.model_a, one.model_b} == set(pair)), 2)
+
+
+def test_each_side_shows_the_answer_of_its_model_to_the_item():
+    coin = random.Random(1)
+    for _ in range(200):
+        one = draw(items(), {}, frozenset(), coin)
+        assert one
+        assert one.model_a != one.model_b
+        assert (one.answer_a, one.answer_b) == (one.item * 100 + one.model_a, one.item * 100 + one.model_b)
+
+
+def test_the_pair_with_the_fewest_votes_comes_first_and_equals_by_lot():
+    votes = {pair: 7 for pair in combinations(range(1, 5), 2)} | {(2, 3): 6, (1, 4): 6}
+    coin = random.Random(2)
+    draws = [draw(items(), votes, frozenset(), coin) for _ in range(1000)]
+    drawn = Counter(tuple(sorted((one.model_a, one.model_b))) for one in draws if one)
+    assert set(drawn) == {(2, 3), (1, 4)}
+    assert is_even(drawn, 2)
+
+
+def test_a_pair_without_votes_comes_before_all_others():
+    votes = {pair: 1 for pair in combinations(range(1, 5), 2) if pair != (1, 3)}
+    one = draw(items(), votes, frozenset(), random.Random(3))
+    assert one and {one.model_a, one.model_b} == {1, 3}
+
+
+def test_what_the_voter_had_is_never_drawn_again():
+    coin, seen = random.Random(4), set()
+    while one := draw(items(), {}, frozenset(seen), coin):
+        key = Seen(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
+        assert key not in seen
+        seen.add(key)
+    assert len(seen) == 6 * 6
+
+
+@pytest.mark.parametrize("models", [0, 1])
+def test_fewer_than_two_models_draw_nothing(models):
+    assert draw(items(models=models), {}, frozenset(), random.Random(5)) is None
+    assert draw([], {}, frozenset(), random.Random(5)) is None
+
+
+def test_models_that_share_no_item_are_no_pair():
+    one, other = items(2, 2)
+    apart = [replace(one, contestants=one.contestants[:1]), replace(other, contestants=other.contestants[1:])]
+    assert draw(apart, {}, frozenset(), random.Random(6)) is None
+
+
+# The next battle
+
+
+def test_votes_spread_evenly_over_the_pairs(bank):
+    for number in range(12):
+        battle = served(bank, f"voter {number}")
+        decide(bank, battle, f"voter {number}")
+        counts = Store(bank).pair_votes()
+        assert max(counts.values()) - min([*counts.values(), 0] if len(counts) < 3 else counts.values()) <= 1
+    assert sorted(Store(bank).pair_votes().values()) == [4, 4, 4]
+
+
+def test_a_voter_meets_each_item_and_pair_once_and_then_has_seen_all(bank):
+    met = set()
+    for _ in range(18):
+        battle = served(bank)
+        met.add((battle.item, pair_of(bank, battle)))
+        decide(bank, battle)
+    assert len(met) == 18
+    assert none(bank) is NoBattle.ALL_SEEN
+    assert none(bank, BattleRequest(family="Color")) is NoBattle.ALL_SEEN
+    assert isinstance(served(bank, "someone else"), Battle)
+
+
+def test_a_link_gives_its_item_even_beside_an_open_battle(bank):
+    first = served(bank)
+    other = next(item for item in ItemBank(bank).bank().items.values() if item.id != first.item)
+    linked = served(bank, wish=BattleRequest(item=other.key))
+    assert linked.item == other.id
+    assert served(bank, wish=BattleRequest(item=other.key)) == linked, "the link opened again gives the same battle"
+    assert served(bank) == first, "without the link the older open battle comes back"
+
+
+def test_a_linked_item_is_used_up_by_itself(bank):
+    item = next(iter(ItemBank(bank).bank().items.values()))
+    for _ in range(3):
+        decide(bank, served(bank, wish=BattleRequest(item=item.key)))
+    assert none(bank, BattleRequest(item=item.key)) is NoBattle.ALL_SEEN
+    assert served(bank).item != item.id
+
+
+@pytest.mark.parametrize("key", ["0" * 16, "x" * 10_000, "\0", "🙂"])
+def test_an_unknown_item_is_named_as_such(bank, key):
+    assert none(bank, BattleRequest(item=key)) is NoBattle.NO_SUCH_ITEM
+
+
+def test_an_unknown_item_is_named_as_such_beside_an_open_battle(bank):
+    served(bank)
+    assert none(bank, BattleRequest(item="0" * 16)) is NoBattle.NO_SUCH_ITEM
+
+
+@pytest.mark.parametrize("family", ["Counting", "Color", "Directions"])
+def test_a_family_is_kept_to(bank, family):
+    families = {item.id: item.family for item in ItemBank(bank).bank().items.values()}
+    for _ in range(6):
+        battle = served(bank, wish=BattleRequest(family=family))
+        assert families[battle.item] == family
+        decide(bank, battle)
+    assert none(bank, BattleRequest(family=family)) is NoBattle.ALL_SEEN
+
+
+def test_sides_differ_from_battle_to_battle(bank):
+    """60 battles with the lower model always on one side would be one chance in 2 ** 59."""
+    sides = set()
+    for number in range(60):
+        battle = served(bank, f"voter {number}")
+        sides.add(battle.answer_a < battle.answer_b)
+    assert sides == {True, False}
+
+
+# Why there is none
+
+
+def test_an_empty_bank_says_so(database):
+    assert none(database) is NoBattle.EMPTY
+    assert none(database, BattleRequest(item="0" * 16)) in (NoBattle.EMPTY, NoBattle.NO_SUCH_ITEM)
+    assert sampler(database).shown_items() == ()
+
+
+@pytest.mark.parametrize("models", [(), ("m1",)])
+def test_one_model_or_none_says_so(database, models):
+    Ingest(database).add_items("test", "folder", drafts(models=models))
+    assert none(database) is NoBattle.FEWER_THAN_TWO
+
+
+def remote_draft(host: str = "images.example.org") -> ItemDraft:
+    url = f"https://{host}/1.png"
+    return ItemDraft("What is this?", "Counting", (ImageDraft(url, "1.png", url=url),), {"m1": "one", "m2": "two"})
+
+
+def test_missing_images_say_so_until_their_host_is_allowed(database):
+    Ingest(database).add_items("test", "visit", [remote_draft()])
+    assert none(database) is NoBattle.IMAGES_MISSING
+    assert none(database, hosts=("other.example.org",)) is NoBattle.IMAGES_MISSING
+    assert isinstance(served(database, hosts=("images.example.org",)), Battle)
+
+
+def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
+    """The page could not show it: the operator no longer allows the host of its images."""
+    Ingest(database).add_items("test", "visit", [remote_draft(), *drafts(items=1)])
+    item = next(item for item in sampler(database, hosts=("images.example.org",)).shown_items() if item.images[0].url)
+    battle = served(database, wish=BattleRequest(item=item.key), hosts=("images.example.org",))
+    assert served(database).item != battle.item
+    assert served(database, hosts=("images.example.org",)) == battle, "it waits for its images"
+
+
+# The bank
+
+
+@pytest.mark.parametrize(
+    ("demo_bank", "others", "kinds"),
+    [
+        ("auto", False, {"demo"}),
+        ("auto", True, {"folder"}),
+        ("on", False, {"demo"}),
+        ("on", True, {"demo", "folder"}),
+        ("off", False, set()),
+        ("off", True, {"folder"}),
+    ],
+)
+def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(database, demo_bank, others, kinds):
+    Ingest(database).add_items("demo bank", "demo", drafts(items=3))
+    if others:
+        Ingest(database).add_items("mine", "folder", drafts(items=6)[3:])
+    names = {source.id: source.kind for source in ItemBank(database).sources()}
+    maker = sampler(database, demo_bank)
+    assert {names[item.source] for item in maker.shown_items()} == kinds
+    assert maker.is_demo() == ("demo" in kinds)
+    if not kinds:
+        assert none(database, demo_bank=demo_bank) is NoBattle.EMPTY
+
+
+def test_a_retired_model_is_not_drawn_and_its_name_is_still_told(bank):
+    battle = served(bank, "before")
+    Ingest(bank).retire("m3")
+    for _ in range(6):
+        battle_now = served(bank)
+        assert pair_of(bank, battle_now) == (1, 2)
+        decide(bank, battle_now)
+    assert none(bank) is NoBattle.ALL_SEEN
+    decide(bank, battle, "before")
+    voter = Store(bank).voter("before")
+    assert set(Store(bank).names(voter, battle.token)) < {"m1", "m2", "m3"}
+
+
+def test_items_imported_by_another_program_are_drawn_within_five_seconds(database, database_url):
+    maker, voter = sampler(database), Store(database).voter("one")
+    assert maker.next_battle(voter, ANY) is NoBattle.EMPTY
+    program = (
+        "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Intake\n"
+        "from tests.conftest import drafts\nIntake(Database(sys.argv[1])).add_items('new', 'folder', drafts())"
+    )
+    subprocess.run([sys.executable, "-c", program, database_url], cwd=ROOT, check=True, timeout=60)
+    deadline = time.monotonic() + 5
+    while not isinstance(maker.next_battle(voter, ANY), Battle):
+        assert time.monotonic() < deadline, "five seconds are over"
+        time.sleep(0.1)

@@ -1,0 +1,272 @@
+"""Deployment: a Space and its dataset on a Hub of loopback, by the real client; and what the Dockerfile says."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import NamedTuple
+
+import pytest
+from huggingface_hub import HfApi, SpaceCard
+
+from arena.cli import deploy
+from arena.server.hub_requests import send_again
+from arena.settings import Settings
+from tests.support.hub_server import HubServer, Space
+from tests.support.servers import ROOT
+
+TOKEN = "hf_canary0123456789"
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    with HubServer() as running:
+        yield running
+
+
+def command(*words: str, hub: HubServer | None = None, token: str = TOKEN) -> Done:
+    environ = {
+        **os.environ,
+        "HF_ENDPOINT": hub.address if hub else "http://127.0.0.1:9",
+        "HF_TOKEN": token,
+        "HF_TOKEN_PATH": "/nowhere/token",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }
+    line = [sys.executable, "-m", "arena", "deploy", *words]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120, env=environ)
+    assert TOKEN not in done.stdout + done.stderr
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_space_and_its_private_dataset_are_made(hub):
+    done = command("--space", "ada/arena", hub=hub)
+    assert done.code == 0, done.err
+    space = hub.spaces["ada/arena"]
+    assert (space.sdk, space.private, space.commits) == ("gradio", False, 1)
+    assert hub.private is True, "the dataset holds votes and workers"
+    assert space.variables == {"MIRROR": "ada/arena-votes"}
+    assert set(space.files) == set(deploy.shipped(ROOT))
+    assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
+    for name in ("HF_TOKEN", "OPERATORS", "TRUSTED_HOPS", "OPENAI_API_KEY", "DATABASE_URL", "ZeroGPU"):
+        assert name in done.out
+
+
+def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
+    names = deploy.shipped(ROOT)
+    assert {"app.py", "README.md", "requirements.txt", "arena/web/page.css", "scoring/prompts/mm_vet.txt"} - {
+        *names
+    } == set()
+    assert not [name for name in names if re.match(r"tests/|perf/|\.|.*__pycache__|.*\.pyc|Makefile", name)]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    program = (
+        "from pathlib import Path; from app import Rooms, create_app; from arena.settings import Settings; import os; "
+        "create_app(Rooms.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
+        "print('made', Path('app.py').absolute())"
+    )
+    environ = {**os.environ, "AT": str(tmp_path / "data")}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=280, env=environ)
+    assert done.stdout.strip() == f"made {tmp_path / 'app.py'}", done.stderr
+
+
+def test_stray_files_stay_here(tmp_path):
+    for name in (
+        "arena/.env",
+        "arena/votes.db",
+        "arena/__pycache__/x.py",
+        "arena/.hidden/x.py",
+        "data/x.csv",
+        "key.txt",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "arena" / "link.py").symlink_to("/etc/passwd")
+    (tmp_path / "arena" / "deep").mkdir()
+    (tmp_path / "arena" / "deep" / "room.py").touch()
+    assert deploy.shipped(tmp_path) == ["arena/deep/room.py"]
+
+
+def write(hub: HubServer, private: bool = False, token: str | bool = TOKEN) -> Space:
+    """Write the Space as the command does, without a process of its own."""
+    deploy.write(HfApi(endpoint=hub.address, token=token), "ada/arena", "ada/arena-votes", private)
+    return hub.spaces["ada/arena"]
+
+
+def test_the_same_command_again_brings_the_files_up_to_date(hub):
+    space = write(hub, private=True)
+    space.files |= {"arena/gone.py": b"old", "notes.md": b"the owner's"}
+    space.files["app.py"] = b"old"
+    assert write(hub) is space and space.private is True, "what is there stays as it is"
+    assert set(space.files) == {*deploy.shipped(ROOT), "notes.md"}
+    assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["503", "429", "reset before", "reset after", "cut"])
+def test_requests_that_fail_are_sent_again(hub, kind):
+    """Also the commit, which is made once although its answer is lost."""
+    write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}
+    waits = []
+    send_again(waits.append)
+    hub.faults.planned = {
+        f" /api/{part}": [kind] for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
+    }
+    assert write(hub).files["app.py"] == (ROOT / "app.py").read_bytes()
+    assert set(hub.spaces["ada/arena"].files) == set(deploy.shipped(ROOT))
+    assert hub.spaces["ada/arena"].commits == 2 and len(waits) == 3
+    assert not any(hub.faults.planned.values())
+
+
+def test_a_dry_run_asks_nobody():
+    done = command("--space", "ada/arena", "--dry-run")
+    assert done.code == 0, done.err
+    assert set(deploy.shipped(ROOT)) <= set(done.out.splitlines())
+    assert "Nothing is sent" in done.out and "HF_TOKEN" in done.out
+
+
+@pytest.mark.parametrize("name", ["arena", "ada/", "ada/a b", "https://hf.co/spaces/ada/arena", "../x", "a/b/c"])
+def test_a_name_is_checked_before_anything_is_asked(name):
+    with pytest.raises(deploy.DeployError, match="must be USER/NAME, as in ada/arena"):
+        list(deploy.run(Namespace(space=name, private=False, dry_run=False)))
+
+
+def test_another_app_in_the_space_is_left_alone(hub):
+    hub.spaces["ada/arena"] = Space(files={"app.py": b"another"})
+    with pytest.raises(deploy.DeployError, match="ada/arena holds another app"):
+        write(hub)
+    assert hub.spaces["ada/arena"].files == {"app.py": b"another"} and hub.private is None
+
+
+def test_a_public_dataset_is_refused_before_the_space_is_made(hub):
+    hub.private = False
+    with pytest.raises(deploy.DeployError, match="ada/arena-votes is public; make it private"):
+        write(hub)
+    assert hub.spaces == {}
+
+
+@pytest.mark.parametrize("status", [402, 403])
+def test_a_free_account_is_told_what_it_may_have(status, hub):
+    hub.no_spaces = status
+    with pytest.raises(
+        deploy.DeployError, match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one"
+    ):
+        write(hub)
+    hub.spaces["ada/arena"] = Space(files={".gitattributes": b"", "README.md": b"made on the site"})
+    assert "app.py" in write(hub).files, "into the Space that was made there"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "does not know this token"), (418, "answered 418; please try again")]
+)
+def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
+    hub.status = status
+    with pytest.raises(deploy.DeployError, match=words) as no:
+        write(hub)
+    assert "out of order" not in str(no.value) and "\n" not in str(no.value)
+
+
+def test_no_token_is_one_line(hub):
+    done = command("--space", "ada/arena", hub=hub, token="")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN\n"
+
+
+@pytest.mark.soak
+def test_no_hub_is_one_line():
+    """The client tries for half a minute."""
+    done = command("--space", "ada/arena")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "The Hub cannot be reached (ConnectError); please try again, what was done is kept\n"
+
+
+def test_the_front_matter_is_what_a_space_needs():
+    card = SpaceCard.load(ROOT / "README.md").data.to_dict()
+    pins = (ROOT / "requirements.txt").read_text("utf-8")
+    least, below = re.search(r"^gradio>=([\d.]+),<([\d.]+)$", pins, re.MULTILINE).groups()
+    version = [int(part) for part in card["sdk_version"].split(".")]
+    assert [int(part) for part in least.split(".")] <= version < [int(part) for part in below.split(".")]
+    assert (card["sdk"], card["python_version"], card["app_file"]) == ("gradio", "3.12", "app.py")
+
+
+# The image. There is no Docker here: its file is read, and its commands are tried where they can be.
+
+
+class Step(NamedTuple):
+    word: str
+    rest: str
+
+
+def steps() -> list[Step]:
+    """Return the instructions of the Dockerfile, continued lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
+    return [Step(*line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
+
+
+def of(word: str) -> list[str]:
+    return [step.rest for step in steps() if step.word == word]
+
+
+def test_the_image_runs_the_app_as_nobody_in_particular():
+    words = [step.word for step in steps()]
+    assert set(words) <= {*"FROM ARG WORKDIR COPY RUN USER ENV VOLUME EXPOSE HEALTHCHECK CMD".split()}
+    assert words[0] == "FROM" and of("FROM") == ["python:3.12-slim"]
+    assert words.index("USER") > max(place for place, word in enumerate(words) if word in ("RUN", "COPY"))
+    assert of("USER") == ["stereoscope"] and "useradd" in of("RUN")[1]
+    assert json.loads(of("CMD")[0]) == ["python", "app.py"], "no shell stands between SIGTERM and the app"
+    environ = dict(part.split("=") for part in of("ENV")[0].split())
+    assert of("VOLUME") == [environ["DATA_DIR"]] and of("EXPOSE") == [environ["PORT"]]
+    chosen = Settings.from_env(environ)
+    assert (chosen.host, str(chosen.data_dir), chosen.port) == ("0.0.0.0", "/data", 7860)
+
+
+def test_the_image_holds_what_a_space_holds():
+    copied = {name for line in of("COPY") for name in line.split()[:-1]}
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert [line for line in ignored if not line.startswith("#")][0] == "*", "what is not named stays outside"
+    assert {line[1:] for line in ignored if line.startswith("!")} == copied
+    assert {name.split("/")[0] for name in deploy.shipped(ROOT)} == copied
+
+
+def test_the_image_installs_the_requirements():
+    install = shlex.split(of("RUN")[0])
+    assert install[:2] == ["pip", "install"] and install[-2:] == ["-r", "requirements.txt"]
+    line = [sys.executable, "-m", *install, "--dry-run", "--no-deps", "--no-index", "--quiet"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"the words of the command are pip's, and what it asks for is what runs here: {done}"
+
+
+def test_the_image_says_when_it_is_ready():
+    probe = json.loads(re.search(r"CMD (\[.*\])", of("HEALTHCHECK")[0])[1])
+    assert probe[0] == "python"
+    asked = []
+
+    class Ready(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200 if len(asked) == 1 else 503)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Ready) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environ = {**os.environ, "PORT": str(server.server_port)}
+        codes = [
+            subprocess.run([sys.executable, *probe[1:]], env=environ, capture_output=True).returncode for _ in "12"
+        ]
+        server.shutdown()
+    assert asked == ["/readyz"] * 2 and codes[0] == 0 and codes[1] != 0

@@ -1,0 +1,157 @@
+"""Who counts: everybody's votes are stored, and the rule decides at counting time."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select, update
+
+from arena.battles.campaigns import Campaigns
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.store import Draw, Seen, Store
+from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.voters import ADOPTION, LOGIN, Account, Voters, one_voter
+from arena.database import Database, now
+from arena.fraud.eligibility import VoteEligibility, counting_voters
+from arena.items.ingest import Ingest
+from arena.settings import CountSettings
+from tests.support.servers import drafts
+
+EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")
+CAMPAIGN = CountSettings("campaign", ("spring",))
+
+
+@pytest.fixture
+def arena(database) -> "Arena":
+    Ingest(database).add_items("test", "folder", drafts(items=20, models=("m1", "m2")))
+    return Arena(database)
+
+
+class Arena:
+    """A store whose voters are named by their cookies."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.store = Store(database)
+        self.voters = Voters(database)
+        self.given = 0
+
+    def vote(self, cookie: str, seat: int | None = None) -> int:
+        """Let a cookie vote on the next item; return the vote's id."""
+        voter = self.store.voter(cookie)
+        battle = self.store.serve(voter, self._choose, seat=seat)
+        assert battle is not None
+        self.store.vote(voter, battle.token, "a", "terms")
+        self.store.reveal(voter, battle.token)
+        with self.database.read() as connection:
+            return connection.execute(select(func.max(VOTE.c.id))).scalar_one()
+
+    def _choose(self, taken: frozenset[Seen]) -> Draw:
+        self.given += 1
+        first = 2 * self.given - 1  # items have two answers each, in order
+        return Draw(self.given, 1, 2, first, first + 1)
+
+    def counted(self, who: CountSettings) -> set[int]:
+        with self.database.read() as connection:
+            return set(connection.scalars(select(VOTE.c.id).where(counting_voters(who))))
+
+
+def test_everyones_votes_count_unless_the_operator_says_otherwise(arena):
+    votes = {arena.vote(cookie) for cookie in ("guest", "other")}
+    assert arena.counted(EVERYONE) == votes
+    assert arena.counted(LOGGED_IN) == arena.counted(CAMPAIGN) == set()
+
+
+def test_a_guests_votes_count_once_they_log_in(arena):
+    before, others = arena.vote("guest"), arena.vote("other")
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    after = arena.vote("fresh")
+    assert arena.counted(LOGGED_IN) == {before, after}
+    assert arena.counted(EVERYONE) == {before, others, after}
+
+
+def test_what_the_old_cookie_votes_after_the_login_does_not_count(arena):
+    before = arena.vote("guest")
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    stolen = arena.vote("guest")
+    assert arena.counted(LOGGED_IN) == {before} and stolen not in arena.counted(LOGGED_IN)
+
+
+def test_votes_stay_counted_after_the_logout(arena):
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    given = arena.vote("fresh")
+    arena.voters.log_out("fresh")
+    later = arena.vote("fresh")
+    assert arena.counted(LOGGED_IN) == {given} and later != given
+
+
+def test_workers_of_the_named_campaigns_count(arena):
+    campaigns = Campaigns(arena.database, 5)
+    seats = {name: campaigns.seat(arena.store.voter(name), name, "w1", "5") for name in ("spring", "forged")}
+    votes = {name: arena.vote(name, seat.id) for name, seat in seats.items()}
+    guest = arena.vote("guest")
+    assert arena.counted(CAMPAIGN) == {votes["spring"]}
+    assert guest not in arena.counted(CountSettings("campaign", ("spring", "forged")))
+    with arena.database.read() as connection:
+        assert connection.execute(select(func.count()).select_from(SEAT)).scalar_one() == 2
+
+
+def test_live_votes_are_counted_by_the_same_rule(database):
+    condition = counting_voters(LOGGED_IN, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at)
+    with database.read() as connection:
+        assert connection.execute(select(func.count()).select_from(LIVE_VOTE).where(condition)).scalar_one() == 0
+    assert "live_vote.voter_id" in str(condition) and " vote." not in str(condition)
+
+
+@pytest.mark.parametrize("who", [EVERYONE, LOGGED_IN, CAMPAIGN], ids=lambda who: who.rule)
+def test_a_voter_is_told_whether_votes_count(arena, who):
+    eligibility = VoteEligibility(arena.database, who)
+    guest = arena.store.voter("guest")
+    worker = arena.store.voter("worker")
+    Campaigns(arena.database, 5).seat(worker, "spring", "w1", "5")
+    person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    told = [eligibility.counts(voter) for voter in (guest, worker, person)]
+    assert (
+        told
+        == {
+            "everyone": [True, True, True],
+            "logged-in": [False, False, True],
+            "campaign": [False, True, False],
+        }[who.rule]
+    )
+
+
+def test_one_person_is_one_voter_for_clusters(arena):
+    arena.vote("phone")
+    arena.vote("desk")
+    arena.vote("stranger")
+    for number, cookie in enumerate(("phone", "desk")):
+        person = arena.voters.log_in(Account("1", "anna"), cookie, f"fresh {number}")
+    arena.vote("fresh 0")
+    with arena.database.read() as connection:
+        ids = connection.scalars(select(one_voter(VOTE.c.voter_id)).order_by(VOTE.c.id)).all()
+    assert ids == [person, person, arena.store.voter("stranger"), person]
+
+
+def test_a_person_does_not_get_again_what_the_guest_had(arena):
+    arena.vote("guest")
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    seen: list[frozenset[Seen]] = []
+    assert arena.store.serve(arena.store.voter("fresh"), lambda taken: seen.append(taken)) is None
+    assert seen == [frozenset({Seen(1, 1, 2)})]
+
+
+def test_a_login_of_long_ago_is_over(arena):
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    person = arena.store.voter("fresh")
+    long_ago = {"since": now() - timedelta(days=31)}
+    with arena.database.write() as connection:
+        connection.execute(update(LOGIN).values(long_ago))
+    assert arena.voters.name("fresh") is None and arena.store.voter("fresh") != person
+
+
+def test_no_cookie_has_a_persons_hash(arena):
+    arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
+    with arena.database.read() as connection:
+        hashes = set(connection.scalars(select(VOTER.c.cookie_hash)))
+        assert connection.execute(select(func.count()).select_from(ADOPTION)).scalar_one() == 0
+    assert all(len(one) != 64 for one in hashes)

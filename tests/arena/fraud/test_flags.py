@@ -1,0 +1,438 @@
+"""Flags of voters, from stored votes to boards: riggers are left out, which is told, and nothing is deleted."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from arena.__main__ import main
+from arena.battles.campaigns import Campaigns
+from arena.battles.sampling import BattleRequest, PairSampler
+from arena.battles.store import Draw, Store
+from arena.battles.tables import VOTE
+from arena.database import Database, counter
+from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
+from arena.fraud.tests import CHECKS, FAILED, Suspicion
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board, BoardKey
+from arena.leaderboard.selection import BoardSelectionError
+from arena.leaderboard.service import EVERYONE, Leaderboard
+from arena.live.store import Answered, LiveStore, Opening
+from arena.settings import CountSettings
+from arena.types import RIGHT, UNRELATED, Battle, Names
+from arena.web.leaderboard_view import board_html, summary
+from tests.support.live_visitor import picture
+from tests.support.planting import Planted, plant
+from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGS, TARGET, drawn, places, rigged
+from tests.support.servers import drafts
+
+SINGLE, WITH = BoardKey(1, False), BoardKey(1, False, unflagged=False)
+NAMES = tuple(f"m{number}" for number in range(MODELS))
+PATIENCE = 60.0
+
+
+class Voters:
+    """Voters of one bank who choose by models' names."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.store, self.items = database, Store(database), ItemBank(database)
+        self.models = {model.name: code for code, model in enumerate(self.items.models(), 1)}
+
+    def vote(self, voter: int, item: int, a: str, b: str, choice: str) -> Battle:
+        """Serve a battle with these models on these sides, cast a vote in it and see the names."""
+        answers = {one.model: one.answer for one in self.items.bank().items[item].contestants}
+        left, right = self.models[a], self.models[b]
+        these = Draw(item, left, right, answers[left], answers[right])
+        battle = self.store.serve(voter, lambda _: these, comes_back=lambda *_: False)
+        assert battle
+        return self.store.reveal(voter, self.store.vote(voter, battle.token, choice, "1").token)
+
+    def always_left(self, cookie: str, votes: int = 30) -> int:
+        """Cast votes for side A against all that is known, and return the voter."""
+        voter = self.store.voter(cookie)
+        for number in range(votes):
+            self.vote(voter, 1 + number, *(("m1", "m2") if number % 2 else ("m2", "m1")), "a")
+        return voter
+
+
+def flags(database: Database) -> dict[int, set[Suspicion]]:
+    found: dict[int, set[Suspicion]] = {}
+    for row in rows(database):
+        found.setdefault(row.voter, set()).add(row.reason)
+    return found
+
+
+def rows(database: Database) -> tuple[FlagRow, ...]:
+    with database.read() as connection:
+        return FlagService(database, EVERYONE).flagged(connection)
+
+
+def version(database: Database) -> int:
+    with database.read() as connection:
+        return counter(connection, FLAGS_VERSION)
+
+
+def clear(database: Database, votes: int = 200) -> None:
+    """Plant votes that leave no doubt: m1 beats m2 beats m3, each vote of a voter of its own."""
+    pairs = [("m1", "m2"), ("m2", "m3"), ("m1", "m3")]
+    plant(database, [Planted(1 + n % 6, *pairs[n % 3], left=n % 2 == 0) for n in range(votes)])
+    plant(database, [Planted(1 + n % 6, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(votes // 10)])
+
+
+@pytest.fixture
+def bank(database) -> Database:
+    """A database with a source "test" of forty items, each with the answers of three models."""
+    Ingest(database).add_items("test", "folder", drafts(40))
+    return database
+
+
+@pytest.fixture
+def leaderboard(bank) -> Iterator[Leaderboard]:
+    opened = Leaderboard(bank, every=0.0)
+    yield opened
+    opened.close()
+
+
+def shown(leaderboard: Leaderboard, key: BoardKey = SINGLE) -> Board:
+    """Return a board when all is found out about the votes that it has."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        board = leaderboard.board(key)
+        if board.statistics and board.statistics.votes == board.votes:
+            return board
+        time.sleep(0.02)
+    raise TimeoutError("nothing was found out")
+
+
+# Rigging
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board_that_counts(rig, tmp_path):
+    """Through the store and the boards; honest voters are planted, riggers come over the store."""
+    rng = np.random.default_rng(11)
+    honest, others = drawn(rng, HONEST, first=0), rigged(rng, rig)
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(EACH, NAMES))
+    won, lost = np.where(honest.chose_a, honest.a, honest.b), np.where(honest.chose_a, honest.b, honest.a)
+    columns = (won.tolist(), lost.tolist(), honest.chose_a.tolist(), honest.voter.tolist())
+    plant(
+        database,
+        [
+            Planted(1 + number % EACH, NAMES[winner], NAMES[loser], left, voter)
+            for number, (winner, loser, left, voter) in enumerate(zip(*columns, strict=True))
+        ],
+    )
+    voters = Voters(database)
+    for number, (a, b, chose_a) in enumerate(zip(others.a, others.b, others.chose_a, strict=True)):
+        voter = voters.store.voter(f"rigger {number // EACH}")
+        voters.vote(voter, 1 + number % EACH, NAMES[a], NAMES[b], "a" if chose_a else "b")
+    leaderboard = Leaderboard(database)
+    board = leaderboard.board(SINGLE, PATIENCE)
+    found = {line.model: place for place, line in enumerate(board.standings)}
+    assert max(abs(found[name] - place) for name, place in zip(NAMES, places(honest), strict=True)) <= 1
+    out = {row.voter for row in rows(database) if row.left_out}
+    riggers = {voters.store.voter(f"rigger {number}") for number in range(2)}
+    assert len(out - riggers) <= 0.01 * HONEST / EACH
+    assert riggers <= out or rig == "one target"
+    assert board.left_out[:2] == (len(out), EACH * len(out)) and board.votes == len(honest.a) + 100 - EACH * len(out)
+    assert leaderboard.board(WITH, PATIENCE).votes == len(honest.a) + 100
+    if rig == "omnipresent":
+        row = next(row for row in rows(database) if row.voter in riggers and row.left_out)
+        assert row.strength > 3 and row.model in (None, NAMES[TARGET])
+    leaderboard.close()
+    database.close()
+
+
+# Raised, lifted, stored
+
+
+def test_flags_are_raised_and_nothing_is_deleted(bank, leaderboard):
+    clear(bank)
+    voter = Voters(bank).always_left("rigger")
+    assert shown(leaderboard).votes == 220 and shown(leaderboard, WITH).votes == 250
+    row = next(row for row in rows(bank) if row.voter == voter and row.reason is not Suspicion.HASTY)
+    assert row.left_out and row.strength > 3 and row.raised_at.tzinfo
+    assert flags(bank).keys() == {voter}
+    with bank.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(VOTE)) == 250
+
+
+def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
+    clear(bank)
+    quick = [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)]
+    sided = [Planted(1 + n, "m1", "m2", voter=2) for n in range(12)]
+    both = [Planted(1 + n, "m1", "m2", voter=3, minutes=0) for n in range(12)]
+    plant(bank, [*quick, *sided, *both])
+    FlagService(bank, EVERYONE).look()
+    found, out = flags(bank), {row.voter for row in rows(bank) if row.left_out}
+    quick_one, sided_one, both_one = sorted(found)
+    assert found == {
+        quick_one: {Suspicion.HASTY},
+        sided_one: {Suspicion.ONE_SIDED},
+        both_one: {Suspicion.HASTY, Suspicion.ONE_SIDED},
+    }
+    assert out == {both_one}
+
+
+def test_a_look_is_taken_again_when_the_votes_have_grown(bank):
+    clear(bank, 1200)
+    flag_service = FlagService(bank, EVERYONE)
+    flag_service.look()
+    assert (flags(bank), version(bank)) == ({}, 0)
+    plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
+    flag_service.look()
+    assert flags(bank) == {}, "12 votes more than 1,320 are too few to look"
+    plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
+    flag_service.look()
+    assert len(flags(bank)) == 2 and version(bank) == 1
+    before = rows(bank)
+    FlagService(bank, EVERYONE).look()
+    assert (rows(bank), version(bank)) == (before, 1), "another server finds the same, and changes nothing"
+
+
+def test_a_flag_goes_when_its_reason_does(bank):
+    """Of a voter who failed the first check items and passed ten since."""
+    checks(bank)
+    clear(bank)
+    voters = Voters(bank)
+    voter = fail_checks(voters, "late riser", FAILED)
+    flag_service = FlagService(bank, EVERYONE)
+    flag_service.look()
+    (row,) = (row for row in rows(bank) if row.voter == voter)
+    assert (row.reason, row.strength, row.left_out) == (Suspicion.INATTENTIVE, 1.0, True)
+    fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED)
+    flag_service.look()
+    assert voter not in flags(bank) and version(bank) == 2
+
+
+def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
+    """Live, m2 beats m1; nobody is a contrarian for saying so there."""
+    clear(bank)
+    live, store = LiveStore(bank), Store(bank)
+    live.welcome(("m1", "m2"))
+    for visitor in range(6):
+        voter = store.voter(f"visitor {visitor}")
+        for number in range(8):
+            battle = live.begin(voter, Opening("What?", 1))
+            a, b = ("m1", "m2") if number % 2 else ("m2", "m1")
+            live.answer(battle.id, Answered(Names(a, b), Names("x", "y"), False, False))
+            live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
+    FlagService(bank, EVERYONE).look()
+    assert flags(bank) == {}
+
+
+# On the boards
+
+
+def test_every_view_of_a_board_leaves_flagged_voters_out(bank, leaderboard):
+    clear(bank)
+    Voters(bank).always_left("rigger")
+    shown(leaderboard)
+    today = str(leaderboard.history(SINGLE).days[-1])
+    for chosen in ({"since": today}, {"family": "Color"}):
+        boards = []
+        for voters in ("unflagged", "all"):
+            choice = leaderboard.choose("test", "single", voters=voters, **chosen)
+            board = shown(leaderboard, choice.key)
+            boards.append(board)
+            assert board.votes == board.statistics.votes == int(board.counts.wins.sum())
+            assert board.left_out.voters == 1
+            assert board.left_out.flagged == (10 if "family" in chosen else 30)
+            assert choice.key.unflagged is (voters == "unflagged")
+            history = leaderboard.history(choice.key)
+            assert len(history.codes) == len(board.counts.codes)
+        assert boards[1].votes - boards[0].votes == boards[0].left_out.flagged
+        assert int(boards[0].counts.left.sum()) < int(boards[1].counts.left.sum())
+
+
+def test_votes_of_a_flagged_voter_stay_out_as_they_come(bank, leaderboard):
+    clear(bank)
+    voters = Voters(bank)
+    voter = voters.always_left("rigger")
+    assert shown(leaderboard).votes == 220
+    voters.vote(voter, 1, "m1", "m3", "a")
+    assert shown(leaderboard).votes == 220 and shown(leaderboard, WITH).votes == 251
+    voters.vote(voters.store.voter("somebody"), 1, "m1", "m3", "a")
+    assert shown(leaderboard).votes == 221
+
+
+def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, leaderboard):
+    clear(bank)
+    Voters(bank).always_left("rigger")
+    without = shown(leaderboard)
+    told = " ".join(summary(without))
+    assert "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does." in told
+    choice = leaderboard.choose("test", "single", voters="all")
+    told = board_html(shown(leaderboard, choice.key), choice)
+    assert "With 1 flagged voter (30 votes), whom the board that counts leaves out." in told
+    assert "voters=all" in told and "flagged voters too" in told
+    plain = leaderboard.choose("test", "single", voters={"all": 1})
+    assert plain.key.unflagged and "voters=all" not in board_html(without, plain)
+    with pytest.raises(BoardSelectionError):
+        leaderboard.choose("test", "single", since="all", voters="all")
+
+
+def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
+    clear(bank)
+    voters = Voters(bank)
+    voter = voters.always_left("rigger")
+    shown(leaderboard)
+    live = LiveStore(bank)
+    battle = live.begin(voter, Opening("What?", 1))
+    live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), False, False))
+    live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
+    choice = leaderboard.choose("Own images, answered live", "single")
+    html = board_html(leaderboard.board(choice.key), choice)
+    assert "No votes yet" in html and "Without 1 flagged voter (1 vote)" in html
+
+
+# Whose votes count
+
+
+def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
+    clear(bank, 90)
+    voters = Voters(bank)
+    worker = voters.store.voter("worker")
+    Campaigns(bank, 5).seat(worker, "spring", "w1", "20")
+    for number in range(4):
+        voters.vote(worker, 1 + number, "m2", "m1", "a" if number % 2 else "b")
+    leaderboard = Leaderboard(bank, CountSettings("campaign", ("spring",)), every=0.0)
+    board = shown(leaderboard)
+    assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
+    assert board.left_out.uncounted == 99
+    assert "99 votes were stored and not counted: this arena counts only those of some voters." in " ".join(
+        summary(board)
+    )
+    with_flagged = shown(leaderboard, WITH)
+    assert with_flagged.votes == 4
+    voters.vote(worker, 5, "m1", "m2", "a")
+    assert shown(leaderboard).votes == 5
+    leaderboard.close()
+
+
+def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
+    clear(bank, 300)
+    voters = Voters(bank)
+    worker = voters.store.voter("worker")
+    Campaigns(bank, 5).seat(worker, "spring", "w1", "20")
+    for number in range(12):
+        voters.vote(worker, 1 + number, *(("m3", "m1") if number < 6 else ("m1", "m2")), "ab"[number // 6])
+    for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
+        FlagService(bank, who).look()
+        reasons = flags(bank).get(worker, set()) - {Suspicion.HASTY, Suspicion.ONE_SIDED}
+        assert bool(reasons) is flagged
+
+
+# Check items
+
+
+def checks(database: Database, number: int = 20) -> None:
+    """Bring check items in."""
+    made = drafts(100 + number, (RIGHT, UNRELATED))[100:]
+    Ingest(database).add_items("checks", "check", made)
+
+
+def check_codes(items: ItemBank) -> set[int]:
+    bank = items.bank()
+    kind = {source.id: source.kind for source in bank.sources}
+    return {item.id for item in bank.items.values() if kind[item.source] == "check"}
+
+
+def fail_checks(voters: Voters, cookie: str, failed: int, passed: int = 0, first: int = 0) -> int:
+    """Cast wrong and right votes on check items, and return the voter."""
+    voters.items = ItemBank(voters.database)
+    voters.models = {model.name: code for code, model in enumerate(voters.items.models(), 1)}
+    voter = voters.store.voter(cookie)
+    for number, item in enumerate(sorted(check_codes(voters.items))[first : first + failed + passed]):
+        voters.vote(voter, item, RIGHT, UNRELATED, "b" if number < failed else "a")
+    return voter
+
+
+def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
+    checks(database, 8)
+    items, store = ItemBank(database), Store(database)
+    sampler, of_check = PairSampler(store, items, Campaigns(database, 5), "auto"), check_codes(items)
+    dealt, sides = [], set()
+    for visitor in range(5):
+        voter = store.voter(f"visitor {visitor}")
+        for _ in range(30):
+            battle = sampler.next_battle(voter, BattleRequest())
+            assert isinstance(battle, Battle)
+            dealt.append((visitor, battle.item in of_check, battle.item))
+            sides.add((battle.answer_a < battle.answer_b) if battle.item in of_check else None)
+            store.vote(voter, battle.token, "a", "1")
+            store.reveal(voter, battle.token)
+    of_checks = [(visitor, item) for visitor, check, item in dealt if check]
+    assert 1 <= len(of_checks) <= 30, "10% of 150, within four standard errors"
+    assert len(set(of_checks)) == len(of_checks)
+    assert {True, False} <= sides
+    assert not {item.id for item in sampler.shown_items()} & of_check
+    linked = sampler.next_battle(store.voter("by link"), BattleRequest(item=items.bank().items[1].key))
+    assert linked.item == 1
+    database.close()
+
+
+def test_no_board_counts_check_items(bank, leaderboard, tmp_path, monkeypatch, capsys):
+    clear(bank)
+    checks(bank)
+    voter = fail_checks(Voters(bank), "careful", 0, passed=CHECKS)
+    assert leaderboard.choose("checks", "single").source == "test"
+    assert leaderboard.choose("checks", "single").sources == ("test",)
+    assert shown(leaderboard).votes == 220
+    assert voter not in flags(bank)
+    assert RIGHT not in board_html(shown(leaderboard), leaderboard.choose("test", "single"))
+    monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    assert main(["votes", "export", "--out", str(tmp_path / "votes.jsonl")]) == 0, "there is one source of votes"
+    assert "votes: 220" in capsys.readouterr().out
+
+
+def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("demo bank", "demo", drafts())
+    checks(database)
+    sampler = PairSampler(Store(database), ItemBank(database), Campaigns(database, 5), "auto")
+    assert len(sampler.shown_items()) == 6 and sampler.is_demo()
+    database.close()
+
+
+def test_who_fails_check_items_is_left_out(bank, leaderboard):
+    clear(bank)
+    checks(bank)
+    voters = Voters(bank)
+    voter = fail_checks(voters, "careless", FAILED, passed=4)
+    voters.vote(voter, 1, "m1", "m2", "a")
+    board = shown(leaderboard)
+    assert (board.votes, board.left_out.voters, board.left_out.flagged) == (220, 1, 1)
+    assert {row.reason for row in rows(bank) if row.voter == voter} == {Suspicion.INATTENTIVE}
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ('{"right answer": "A cat.", "unrelated answer": "In 1848."}', None),
+        ('{"right answer": "A cat."}', "row 1, column 'answers': is no check item: expected two answers"),
+        ('{"right answer": "A cat.", "unrelated answer": " "}', "named 'right answer' and 'unrelated answer'"),
+        ('{"right answer": "A", "unrelated answer": "B", "m1": "C"}', "is no check item"),
+    ],
+)
+def test_a_folder_of_check_items_comes_in_by_the_command_line(answers, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    folder = tmp_path / "attention"
+    folder.mkdir()
+    (folder / "cat.png").write_bytes(picture())
+    row = f'{{"instruction": "What is it?", "family": "Color", "images": ["cat.png"], "answers": {answers}}}\n'
+    (folder / "items.jsonl").write_text(row, "utf-8")
+    assert main(["items", "checks", str(folder)]) == (0 if said is None else 2)
+    told = capsys.readouterr()
+    if said is None:
+        assert "1 new items" in told.out and main(["items", "list"]) == 0
+        assert "attention (check): 1 items shown, 1 with answers of two models" in capsys.readouterr().out
+    else:
+        assert said in told.err and "Traceback" not in told.err

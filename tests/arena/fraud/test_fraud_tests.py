@@ -1,0 +1,128 @@
+"""Voter flags: riggers are found, honest voters are left alone, and what little evidence there is stays finite."""
+
+import numpy as np
+import pytest
+
+from arena.fraud.tests import Habit, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.ratings.bradley_terry import bradley_terry
+from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGGED, RIGS, STRENGTHS, TARGET, drawn, places, rigged
+
+
+def together(*parts: VoterChoices) -> VoterChoices:
+    return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig):
+    """Over 30 arenas; of the honest voters at most 1% are flagged."""
+    flagged_honest = caught = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        honest = drawn(rng, HONEST, first=0)
+        whole = together(honest, rigged(rng, rig))
+        out = {one.voter for one in evidence(whole, MODELS) if one.flagged}
+        counted = ~np.isin(whole.voter, sorted(out))
+        board = VoterChoices(*(column[counted] for column in whole))
+        assert np.abs(places(board) - places(honest)).max() <= 1, f"seed {seed}"
+        flagged_honest += sum(voter < 1000 for voter in out)
+        caught += sum(voter >= 1000 for voter in out)
+    print(f"{rig}: {caught} of {30 * RIGGED // EACH} riggers, {flagged_honest} of {30 * HONEST // EACH} honest voters")
+    assert flagged_honest <= 0.01 * 30 * HONEST / EACH
+    assert caught == 60 or rig == "one target"  # half of its votes are honest: 50 are too few to tell
+
+
+def test_what_a_rigger_does_is_named():
+    rng = np.random.default_rng(1)
+    honest = drawn(rng, HONEST, first=0)
+    most = 20 * RIGGED
+    a, b, _, _ = drawn(rng, most, first=0)
+    beats = STRENGTHS[a] > STRENGTHS[b]
+    chosen = {
+        Suspicion.LEFT: np.ones(most, bool),
+        Suspicion.RIGHT: np.zeros(most, bool),
+        Suspicion.CONTRARIAN: rng.random(most) > 1 / (1 + np.exp(2 * (STRENGTHS[b] - STRENGTHS[a]))),
+        Suspicion.FOR: np.where(a == TARGET, True, np.where(b == TARGET, False, beats ^ (rng.random(most) < 0.4))),
+        Suspicion.AGAINST: np.where(a == TARGET, False, np.where(b == TARGET, True, beats ^ (rng.random(most) < 0.4))),
+    }
+    for suspicion, chose_a in chosen.items():
+        worst = evidence(together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS)[0]
+        assert (worst.voter, worst.suspicion, worst.votes) == (7000, suspicion, most)
+        assert worst.model == (TARGET if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
+
+
+def test_a_voter_is_measured_by_the_votes_of_others():
+    """One who makes up most of the votes would otherwise be their own yardstick."""
+    rng = np.random.default_rng(2)
+    busy = drawn(rng, 4000, first=0)._replace(voter=np.zeros(4000, int))
+    busy = busy._replace(chose_a=np.where(busy.a == 0, True, np.where(busy.b == 0, False, busy.chose_a)))
+    worst = evidence(together(busy, drawn(rng, 2000, first=1)), MODELS)[0]
+    assert (worst.voter, worst.suspicion, worst.model) == (0, Suspicion.FOR, 0)
+
+
+def test_the_step_leads_where_a_fit_without_the_voter_does():
+    """Of each voter among many, of one who alone saw a model, and of one whose choices are weighed in parts."""
+    rng = np.random.default_rng(3)
+    rare = VoterChoices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
+    busy = drawn(rng, 1500, first=0)._replace(voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8)
+    whole = together(drawn(rng, 3000, first=0), rare, busy)
+    found = {one.voter: one for one in evidence(whole, MODELS + 1)}
+    for voter in np.unique(whole.voter).tolist():
+        assert found[voter].strength == pytest.approx(plain_strength(whole, whole.voter == voter), abs=3e-4)
+    assert found[999].flagged
+
+
+def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
+    """Return the strength of the evidence against a voter as its definition says."""
+    won, lost = np.where(whole.chose_a, whole.a, whole.b), np.where(whole.chose_a, whole.b, whole.a)
+    wins = np.zeros((MODELS + 1, MODELS + 1))
+    np.add.at(wins, (won[~his], lost[~his]), 1.0)
+    strengths, chose_a = bradley_terry(wins).strengths, whole.chose_a[his]
+    won, lost = won[his], lost[his]
+    honest = 1 / (1 + np.exp(strengths[lost] - strengths[won]))
+    ways = [np.full(len(won), 0.5), 1 - honest, np.where(chose_a, 0.98, 0.02), np.where(chose_a, 0.02, 0.98)]
+    for model in np.unique([won, lost]):
+        met = (won == model) | (lost == model)
+        ways += [np.where(met, np.where(side == model, 0.98, 0.02), honest) for side in (won, lost)]
+    logs = np.cumsum(np.log(np.array(ways) / honest), axis=1)
+    return max(0.0, float(np.max(np.logaddexp.reduce(logs, axis=0) - np.log(len(ways)))) / np.log(10))
+
+
+# Habits
+
+
+def test_one_side_is_a_habit_beyond_what_coins_do():
+    voter = np.repeat([1, 2, 3, 4], [10, 11, 100, 100])
+    chose_a = np.concatenate([np.ones(10), np.ones(11), np.arange(100) < 66, np.arange(100) < 67]).astype(bool)
+    assert [(one.voter, one.suspicion) for one in one_sided(voter, chose_a)] == [
+        (2, Suspicion.ONE_SIDED),
+        (4, Suspicion.ONE_SIDED),
+    ]
+    assert one_sided(voter, ~chose_a) == one_sided(voter, chose_a), "either side"
+    coins = np.random.default_rng(6)
+    many = np.repeat(np.arange(10_000), 50)
+    assert len(one_sided(many, coins.random(len(many)) < 0.5)) <= 25, "one in a thousand, with some luck"
+
+
+def test_haste_is_a_habit_in_more_than_half_of_ten_choices():
+    voter = np.repeat([1, 2, 3], [9, 10, 10])
+    seconds = np.concatenate([np.zeros(9), np.arange(10) // 6 * 24.1, np.arange(10) // 5 * 24.1])
+    assert hasty(voter, seconds, np.full(29, 100)) == [Habit(2, 0.6, Suspicion.HASTY)]
+
+
+def test_who_fails_three_of_the_last_ten_check_items_does_not_pass():
+    voter = np.array([1] * 12 + [2] * 12 + [3] * 3)
+    wrong = np.array([True] * 2 + [False] * 7 + [True] * 3 + [True] * 4 + [False] * 8 + [True] * 3)
+    assert inattentive(voter, wrong) == [Habit(1, 0.3, Suspicion.INATTENTIVE), Habit(3, 1.0, Suspicion.INATTENTIVE)]
+
+
+def test_no_habits_without_choices():
+    nobody, none = np.zeros(0, int), np.zeros(0, bool)
+    assert one_sided(nobody, none) == hasty(nobody, np.zeros(0), nobody) == inattentive(nobody, none) == []
+
+
+def test_no_votes_and_one_vote():
+    nobody = VoterChoices(*(np.zeros(0, kind) for kind in (int, int, bool, int)))
+    assert evidence(nobody, MODELS) == ()
+    single = VoterChoices(np.array([0]), np.array([1]), np.array([True]), np.array([3]))
+    (only,) = evidence(single, MODELS)
+    assert only.votes == 1 and not only.flagged and 0 <= only.strength < 1

@@ -1,0 +1,386 @@
+"""Imported votes: sources of their own, each row once, counted as the import was told, and exported as they came."""
+
+import csv
+import io
+import json
+import random
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+from sqlalchemy import func, select
+
+from arena.__main__ import main
+from arena.database import Database, DatabaseError
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import FORMAT_NAMES, read, write
+from arena.imports.importer import PORTION, Imported, ImportedVotesError, ImportRequest, VoteImporter
+from arena.imports.tables import (
+    IMPORTED_ROW,
+    IMPORTED_SOURCE,
+    IMPORTED_VOTE,
+    imported_battles,
+    imported_sources,
+)
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board
+from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.service import Leaderboard
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.votes import Outcome, Votes
+from arena.types import REFERENCE
+from arena.web.leaderboard_notes import import_notes
+from tests.support.planting import Planted, plant
+from tests.support.servers import drafts
+from tests.support.vote_samples import CLEAN, sample
+
+
+def votes_of(*votes: Vote) -> Battles:
+    """Return votes as a file of this format gives them."""
+    return Battles("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
+
+
+def battles(number: int, *, seed: int = 1, **said) -> Battles:
+    """Return votes of four models, with every kind of winner, each with a name of its own."""
+    coin = random.Random(seed)
+    made = []
+    for place in range(number):
+        a, b = coin.sample(["m1", "m2", "x", "y"], 2)
+        winner = coin.choice(["a", "a", "a", "b", "b", "tie", "both_bad"])
+        vote = Vote(a, b, winner, conversation=f"{seed} {place}", voter=f"v{place % 7}", item=f"i{place % 11}")
+        made.append(vote._replace(**said))
+    return votes_of(*made)
+
+
+def of_one_judge(judged: Battles) -> Battles:
+    """Return the votes of the first judge."""
+    lines = [line for line in judged.lines() if line.vote and line.vote.voter == judged.voter[0]]
+    columns = columns_of(line.vote for line in lines if line.vote)
+    return Battles(judged.format, *columns, rows=tuple(line.row for line in lines))
+
+
+@pytest.fixture
+def imports(bank) -> VoteImporter:
+    return VoteImporter(bank)
+
+
+@pytest.fixture
+def leaderboard(bank) -> Iterator[Leaderboard]:
+    opened = Leaderboard(bank, every=0)
+    yield opened
+    opened.close()
+
+
+def counted(database: Database) -> list[int]:
+    with database.read() as connection:
+        return [connection.scalar(select(func.count()).select_from(table)) for table in (IMPORTED_ROW, IMPORTED_VOTE)]
+
+
+def board_of(leaderboard: Leaderboard, source: str, **choice) -> Board:
+    chosen = leaderboard.choose(source, choice.pop("images", "single"), **choice)
+    assert chosen and chosen.source == source
+    return leaderboard.board(chosen.key, 60)
+
+
+def told(board: Board) -> str:
+    return " ".join(import_notes(board))
+
+
+# Coming in
+
+
+def test_the_same_file_twice_adds_nothing(bank, imports):
+    first = battles(PORTION + 500)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 500)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 500)
+    longer = votes_of(*first.votes(), Vote("m1", "y", "tie", conversation="new"))
+    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 500)
+    assert imports.add(first, ImportRequest("another")).votes == PORTION + 500
+    assert counted(bank) == [2 * PORTION + 1001] * 2
+
+
+def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_apart(bank, imports):
+    """Three columns do not say which battle a row was: the same row twice in a file is two votes."""
+    same = Vote("m1", "m2", "a")
+    order = ImportRequest("frame")
+    assert imports.add(votes_of(same, same, same), order).votes == 3
+    assert imports.add(votes_of(same, same, same), order) == Imported(known=3)
+    assert imports.add(votes_of(same, same), order).votes == 2, "another file, so other votes"
+    logged = same._replace(time=5.0)
+    assert imports.add(votes_of(logged, logged), order).votes == 2
+    assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), "a log that grew"
+
+
+def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):
+    path = sample("fastchat-log", tmp_path)
+    assert imports.add(read(path), ImportRequest("log")) == Imported(votes=6, others=4)
+    write(read(path), tmp_path / "ours.parquet")
+    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == Imported(known=10)
+
+
+def test_nothing_is_made_of_a_file_without_votes(bank, imports):
+    assert imports.add(votes_of(), ImportRequest("empty")) == Imported()
+    with bank.read() as connection:
+        assert imported_sources(connection) == ()
+
+
+def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
+    """The second portion cannot be stored: nothing counts until the import is made again."""
+    VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
+    wrong = battles(PORTION + 1, images=1)
+    wrong = votes_of(*list(wrong.votes())[:-1], Vote("m1", "m2", "neither", conversation="last"))
+    with pytest.raises(DatabaseError, match="Not stored"):
+        VoteImporter(bank).add(wrong, ImportRequest("cut"))
+    assert counted(bank) == [PORTION + 50, PORTION + 50]
+    assert leaderboard.choose("cut (imported)", "single").source == "test", "there is no such source yet"
+    with pytest.raises(DatabaseError, match="Not stored"):
+        VoteImporter(bank).add(wrong, ImportRequest("there"))
+    assert board_of(leaderboard, "there (imported)").votes == 50
+    assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
+        votes=1, known=PORTION
+    )
+    assert board_of(leaderboard, "cut (imported)").import_summary.votes > 0
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffix):
+    for name in FORMAT_NAMES:
+        path = sample(name, tmp_path)
+        came = of_one_judge(read(path)) if name == "visit-battles" else read(path)
+        imports.add(came, ImportRequest(name))
+        with bank.read() as connection:
+            kept = imported_battles(connection, imported_sources(connection)[-1])
+        write(kept, tmp_path / f"ours{suffix}")
+        back, direct = (tmp_path / f"{one}{path.suffix}" for one in ("back", "direct"))
+        write(read(tmp_path / f"ours{suffix}"), back, name)
+        write(came, direct, name)
+        assert back.read_bytes() == direct.read_bytes()
+        assert read(back).rows == came.rows and read(back).others == came.others
+        if name != "visit-bench":  # its names of models are written as the bank has them
+            assert list(kept.votes()) == list(came.votes())
+
+
+def test_an_import_that_cannot_begin_leaves_nothing(bank, imports):
+    """A row without a text, and a database that refuses the first rows: no source stands there without votes."""
+    vote = Vote("m1", "m2", "a", conversation="1")
+    odd = Battles("stereoscope", *columns_of([vote] * 2), rows=(STEREOSCOPE.row(vote), {"cell": object()}))
+    for wrong, error in ((odd, TypeError), (votes_of(vote, vote._replace(winner="neither")), DatabaseError)):
+        with pytest.raises(error):
+            imports.add(wrong, ImportRequest("cut", judge=True))
+        with bank.read() as connection:
+            assert connection.scalar(select(func.count()).select_from(IMPORTED_SOURCE)) == 0
+        assert counted(bank) == [0, 0]
+
+
+def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
+    rows = [{**CLEAN[0], "day": date(2024, 10, 20), "price": Decimal("0.10")}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
+    came = read(tmp_path / "votes.parquet")
+    assert imports.add(came, ImportRequest("days")) == Imported(votes=1)
+    assert imports.add(came, ImportRequest("days")) == Imported(known=1)
+
+
+# What may not come in
+
+
+def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(bank, imports):
+    people, judged = battles(3, judge=False), battles(3, seed=2, judge=True, voter="gpt")
+    Ingest(bank).add_items("demo", "demo", drafts(8)[7:])
+    demo = next(item.key for item in ItemBank(bank).bank().items.values() if item.source == 2)
+    on_demo = battles(3, seed=3, item=demo)
+    for wrong, order, part in (
+        (votes_of(*people.votes(), *judged.votes()), ImportRequest("both"), "a judge's with people's"),
+        (votes_of(*people.votes(), *on_demo.votes()), ImportRequest("both"), "those on demo items with others"),
+        (battles(9, judge=True), ImportRequest("both"), "several judges"),
+        (judged, ImportRequest("both", into_live=True), "never count beside live ones"),
+        (on_demo, ImportRequest("both", into_live=True), "never count beside live ones"),
+        (people, ImportRequest("test"), "that of a source of items"),
+        (people, ImportRequest(" "), "empty"),
+        (battles(3, time=1.7e15), ImportRequest("both"), "not in seconds since 1970"),
+    ):
+        with pytest.raises(ImportedVotesError, match=part):
+            imports.add(wrong, order)
+    assert counted(bank) == [0, 0]
+    imports.add(people, ImportRequest("people"))
+    imports.add(judged, ImportRequest("judge"))
+    for wrong, source in (
+        (judged, "people"),
+        (people, "judge"),
+        (on_demo, "people"),
+        (battles(3, seed=4, judge=True, voter="claude"), "judge"),
+    ):
+        with pytest.raises(ImportedVotesError, match="no board may mix them"):
+            imports.add(wrong, ImportRequest(source))
+    assert counted(bank) == [6, 6]
+    imports.add(battles(3, seed=5, voter="gpt"), ImportRequest("judge", judge=True))
+    with bank.read() as connection:
+        assert [one.label for one in imported_sources(connection)] == ["people (imported)", "judge (imported, judge)"]
+
+
+# Boards
+
+
+def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
+    """With ties as halves: the ratings are those of the arithmetic on the same votes."""
+    plant(bank, [Planted(1, "m1", "m2")] * 3)
+    live = leaderboard.choose("test", "single").key
+    assert leaderboard.board(live).votes == 3
+    came = battles(400, category="Counting")
+    imports.add(came, ImportRequest("elsewhere"))
+    assert leaderboard.choose(None, "single").source == "test", "the arena's own come first"
+    assert leaderboard.board(live).votes == 3, "nothing mixes"
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, board.statistics.crowd.voters, board.statistics.crowd.items) == (400, 7, 11)
+    places = {line.model: line for line in board.standings}
+    names = sorted(places)
+    code = {name: place for place, name in enumerate(names)}
+    outcomes = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE, "both_bad": Outcome.BOTH_BAD}
+    a, b = ([code[name] for name in column] for column in (came.model_a, came.model_b))
+    columns = Votes(np.array(a), np.array(b), np.array([outcomes[one] for one in came.winner]), len(names))
+    fit = bradley_terry(win_matrix(columns))
+    sides = list(zip(came.model_a, came.model_b, came.winner, strict=True))
+    for name, line in places.items():
+        assert line.rating.value == pytest.approx(fit.ratings[code[name]], abs=1e-6)
+        tied = [name in pair for *pair, won in sides if won in ("tie", "both_bad")]
+        assert line.ties == sum(tied)
+    decided = [one for one in came.winner if one in ("a", "b")]
+    assert board.left[:2] == (decided.count("a"), len(decided))
+    assert f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half" in told(board)
+    assert leaderboard.choose("elsewhere (imported)", "single").families == ("Counting",)
+    family = board_of(leaderboard, "elsewhere (imported)", family="Counting")
+    assert family.votes == 400 and leaderboard.family_ratings(family).keys() == {"Counting"}
+
+
+def test_both_bad_counts_as_the_import_was_told(imports, leaderboard):
+    came = battles(200)
+    bad = came.winner.count("both_bad")
+    imports.add(came, ImportRequest("elsewhere", both_bad="out"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert board.votes == board.statistics.votes == 200 - bad
+    assert f"{bad} “both bad” are left out." in told(board)
+    imports.add(came, ImportRequest("elsewhere", both_bad="half"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert board.votes == 200 and "left out" not in told(board)
+
+
+def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(bank, imports, leaderboard):
+    items = list(ItemBank(bank).bank().items.values())
+    Ingest(bank).add_items("test", "folder", drafts(9, images=2)[8:])
+    multi = next(item for item in ItemBank(bank).bank().items.values() if item.multi)
+    plant(bank, [Planted(items[0].id, "m1", "m2")] * 20)
+    known = [
+        Vote("m1", "m2", winner, item=items[0].key, voter="v1", conversation=f"k{number}")
+        for number, winner in enumerate(["a", "b", "b", "tie"])
+    ]
+    others = [
+        Vote("m2", "m1", "a", item="unknown", conversation="u"),
+        Vote("m2", "m1", "a", conversation="n"),
+        Vote("m2", "m1", "a", item=multi.key, conversation="m"),
+    ]
+    came = votes_of(*known, *others)
+    imports.add(came, ImportRequest("elsewhere", into_live=True))
+    imports.add(came, ImportRequest("not told"))
+    board = board_of(leaderboard, "test")
+    assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
+    assert board.statistics.crowd[:2] == (21, 4) and board.statistics.crowd.items == 1
+    assert "4 of these votes were imported, from <b>elsewhere</b>, and told to count" in told(board)
+    lines = {line.model: line for line in board.standings}
+    assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
+    assert board_of(leaderboard, "test", images="multiple").votes == 1
+    family = board_of(leaderboard, "test", family=items[0].family)
+    assert family.votes == 24
+    assert board_of(leaderboard, "elsewhere (imported)").votes == 6, "the one with two images stands apart"
+    imports.add(came, ImportRequest("elsewhere"))
+    board = board_of(leaderboard, "test")
+    assert (board.votes, board.import_summary) == (20, None), "told otherwise, they no longer do"
+
+
+def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, leaderboard):
+    item = next(iter(ItemBank(bank).bank().items.values()))
+    said = [
+        Vote("m1", "m2", "a", item=item.key, conversation="1"),
+        Vote("m1", "m2", "a", conversation="2", time=86400.0 * 365, blind=False, voter="w", images=1),
+        Vote("m1", "m1", "a", conversation="3"),
+        Vote("m1", "m2", "b", conversation="4", images=3),
+    ]
+    imports.add(votes_of(*said), ImportRequest("elsewhere"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, board.statistics.clusters) == (2, 2)
+    assert leaderboard.choose("elsewhere (imported)", "single").families == (item.family,)
+    for sentence in (
+        "1 vote was on a model against itself and left out.",
+        "1 vote was cast with the names in view.",
+        "1 of the imported votes do not say which item",
+        "1 of the imported votes do not say who",
+        "1 of the imported votes do not say when",
+    ):
+        assert sentence in told(board)
+    assert "how many images" not in told(board), "of the one that does not say, the bank does"
+    dated = board_of(leaderboard, "elsewhere (imported)", since="1970-06-01", until="1971-06-01")
+    assert (dated.votes, dated.import_summary.votes) == (1, 1)
+    assert len(leaderboard.history(board.key).days) == 1
+    multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
+    assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
+
+
+def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, imports, bank, leaderboard):
+    Ingest(bank).add_items("VisIT-Bench", "visit", drafts(8, ("LLaVA", REFERENCE))[7:])
+    rows = [
+        Vote("LLaVA prediction", "human_verified_reference", winner, item="i", images=1) for winner in ("a", "b", "b")
+    ]
+    write(Battles(None, *columns_of(rows), rows=({},) * 3), tmp_path / "votes.csv", "visit-bench")
+    imports.add(read(tmp_path / "votes.csv"), ImportRequest("people of the paper"))
+    lines = {line.model: line for line in board_of(leaderboard, "people of the paper (imported)").standings}
+    assert lines.keys() == {"LLaVA", REFERENCE}
+    assert lines["LLaVA"].win_rate[:2] == (1, 3)
+
+
+def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):
+    names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
+    imports.add(votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)), ImportRequest("odd names"))
+    text = board_csv(board_of(leaderboard, "odd names (imported)"))
+    assert {row["model"] for row in csv.DictReader(io.StringIO(text, newline=""))} == set(names)
+    assert set(pandas.read_csv(io.StringIO(text, newline=""))["model"]) == set(names)
+
+
+# The command line
+
+
+def run(*words: str | Path) -> int:
+    return main([str(word) for word in words])
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, capsys, suffix):
+    monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
+    path, out = sample("fastchat-log", tmp_path), tmp_path / f"out{suffix}"
+    assert run("votes", "import", path, "--source", "log", "--both-bad", "out") == 0
+    said = capsys.readouterr().out
+    assert "new: 6 votes and 4 other rows, rows already there: 0" in said
+    assert 'source: log, which counts on boards of their own only; "both bad" counts not at all' in said
+    assert run("votes", "export", "--source", "log", "--out", out) == 0
+    assert run("votes", "export", out, "--format", "fastchat-log", "--out", tmp_path / "back.json") == 0
+    assert [json.loads(line) for line in (tmp_path / "back.json").read_text("utf-8").split("\n") if line] == [
+        json.loads(line) for line in path.read_text("utf-8").split("\n") if line
+    ]
+    assert run("votes", "export", "--out", out) == 2
+    assert "there are: 'test', 'log'" in capsys.readouterr().err
+    assert run("votes", "import", path, "--source", "test") == 2
+    assert "that of a source of items" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", '{"tstamp": 1, "ty'])
+def test_a_torn_or_empty_file_is_imported_with_a_report(bank, monkeypatch, tmp_path, capsys, text):
+    monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
+    (tmp_path / "conv.json").write_text(text)
+    assert run("votes", "import", tmp_path / "conv.json") == 0
+    assert "conv.json holds no votes" in capsys.readouterr().out
+    assert counted(bank) == [0, 0]

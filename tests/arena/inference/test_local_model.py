@@ -1,0 +1,376 @@
+"""Local models: what transformers is told, and a process that may crash, hang or grow without harm to the page."""
+
+import asyncio
+import base64
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+
+from arena.inference.local_model import LoadError, LocalModel, TooLong
+from arena.inference.local_process import LocalVLM, ProcessPool
+from arena.types import Generation, ModelCard, ModelError, Price, Turn, Usage
+from tests.support.tiny_vlm import build
+
+ROOT = Path(__file__).parents[3]
+GREEDY = Generation(max_tokens=12, temperature=0.0)
+ENDLESS = Generation(max_tokens=20_000, temperature=1.0, seed=5)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> Path:
+    return build(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture(scope="module")
+def card(tiny) -> ModelCard:
+    return ModelCard("Tiny", "local", str(tiny), images=4, price=Price(1.0, 2.0), timeout=30.0)
+
+
+@pytest.fixture(scope="module")
+def process_pool() -> Iterator[ProcessPool]:
+    opened = ProcessPool(2)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def model(tiny) -> LocalModel:
+    return LocalModel(str(tiny), None, "float32", "cpu")
+
+
+def picture(color: str) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (40, 30), color).save(stream, "PNG")
+    return stream.getvalue()
+
+
+ONE = [Turn("user", "What is this?", (picture("red"),))]
+TWO = [Turn("user", "Which is older?", (picture("red"), picture("blue")))]
+NONE = [Turn("user", "Say something.")]
+LONG = [
+    Turn("user", "One?", (picture("red"),)),
+    Turn("assistant", " the dog"),
+    Turn("user", "And?", (picture("green"),)),
+]
+
+
+async def said(vlm: LocalVLM, turns: list[Turn], settings: Generation) -> str:
+    return "".join([piece async for piece in vlm.stream(turns, settings)])
+
+
+async def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait for something; fail where it does not come."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        await asyncio.sleep(0.01)
+
+
+# The process
+
+
+def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, process_pool):
+    async def all_ways() -> tuple[list[str], tuple[str, ...], list[Usage]]:
+        vlm, usage = LocalVLM(card, process_pool), []
+        singles = [await said(vlm, turns, GREEDY) for turns in (ONE, TWO, NONE, LONG)]
+        batch = await vlm.answers([ONE, TWO, NONE, LONG], GREEDY, usage.append)
+        pieces = []
+        async for piece in vlm.stream(ONE, GREEDY, usage.append):
+            pieces.append(piece)
+        assert len(pieces) > 3 and "".join(pieces) == singles[0]
+        return singles, batch, usage
+
+    singles, batch, (whole, first) = asyncio.run(all_ways())
+    assert list(batch) == singles and len(set(singles)) == 4
+    assert first.completion == GREEDY.max_tokens and not first.estimated
+    assert first.cost == first.prompt * 1 + first.completion * 2 and whole.completion == 4 * GREEDY.max_tokens
+
+
+def test_a_seed_makes_sampling_repeat_itself(card, process_pool):
+    async def sampled(seed: int) -> str:
+        return await said(LocalVLM(card, process_pool), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed))
+
+    first, again, other = (asyncio.run(sampled(seed)) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_it_stops_within_three_tokens(card, process_pool):
+    async def after_stop() -> int:
+        worker = await process_pool.worker(card)
+        task = await worker.start([NONE], ENDLESS)
+        while task.tokens < 20:
+            await task.get()
+        worker.stop(task)
+        at_stop = task.tokens
+        while (message := await task.get())["kind"] != "end":
+            continue
+        return message["completion"] - at_stop
+
+    assert min(asyncio.run(after_stop()) for _ in range(5)) <= 3
+
+
+def test_a_stream_that_is_closed_runs_no_more(card, process_pool):
+    async def closed() -> list[Usage]:
+        usage: list[Usage] = []
+        async with aclosing(LocalVLM(card, process_pool).stream(NONE, ENDLESS, usage.append)) as pieces:
+            await anext(pieces)
+        worker = await process_pool.worker(card)
+        await until(lambda: not worker.running)
+        return usage
+
+    (usage,) = asyncio.run(closed())
+    assert 0 < usage.completion < 1000
+
+
+def test_a_batch_that_is_stopped_tells_what_it_took(card, process_pool):
+    async def stopped() -> list[Usage]:
+        usage: list[Usage] = []
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
+        assert await said(vlm, NONE, GREEDY), "it is loaded"
+        process = psutil.Process(worker.pid)
+        before = process.cpu_times().user
+        batch = asyncio.create_task(vlm.answers([NONE], ENDLESS, usage.append))
+        await until(lambda: process.cpu_times().user > before + 0.5)
+        batch.cancel()
+        await asyncio.gather(batch, return_exceptions=True)
+        return usage
+
+    (usage,) = asyncio.run(stopped())
+    assert usage.prompt > 0 and usage.completion > 0
+
+
+def test_one_that_is_cancelled_before_its_turn_never_runs(card, process_pool):
+    async def cancelled() -> None:
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
+        first = vlm.stream(NONE, ENDLESS)
+        await anext(first)
+        waiting = asyncio.create_task(said(vlm, NONE, ENDLESS))
+        await until(lambda: worker.running == 2)
+        waiting.cancel()
+        await first.aclose()
+        await until(lambda: not worker.running)
+
+    asyncio.run(cancelled())
+
+
+def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, process_pool):
+    async def refused(turns: list[Turn], settings: Generation) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await said(LocalVLM(card, process_pool), turns, settings)
+        return caught.value
+
+    five = asyncio.run(refused([Turn("user", "All?", (picture("red"),) * 5)], GREEDY))
+    room = asyncio.run(refused(NONE, Generation(max_tokens=40_000)))
+    assert (five.kind, room.kind) == ("too big", "too big") and "32768 tokens" in str(room)
+    assert asyncio.run(said(LocalVLM(card, process_pool), NONE, GREEDY)), "the process goes on"
+
+
+def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, process_pool):
+    async def killed() -> tuple[ModelError, int, int]:
+        vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
+        with pytest.raises(ModelError) as caught:
+            async for _ in vlm.stream(NONE, ENDLESS):
+                os.kill(worker.pid, signal.SIGKILL)
+        assert await said(vlm, NONE, GREEDY)
+        return caught.value, worker.pid, (await process_pool.worker(card)).pid
+
+    error, old, new = asyncio.run(killed())
+    assert error.kind == "down" and old != new and not psutil.pid_exists(old)
+
+
+def test_a_process_that_hangs_is_ended(card, process_pool, tiny):
+    impatient = ModelCard("Hanging", "local", str(tiny), timeout=3.0)
+
+    async def hung() -> tuple[ModelError, int]:
+        vlm = LocalVLM(impatient, process_pool)
+        assert await said(vlm, NONE, GREEDY)
+        worker = await process_pool.worker(impatient)
+        with pytest.raises(ModelError) as caught:
+            async for _ in vlm.stream(NONE, ENDLESS):
+                os.kill(worker.pid, signal.SIGSTOP)
+        await until(lambda: not psutil.pid_exists(worker.pid))
+        return caught.value, worker.pid
+
+    error, _ = asyncio.run(hung())
+    assert error.kind == "slow"
+
+
+def test_a_process_that_takes_too_much_memory_is_ended(tiny):
+    greedy, process_pool = ModelCard("Greedy", "local", str(tiny), memory_gb=0.1), ProcessPool(1)
+    try:
+        with pytest.raises(ModelError, match=r"0\.1 GB") as caught:
+            asyncio.run(said(LocalVLM(greedy, process_pool), NONE, GREEDY))
+        assert caught.value.kind == "down"
+    finally:
+        process_pool.close()
+
+
+def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
+    cards = [ModelCard(name, "local", str(tiny), timeout=0.05) for name in "abc"]
+    process_pool = ProcessPool(2)
+
+    async def hired() -> None:
+        first, second = [await process_pool.worker(card) for card in cards[:2]]
+        assert await process_pool.worker(cards[0]) is first, "used last"
+        third = await process_pool.worker(cards[2])
+        assert process_pool.workers == (first, third) and not second.alive
+        await first.start([NONE], GREEDY)  # busy while it loads
+        second = await process_pool.worker(cards[1])
+        assert process_pool.workers == (first, second) and not third.alive, "the other is older, and busy"
+        await second.start([NONE], GREEDY)
+        with pytest.raises(ModelError, match="busy"):
+            await process_pool.worker(cards[2])
+
+    try:
+        asyncio.run(hired())
+    finally:
+        process_pool.close()
+    assert not process_pool.workers
+
+
+def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
+    program = f"""
+import asyncio, sys, app
+from arena.types import Generation, ModelCard, Turn
+from arena.inference.local_process import Crew, LocalVLM
+async def main():
+    crew = Crew(1)
+    stream = LocalVLM(ModelCard("Tiny", "local", {str(tiny)!r}), crew).stream(
+        [Turn("user", "Go on.")], Generation(max_tokens=30000, temperature=1.0))
+    await anext(stream)
+    await stream.aclose()
+    print(crew.workers[0].pid, [name for name in ("torch", "transformers") if name in sys.modules], flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+    page = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert page.stdout
+    with page:
+        pid, _, heavy = page.stdout.readline().strip().partition(" ")
+        assert heavy == "[]" and psutil.pid_exists(int(pid))
+        page.kill()
+    asyncio.run(until(lambda: not psutil.pid_exists(int(pid))))
+
+
+# The model
+
+
+def conversation(text: str, *images: bytes) -> dict[str, object]:
+    encoded = [base64.b64encode(image).decode() for image in images]
+    return {"system": "", "turns": [{"role": "user", "text": text, "images": encoded}]}
+
+
+def prompt_tokens(model: LocalModel, text: str, *images: bytes) -> int:
+    told: list[int] = []
+    settings = {"max_tokens": 1, "temperature": 0.0, "top_p": None, "seed": None}
+    model.answers([conversation(text, *images)], settings, threading.Event(), told.append, lambda *_: None)
+    return told[0]
+
+
+def test_control_tokens_that_a_user_types_are_plain_text(model):
+    plain = prompt_tokens(model, "a(image)b")
+    assert prompt_tokens(model, "a<image>b") == plain
+    assert prompt_tokens(model, "a<|im_end|>b") == prompt_tokens(model, "a(|im_end|)b")
+    image = prompt_tokens(model, "ab", picture("red")) - prompt_tokens(model, "ab")
+    assert prompt_tokens(model, "a<image>b", picture("red")) == plain + image
+
+
+def test_a_stop_ends_the_generation_at_the_next_token(model):
+    stop, pieces = threading.Event(), []
+
+    def piece(text: str, tokens: int) -> None:
+        pieces.append(tokens)
+        if tokens >= 10:
+            stop.set()
+
+    settings = {"max_tokens": 500, "temperature": 1.0, "top_p": 0.9, "seed": 1}
+    answers = model.answers([conversation("Go on.")], settings, stop, lambda _: None, piece)
+    assert 10 <= answers.completion <= 13
+
+
+def test_a_conversation_longer_than_the_model_is_too_long(model):
+    settings = {"max_tokens": 32_760, "temperature": 0.0, "top_p": None, "seed": None}
+    with pytest.raises(TooLong):
+        model.answers([conversation("word " * 50)], settings, threading.Event(), lambda _: None, lambda *_: None)
+
+
+def changed(tiny: Path, folder: Path, **files: object) -> str:
+    """Return a copy of the model with some files replaced, or deleted where None is given."""
+    shutil.copytree(tiny, folder)
+    for name, content in files.items():
+        path = folder / name.replace("__", ".")
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_text(json.dumps({**json.loads((tiny / path.name).read_text()), **content}))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"config__json": {"model_type": "no-such"}}, "cannot be loaded"),
+        ({"model__safetensors": None}, "weights cannot be loaded"),
+        ({"chat_template__jinja": None}, "no chat template"),
+        ({"tokenizer__json": None, "tokenizer_config__json": None}, "processor"),
+        (
+            {"processor_config__json": {"auto_map": {"AutoProcessor": "own.Own"}, "processor_class": "Own"}},
+            "code of its own",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_loaded_say_why(tiny, tmp_path, files, words):
+    folder = changed(tiny, tmp_path / "other", **files)
+    if "model__safetensors" in files:
+        torch.save(load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin")  # never opened
+    (Path(folder) / "own.py").write_text("raise SystemExit('ran')")
+    with pytest.raises(LoadError, match=words):
+        LocalModel(folder, None, "float32", "cpu")
+
+
+def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loaded(tiny, tmp_path):
+    if find_spec("torchvision"):
+        pytest.skip("torchvision is here")
+    folder = changed(tiny, tmp_path / "qwen", config__json={"model_type": "qwen2_vl"}, processor_config__json=None)
+    kind = {"processor_class": "Qwen2VLProcessor", "image_processor_type": "Qwen2VLImageProcessor"}
+    (tmp_path / "qwen" / "preprocessor_config.json").write_text(json.dumps(kind))
+    (tmp_path / "qwen" / "model.safetensors").unlink()
+    with pytest.raises(LoadError, match="pip install torchvision"):
+        LocalModel(folder, None, "float32", "cpu")
+
+
+def test_what_cannot_be_loaded_is_told_and_not_tried_again_at_once(tiny, tmp_path, caplog):
+    broken = ModelCard("Broken", "local", changed(tiny, tmp_path / "broken", chat_template__jinja=None))
+    process_pool = ProcessPool(1)
+
+    async def asked() -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await said(LocalVLM(broken, process_pool), NONE, GREEDY)
+        return caught.value
+
+    try:
+        first, second = asyncio.run(asked()), asyncio.run(asked())
+    finally:
+        process_pool.close()
+    assert first.kind == second.kind == "down" and "no chat template" in str(second)
+    assert caplog.text.count("the process of Broken ended") == 1

@@ -1,0 +1,334 @@
+"""Importers of items: VisIT-Bench's own files and folders; what is wrong is named, and nothing comes in by halves."""
+
+import csv
+import json
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from arena.io.images import PictureStore
+from arena.io.tables import RowsError
+from arena.items.importers import Importer
+from arena.items.ingest import Changes, IngestError
+from arena.items.store import ItemBank
+from arena.types import DATASET_ANSWER, REFERENCE, item_key
+from tests.support.bank_contents import contents
+from tests.support.import_bench import VISIT_HOST, Bench, on_sqlite
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@pytest.fixture
+def bench(database, tmp_path) -> Bench:
+    made = Bench(database, tmp_path)
+    made.picture("red.png")
+    return made
+
+
+# Folders
+
+
+def test_a_folder_brings_items_pictures_captions_references_and_credit(bench):
+    bench.picture("blue.jpg", "blue")
+    folder = bench.items(
+        {
+            "instruction": "Which is warmer?",
+            "images": ["red.png", "blue.jpg"],
+            "captions": ["a red one", "a blue one"],
+            "credit": "Ann",
+            "licence": "CC0",
+            "reference": "The red one.",
+            "answers": {"m1": "red", "m2": "blue"},
+        },
+        {"images": ["./red.png"]},
+    )
+    report = bench.importer.folder(folder, "mine")
+    assert report.changes == Changes(items_new=2, answers_new=3, pictures_new=3)
+    assert (report.left_out, report.problems) == (0, ())
+    item = bench.shown()[0]
+    assert [(image.caption, image.credit, image.licence) for image in item.images] == [
+        ("a red one", "Ann", "CC0"),
+        ("a blue one", "Ann", "CC0"),
+    ]
+    assert bench.answers()["Which is warmer?"] == {"m1": "red", "m2": "blue", REFERENCE: "The red one."}
+    store = PictureStore(bench.kept)
+    assert all(image.sha256 and store.has(image.sha256) for image in item.images)
+    assert bench.shown()[1].images[0].sha256 == item.images[0].sha256
+
+
+@on_sqlite
+def test_an_image_is_known_by_its_bytes_not_by_its_name(bench):
+    bench.importer.folder(bench.items({}), "mine")
+    (bench.files / "red.png").rename(bench.files / "renamed.png")
+    report = bench.importer.folder(bench.items({"images": ["renamed.png"]}), "mine")
+    assert report.changes == Changes(items_known=1)
+
+
+def test_the_same_folder_again_changes_nothing(bench):
+    folder = bench.items({"answers": {"m1": "one"}}, {"instruction": "And this?", "reference": "yes"})
+    bench.importer.folder(folder, "mine")
+    before, kept = contents(bench.database), {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()}
+    assert bench.importer.folder(folder, "mine").changes == Changes(items_known=2, answers_known=2)
+    assert contents(bench.database) == before
+    assert {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()} == kept
+
+
+@on_sqlite
+def test_a_lost_picture_is_kept_again_by_importing_again(bench):
+    folder = bench.items({})
+    bench.importer.folder(folder, "mine")
+    for path in bench.kept.iterdir():
+        path.unlink()
+    bench.importer.folder(folder, "mine")
+    (image,) = bench.shown()[0].images
+    assert image.sha256 and PictureStore(bench.kept).has(image.sha256)
+
+
+def test_an_address_waits_for_its_host(bench):
+    bench.importer.folder(bench.items({"images": ["https://images.example.org/a%20b.png?x=1"]}), "mine")
+    assert bench.shown() == []
+    (item,) = bench.shown("images.example.org")
+    assert item.key == item_key("What?", ["https://images.example.org/a%20b.png?x=1"])
+
+
+@on_sqlite
+def test_pictures_are_stripped_and_bounded(bench):
+    bench.picture("wide.png", size=(4000, 100))
+    bench.importer.folder(bench.items({"images": ["wide.png"]}), "mine")
+    (image,) = bench.shown()[0].images
+    path = PictureStore(bench.kept).path(f"{image.sha256}.{image.suffix}")
+    assert path
+    with Image.open(path) as kept:
+        assert kept.size == (1600, 40)
+
+
+@on_sqlite
+def test_progress_is_shown_over_every_row(bench):
+    seen = []
+
+    def watch(members, title):
+        for member in members:
+            seen.append(title)
+            yield member
+
+    Importer(bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
+        bench.items({}, {"instruction": "2"}, {"instruction": "3"}), "mine"
+    )
+    assert seen == ["items"] * 3
+
+
+WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
+    "broken picture": ({"images": ["broken.png"]}, "broken.png.*broken or cut short"),
+    "SVG": ({"images": ["drawing.svg"]}, "drawing.svg.*SVG"),
+    "SVG named PNG": ({"images": ["drawing.png"]}, "drawing.png.*SVG"),
+    "100 megapixels": ({"images": ["huge.png"]}, "huge.png.*10000 x 10000 pixels"),
+    "text": ({"images": ["items.jsonl"]}, "no picture"),
+    "empty picture": ({"images": ["empty.png"]}, "empty"),
+    "missing picture": ({"images": ["nowhere.png"]}, "nowhere.png"),
+    "folder": ({"images": ["."]}, "'.'"),
+    "outside": ({"images": ["../outside.png"]}, "outside the folder"),
+    "outside, absolute": ({"images": ["/etc/hostname"]}, "outside the folder"),
+    "outside by a link": ({"images": ["link.png"]}, "outside the folder"),
+    "link to itself": ({"images": ["loop.png"]}, "loop.png"),
+    "name too long": ({"images": ["x" * 300]}, "xxx"),
+    "file address": ({"images": ["file:///etc/hostname"]}, "file:"),
+    "broken address": ({"images": ["https://[images.example.org/1.png"]}, "images"),
+    "address without host": ({"images": ["https:///1.png"]}, "images"),
+    "no image": ({"images": []}, "'images': expected a list"),
+    "image in no list": ({"images": "red.png"}, "'images': expected a list"),
+    "image without name": ({"images": [""]}, "'images': expected a list"),
+    "image is a number": ({"images": [1]}, "'images': expected a list"),
+    "too many captions": ({"captions": ["one", "two"]}, "'captions': holds 2 captions for 1 images"),
+    "captions in no list": ({"captions": "one"}, "'captions': expected a list"),
+    "no instruction": ({"instruction": None}, "'instruction': expected text"),
+    "blank instruction": ({"instruction": " \n"}, "'instruction': is empty"),
+    "instruction is a list": ({"instruction": ["a"]}, "'instruction': expected text; it holds list"),
+    "no family": ({"family": ""}, "'family': is empty"),
+    "reference is a number": ({"reference": 7}, "'reference': expected text"),
+    "answers in a list": ({"answers": ["a"]}, "'answers': expected an object"),
+    "answer is null": ({"answers": {"m1": None}}, "'answers': expected an object"),
+    "model without name": ({"answers": {" ": "text"}}, "'answers'"),
+}
+
+
+@pytest.mark.parametrize(("row", "problem"), WRONG_ROWS.values(), ids=WRONG_ROWS)
+@on_sqlite
+def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
+    Image.effect_noise((99, 99), 50).save(bench.files / "whole.png")
+    whole = (bench.files / "whole.png").read_bytes()
+    (bench.files / "broken.png").write_bytes(whole[: len(whole) // 2])
+    (bench.files / "drawing.svg").write_text(SVG)
+    (bench.files / "drawing.png").write_text(SVG)
+    (bench.files / "empty.png").touch()
+    Image.new("1", (10_000, 10_000)).save(bench.files / "huge.png")
+    bench.picture("../outside.png")
+    (bench.files / "link.png").symlink_to(bench.files.parent / "outside.png")
+    (bench.files / "loop.png").symlink_to("loop.png")
+    bench.importer.folder(bench.items({"answers": {"m1": "here before"}}), "mine")
+    before = contents(bench.database)
+    good = {"instruction": "A new one", "answers": {"m9": "text"}}
+    with pytest.raises(RowsError, match=f"(?s)^items.jsonl, row 3.*{problem}") as caught:
+        bench.importer.folder(bench.items({}, good, {"instruction": "Wrong"} | row), "mine")
+    assert "\n" not in str(caught.value)
+    assert contents(bench.database) == before
+
+
+def test_another_answer_in_the_last_row_lets_nothing_in(bench):
+    bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
+    before = contents(bench.database)
+    with pytest.raises(IngestError, match="'m1' already has another answer"):
+        bench.importer.folder(bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine")
+    assert contents(bench.database) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(None, "cannot be opened"), (b"", "empty file"), (b'{"instruction": ', "row 1"), (b"[1]\n", "row 1")],
+)
+@on_sqlite
+def test_a_folder_without_a_readable_list_is_named(bench, content, problem):
+    if content is not None:
+        (bench.files / "items.jsonl").write_bytes(content)
+    with pytest.raises(RowsError, match=f"items.jsonl.*{problem}"):
+        bench.importer.folder(bench.files, "mine")
+    assert contents(bench.database)["item"] == []
+
+
+def test_the_demo_bank_comes_in_whole_and_once(database, tmp_path):
+    bench = Bench(database, tmp_path)
+    report = bench.importer.demo()
+    assert report.changes.items_new >= 16
+    items = bench.shown()
+    assert len(items) == report.changes.items_new, "every picture is there"
+    assert len({item.family for item in items}) >= 10
+    assert sum(item.multi for item in items) >= 4
+    assert all(2 <= len(item.images) <= 4 for item in items if item.multi)
+    for answers in bench.answers().values():
+        assert answers.get(REFERENCE)
+        assert sum(name.startswith("demo-") for name in answers) >= 4
+    again = bench.importer.demo().changes
+    assert (again.items_new, again.answers_new, again.pictures_new) == (0, 0, 0)
+
+
+# VisIT-Bench's own files
+
+
+def captions_of(row: dict[str, str]) -> list[str]:
+    """Return a row's captions: the file fills its lists up to ten with NaN."""
+    captions = json.loads(row["images_dense_captions"])
+    number = len(json.loads(row["images"]))
+    assert all(caption != caption for caption in captions[number:])
+    return captions[:number]
+
+
+def test_the_real_multi_image_file(bench, data):
+    file = data / "visit-bench" / "visit_bench_multi_images.csv"
+    report = bench.importer.visit(file, "VisIT-Bench")
+    assert (report.changes.items_new, report.left_out, report.problems) == (63, 37, ())
+    bank = ItemBank(bench.database).bank()
+    assert (len(bank.items), bank.missing) == (0, 63), "its images wait"
+    assert [(source.name, source.kind) for source in bank.sources] == [("VisIT-Bench", "visit")]
+    items = bench.shown(VISIT_HOST)
+    assert len(items) == 63
+    assert all(item.multi for item in items)
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = [row for row in csv.DictReader(opened) if row["human_ratings_gpt4_correct"] == "True"]
+    for item, row in zip(items, rows, strict=True):
+        assert item.instruction == row["instruction"]
+        assert item.family == row["instruction_category"]
+        assert [image.url for image in item.images] == json.loads(row["images"])
+        assert [image.caption for image in item.images] == captions_of(row)
+        assert item.key == item_key(row["instruction"], json.loads(row["images"]))
+    bank = ItemBank(bench.database, [VISIT_HOST])
+    names = [model.name for model in bank.models()]
+    given = {name: [] for name in names}
+    for item in items:
+        for contestant in item.contestants:
+            given[names[contestant.model - 1]].append(bank.answer_texts([contestant.answer])[0])
+    assert given[REFERENCE] == [row["gpt4_prediction"] for row in rows]
+    assert given[DATASET_ANSWER] == [row["reference_output"] for row in rows if row["reference_output"].strip()]
+    assert len(given[DATASET_ANSWER]) == 42
+    assert bench.importer.visit(file, "VisIT-Bench").changes == Changes(items_known=63, answers_known=105)
+
+
+def test_the_real_single_image_file(bench, data):
+    report = bench.importer.visit(data / "visit-bench" / "visit_fully_annotated_example.csv", "VisIT-Bench")
+    assert (report.changes.items_new, report.changes.answers_new, report.left_out) == (10, 10, 0)
+    items = bench.shown(VISIT_HOST)
+    assert len(items) == 10
+    assert not any(item.multi for item in items)
+    assert all(item.images[0].caption for item in items)
+    assert {tuple(answers) for answers in bench.answers(VISIT_HOST).values()} == {(REFERENCE,)}
+
+
+SINGLE = ["image_url", "instruction_category", "instruction", "output_human_annotated"]
+MULTI = ["images", "instruction_category", "instruction", "gpt4_prediction", "human_ratings_gpt4_correct"]
+
+
+@pytest.mark.parametrize("column", ["image", "image_url"])
+@on_sqlite
+def test_optional_columns_may_be_absent(bench, column):
+    file = bench.csv("v.csv", [column, *SINGLE[1:]], ["https://h.example.org/1.png", "Color", "What?", "Red."])
+    assert bench.importer.visit(file, "v").changes == Changes(items_new=1, answers_new=1)
+    assert bench.answers("h.example.org") == {"What?": {REFERENCE: "Red."}}
+
+
+@pytest.mark.parametrize("rating", ["True", "true", " TRUE "])
+@on_sqlite
+def test_instances_rated_incorrect_are_left_out_and_counted(bench, rating):
+    rows = [
+        [f'["https://h.example.org/{n}.png"]', "Color", f"{n}?", "Red.", r] for n, r in enumerate([rating, "False"])
+    ]
+    report = bench.importer.visit(bench.csv("v.csv", MULTI, *rows), "v")
+    assert (report.changes.items_new, report.left_out) == (1, 1)
+    assert list(bench.answers("h.example.org")) == ["0?"]
+
+
+GOOD = {
+    "images": '["https://h.org/0.png"]',
+    "image_url": "https://h.org/0.png",
+    "human_ratings_gpt4_correct": "True",
+    "images_dense_captions": "",
+}
+CAPTIONED = [*MULTI, "images_dense_captions"]
+
+
+@pytest.mark.parametrize(
+    ("header", "wrong", "problem"),
+    [
+        *((SINGLE, {name: " "}, f"'{name}': is empty") for name in SINGLE),
+        (MULTI, {"human_ratings_gpt4_correct": "maybe"}, "'human_ratings_gpt4_correct': holds 'maybe'"),
+        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': expected JSON"),
+        (MULTI, {"images": "[]"}, "'images': expected a list"),
+        (CAPTIONED, {"images_dense_captions": '["a", "b"]'}, "'images_dense_captions': expected a list of 1"),
+        (CAPTIONED, {"images_dense_captions": "[]"}, "'images_dense_captions': expected a list of 1"),
+        (CAPTIONED, {"images_dense_captions": "a caption"}, "'images_dense_captions': expected JSON"),
+    ],
+)
+@on_sqlite
+def test_a_wrong_instance_is_named_with_file_row_and_column(bench, header, wrong, problem):
+    good = {name: GOOD.get(name, "text") for name in header}
+    file = bench.csv("v.csv", header, list(good.values()), list((good | wrong).values()))
+    with pytest.raises(RowsError, match=f"^v.csv, row 3, column {problem}"):
+        bench.importer.visit(file, "v")
+    assert contents(bench.database)["item"] == []
+
+
+@pytest.mark.parametrize("cut", SINGLE)
+@on_sqlite
+def test_a_missing_column_is_named(bench, cut):
+    header = [name for name in SINGLE if name != cut]
+    file = bench.csv("v.csv", header, ["https://h.org/0.png" if name == "image_url" else "text" for name in header])
+    with pytest.raises(RowsError, match=f"v.csv.*{cut}"):
+        bench.importer.visit(file, "v")
+
+
+@pytest.mark.parametrize("url", ["http://images.example.org/1.png", "https://127.0.0.1/1.png", "https://[::1]/1.png"])
+@on_sqlite
+def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
+    report = bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v", fetch=True)
+    (problem,) = report.problems
+    assert url in problem
+    assert report.changes == Changes(items_new=1, answers_new=1)
+    assert ItemBank(bench.database).bank().missing == 1

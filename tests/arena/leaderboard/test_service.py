@@ -1,0 +1,675 @@
+"""Leaderboards: what the paper's Table 3 prints comes out of its votes; nothing is mixed, missed or counted twice."""
+
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pytest
+from sqlalchemy import insert, inspect, text, update
+
+from arena.__main__ import main
+from arena.battles.store import Draw, Store
+from arena.battles.tables import VOTE, WINS
+from arena.clock import FINAL_SECONDS
+from arena.database import META, Database, now
+from arena.formats.registry import read
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.board import SETTLED, Board, BoardKey, Standing
+from arena.leaderboard.selection import BoardSelectionError
+from arena.leaderboard.service import Leaderboard
+from arena.leaderboard.statistics import FLOOR, ORDERS, SEED
+from arena.ratings.bootstrap import bootstrap
+from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
+from arena.ratings.clusters import pair_clusters
+from arena.ratings.elo_orders import elo_orders
+from arena.ratings.intervals import intervals, rank_ranges, ranks, wilson
+from arena.ratings.votes import Votes, coded, decided
+from arena.types import REFERENCE, Battle
+from tests.support.planting import Planted, let_pass, plant
+from tests.support.servers import drafts, new_postgresql_database
+
+SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
+PATIENCE = 60.0
+
+# Table 3: matches, then wins and battles against the reference (its percentages times n).
+TABLE_3_SINGLE = {
+    "LLaVA (13B)": (1462, 64, 244, "26.23%"),
+    "LlamaAdapter-v2 (7B)": (1507, 71, 259, "27.41%"),
+    "mPLUG-Owl (7B)": (1345, 32, 214, "14.95%"),
+    "InstructBLIP (13B)": (1315, 24, 194, "12.37%"),
+    "MiniGPT-4 (7B)": (1513, 44, 299, "14.72%"),
+    "PandaGPT (13B)": (1441, 24, 229, "10.48%"),
+}
+TABLE_3_MULTI = {
+    "mPLUG-Owl (7B)": (190, 12, 78, "15.38%"),
+    "Otter v1": (147, 2, 63, "3.17%"),
+    "OpenFlamingo v1": (171, 3, 69, "4.35%"),
+}
+
+
+class Poll:
+    """A bank and voters who decide battles between two named models."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.store, self.items = database, Store(database), ItemBank(database)
+        self.models = {model.name: code for code, model in enumerate(self.items.models(), 1)}
+        self._voters = 0
+
+    def serve(self, winner: str, loser: str, item: int = 1) -> tuple[int, Battle]:
+        """Serve a battle on an item to a new voter, the one named first on side A."""
+        self._voters += 1
+        voter = self.store.voter(f"voter {self._voters}")
+        answers = {one.model: one.answer for one in self.items.bank().items[item].contestants}
+        a, b = self.models[winner], self.models[loser]
+        battle = self.store.serve(voter, lambda _: Draw(item, a, b, answers[a], answers[b]))
+        assert battle
+        return voter, battle
+
+    def vote(self, winner: str, loser: str, item: int = 1) -> tuple[int, Battle]:
+        """Choose and see the names: the vote is final."""
+        voter, battle = self.choose(winner, loser, item)
+        return voter, self.store.reveal(voter, battle.token)
+
+    def choose(self, winner: str, loser: str, item: int = 1) -> tuple[int, Battle]:
+        """Choose, so that it can still be taken back."""
+        voter, battle = self.serve(winner, loser, item)
+        return voter, self.store.vote(voter, battle.token, "a", "1")
+
+    def board(self, key: BoardKey = SINGLE, patience: float = 0.0) -> Board:
+        """Return a board as a leaderboard that knows nothing yet makes it."""
+        fresh = Leaderboard(self.database)
+        try:
+            return fresh.board(key, patience)
+        finally:
+            fresh.close()
+
+    def lines(self, key: BoardKey = SINGLE, patience: float = 0.0) -> dict[str, Standing]:
+        return {standing.model: standing for standing in self.board(key, patience).standings}
+
+
+def plain(board: Board) -> tuple:
+    """Return what a board says before anything is found out beside it."""
+    return board.votes, [
+        (line.model, line.votes, line.rating and round(line.rating.value, 6), line.win_rate, line.left, line.retired)
+        for line in board.standings
+    ]
+
+
+def wins_and_losses(one: str, other: str, wins: int, losses: int, item: int = 1) -> list[Planted]:
+    return [Planted(item, one, other)] * wins + [Planted(item, other, one, left=False)] * losses
+
+
+@pytest.fixture
+def poll(database) -> Poll:
+    """One item with a picture and one with two, three models and the reference."""
+    models = ("m1", "m2", "m3", REFERENCE)
+    Ingest(database).add_items("test", "folder", drafts(1, models))
+    Ingest(database).add_items("test", "folder", drafts(2, models, images=2)[1:])
+    return Poll(database)
+
+
+# The paper's table
+
+
+def degrees_to_pairs(left: dict[str, int]) -> list[tuple[str, str]]:
+    """Return pairs of models in which each occurs as often as asked: the two with most left meet next."""
+    left, pairs = dict(left), []
+    while any(left.values()):
+        one, other = sorted(left, key=lambda name: -left[name])[:2]
+        pairs.append((one, other) if len(pairs) % 2 else (other, one))
+        left[one] -= 1
+        left[other] -= 1
+    assert set(left.values()) == {0}
+    return pairs
+
+
+def table_votes(table: dict[str, tuple[int, int, int, str]]) -> list[tuple[str, str]]:
+    """Return votes, winner first, with the table's matches and its results against the reference."""
+    votes = []
+    for model, (_, wins, met, _) in table.items():
+        votes += [(model, REFERENCE)] * wins + [(REFERENCE, model)] * (met - wins)
+    votes += degrees_to_pairs({model: matches - met for model, (matches, _, met, _) in table.items()})
+    random.Random(3).shuffle(votes)
+    return votes
+
+
+def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
+    """Plant votes with the paper's totals: matches, win rates and n are as it prints them."""
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    single, multi = table_votes(TABLE_3_SINGLE), table_votes(TABLE_3_MULTI)
+    assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(1, (*TABLE_3_SINGLE, REFERENCE)))
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(2, (*TABLE_3_MULTI, REFERENCE), images=2)[1:])
+    plant(database, [Planted(1, *vote) for vote in single] + [Planted(2, *vote) for vote in multi])
+    poll = Poll(database)
+    for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):
+        board = poll.board(key, PATIENCE)
+        lines = {line.model: line for line in board.standings}
+        assert (board.votes, len(board.groups)) == (len(votes), 1)
+        assert sum(line.votes for line in board.standings) == 2 * len(votes)
+        for model, (printed_matches, wins, met, printed_rate) in table.items():
+            line = lines[model]
+            assert (line.votes, line.win_rate[:2]) == (printed_matches, (wins, met))
+            assert f"{line.win_rate.value:.2%}" == printed_rate
+        assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
+        check_ratings(board, votes)
+        assert board.standings[0].model == REFERENCE
+    database.close()
+
+
+def check_ratings(board: Board, votes: list[tuple[str, str]]) -> None:
+    """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes in any order."""
+    names, (won, lost) = coded(*zip(*votes, strict=True))
+    columns = decided(won, lost, len(names))
+    fit = bradley_terry(win_matrix(columns))
+    on_one_item = Votes(columns.a, columns.b, columns.outcome, len(names), np.zeros(len(votes), int))
+    found, place = intervals(fit, on_one_item, "tuple"), {name: code for code, name in enumerate(names)}
+    rank = ranks(fit, found)
+    drawn = rank_ranges(fit, found, bootstrap(fit, pair_clusters(on_one_item, "tuple"), 1000, SEED).rank_bounds())
+    elo = elo_orders(columns, ORDERS, 1).median
+    for line in board.standings:
+        at = place[line.model]
+        assert line.rating == pytest.approx((fit.ratings[at], found.low[at], found.high[at]), abs=1e-6)
+        assert line.rank.value == rank[at]
+        assert line.rank.low == pytest.approx(drawn.low[at], abs=1)
+        assert line.rank.high == pytest.approx(drawn.high[at], abs=1)
+        assert line.elo.low <= line.elo.value <= line.elo.high
+        assert line.elo.value == pytest.approx(elo[at], abs=8), "the median over other orders is about the same"
+    ratings = [line.rating.value for line in board.standings]
+    assert ratings == sorted(ratings, reverse=True)
+
+
+# What is counted
+
+
+def test_without_votes_a_board_is_empty(poll):
+    for key in (SINGLE, MULTI, BoardKey(99, False), BoardKey(1, False, 77), BoardKey(1, False, None, date(2026, 1, 1))):
+        board = poll.board(key, PATIENCE)
+        assert (board.votes, board.groups, board.left, board.statistics) == (0, (), None, None)
+
+
+def test_one_vote_makes_a_board_of_two_without_numbers(poll):
+    poll.vote("m2", "m1")
+    board = poll.board(patience=PATIENCE)
+    assert (board.votes, board.statistics.clusters) == (1, 1)
+    for line in board.standings:
+        assert (line.votes, line.trust) == (1, "too few votes")
+        assert (line.rank, line.rating, line.elo, line.win_rate, line.mean_win_rate, line.left) == (None,) * 6
+        assert not line.retired
+
+
+def test_numbers_begin_at_the_floor_and_settle(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", FLOOR // 2, FLOOR - FLOOR // 2 - 1))
+    assert {line.rating for line in poll.board(patience=PATIENCE).standings} == {None}
+    plant(poll.database, wins_and_losses("m1", "m2", 1, 0))
+    lines = poll.lines(patience=PATIENCE)
+    assert {line.trust for line in lines.values()} == {"provisional"}
+    assert all(None not in (line.rank, line.rating, line.rating.low, line.elo) for line in lines.values())
+    plant(poll.database, wins_and_losses("m1", "m2", SETTLED - FLOOR, 0))
+    assert {line.trust for line in poll.board().standings} == {"settled"}
+
+
+def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", 40, 0) + wins_and_losses("m2", "m3", 20, 20))
+    plant(poll.database, wins_and_losses(REFERENCE, "m3", 40, 0))
+    lines = poll.lines(patience=PATIENCE)
+    assert {model: line.status for model, line in lines.items()} == {
+        "m1": Status.UNBEATEN,
+        "m2": Status.RATED,
+        "m3": Status.RATED,
+        REFERENCE: Status.UNBEATEN,
+    }
+    assert lines["m1"].trust == lines[REFERENCE].trust == "provisional"
+    assert all(abs(bound) < 5000 for line in lines.values() for bound in line.rating)
+    assert lines["m2"].rating.high > 1200 and lines["m2"].trust == "provisional", "all its votes are on two tuples"
+    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {"settled"}
+
+
+def test_models_that_never_met_are_not_ranked_against_each_other(poll):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15))
+    board = poll.board(patience=PATIENCE)
+    assert {frozenset(line.model for line in group) for group in board.groups} == {
+        frozenset({"m1", "m2"}),
+        frozenset({"m3", REFERENCE}),
+    }
+    for group in board.groups:
+        assert group[0].rank.value == 1
+        assert sum(line.rating.value for line in group) == pytest.approx(2000)
+        assert all(line.rank.high <= 2 for line in group)
+
+
+def test_a_model_seen_on_one_side_only_is_rated_as_any_other(poll):
+    plant(poll.database, [Planted(1, "m1", "m2", left=True)] * 20 + [Planted(1, "m2", "m1", left=False)] * 10)
+    lines = poll.lines(patience=PATIENCE)
+    assert lines["m1"].rating.value > 1000 > lines["m2"].rating.value
+    low, high = wilson(np.array([20]), np.array([30]))
+    assert lines["m1"].left == lines["m2"].left == (20, 30, low[0], high[0])
+
+
+def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):
+    for number in range(FLOOR + 2):
+        voter, battle = poll.serve("m1", "m2")
+        poll.store.vote(voter, battle.token, "b" if number % 3 == 0 else "a", "1")
+    again = poll.store.undo(voter, battle.token)
+    let_pass(poll.database, FINAL_SECONDS)
+    assert poll.board().left[:2] == (7, 11)
+    poll.store.vote(voter, again.token, "b", "1")
+    assert poll.board().left[:2] == (7, 12)
+    assert poll.lines()["m1"].left == poll.lines()["m2"].left == poll.board().left
+
+
+def test_the_win_rate_counts_battles_with_the_reference_only(poll):
+    for winner, loser in [("m1", REFERENCE), (REFERENCE, "m1"), (REFERENCE, "m1"), ("m1", "m2"), ("m2", REFERENCE)]:
+        poll.vote(winner, loser)
+    lines = poll.lines()
+    assert (lines["m1"].win_rate[:2], lines["m1"].votes) == ((1, 3), 4)
+    assert (lines["m2"].win_rate[:2], lines["m2"].votes) == ((1, 1), 2)
+    assert lines["m2"].win_rate.low < 0.25 < lines["m2"].win_rate.high == 1, "one vote tells next to nothing"
+    assert (lines[REFERENCE].win_rate, lines[REFERENCE].votes) == (None, 4)
+
+
+def test_a_loser_of_all_has_a_win_rate_of_zero_not_of_none(poll):
+    poll.vote(REFERENCE, "m1")
+    assert poll.lines()["m1"].win_rate.value == 0
+
+
+def test_the_reference_is_known_by_what_it_is_not_by_its_shown_name(poll):
+    Ingest(poll.database).rename(REFERENCE, "Gold")
+    poll.vote(REFERENCE, "m1")
+    assert poll.lines()["m1"].win_rate.votes == 1
+    assert "Gold" in poll.lines()
+
+
+def test_single_and_multiple_images_are_apart(poll):
+    poll.vote("m1", "m2", item=1)
+    poll.vote("m3", "m1", item=2)
+    assert set(poll.lines(SINGLE)) == {"m1", "m2"}
+    assert set(poll.lines(MULTI)) == {"m1", "m3"}
+    assert {line.votes for key in (SINGLE, MULTI) for line in poll.board(key).standings} == {1}
+
+
+def test_sources_are_apart(poll):
+    Ingest(poll.database).add_items("demo bank", "demo", drafts(3, ("m1", "m2"))[2:])
+    poll.items = ItemBank(poll.database)
+    poll.vote("m1", "m2", item=1)
+    poll.vote("m2", "m1", item=3)
+    poll.vote("m2", "m1", item=3)
+    demo = BoardKey(2, False)
+    assert (poll.board(SINGLE).votes, poll.board(demo).votes) == (1, 2)
+    assert [poll.lines(key)["m1"].votes for key in (SINGLE, demo)] == [1, 2]
+
+
+def test_open_skipped_and_undone_battles_are_not_counted(poll):
+    poll.serve("m1", "m2")
+    voter, battle = poll.serve("m1", "m2")
+    poll.store.skip(voter, battle.token, "offensive")
+    voter, battle = poll.choose("m1", "m2")
+    again = poll.store.undo(voter, battle.token)
+    assert plain(poll.board()) == (0, [])
+    poll.store.vote(voter, again.token, "b", "1")
+    assert {model: line.votes for model, line in poll.lines().items()} == {"m1": 1, "m2": 1}
+    assert poll.board().counts.wins.tolist() == [[0, 0], [1, 0]]
+
+
+def test_a_vote_counts_once_it_is_final_and_once_only(poll):
+    """Final is what was revealed, what is old enough, and a second choice."""
+    voter, battle = poll.choose("m1", "m2")
+    assert plain(poll.board()) == (0, [])
+    poll.store.reveal(voter, battle.token)
+    assert poll.board().votes == 1
+    poll.choose("m2", "m1")
+    assert poll.board().votes == 1
+    let_pass(poll.database, FINAL_SECONDS)
+    assert poll.board().votes == 2
+    voter, battle = poll.choose("m2", "m3")
+    battle = poll.store.undo(voter, battle.token)
+    assert poll.board().votes == 2
+    poll.store.vote(voter, battle.token, "a", "1")
+    assert poll.board().votes == 3
+
+
+@pytest.fixture
+def kept(poll) -> Iterator[Leaderboard]:
+    """One leaderboard through a whole test, which looks into nothing more than once."""
+    opened = Leaderboard(poll.database, every=3600)
+    yield opened
+    opened.close()
+
+
+def test_a_kept_board_shows_each_change_at_the_next_call(poll, kept):
+    """What is kept must never be old."""
+
+    def look() -> Board:
+        assert plain(kept.board(SINGLE)) == plain(poll.board(SINGLE))
+        return kept.board(SINGLE)
+
+    assert look().votes == 0
+    poll.vote("m1", "m2")
+    assert look().votes == 1
+    voter, battle = poll.choose("m2", "m1")
+    before = look()
+    assert before.votes == 1
+    again = poll.store.undo(voter, battle.token)
+    assert look() is before, "nothing on the page may tell that somebody chose"
+    poll.store.vote(voter, again.token, "a", "1")
+    assert look().votes == 2
+    Ingest(poll.database).rename("m1", "New name")
+    assert {line.model for line in look().standings} == {"New name", "m2"}
+    Ingest(poll.database).retire("m2")
+    assert {line.model: line.retired for line in look().standings} == {"New name": False, "m2": True}
+    Ingest(poll.database).add_items("test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8])
+    later = Poll(poll.database)
+    later._voters = 100
+    later.vote("new", "m1", item=max(later.items.bank().items))
+    assert look().votes == 3
+
+
+def test_boards_kept_side_by_side_do_not_mix(poll, kept):
+    poll.vote("m1", "m2", item=1)
+    poll.vote("m2", "m1", item=2)
+    for _ in range(2):
+        assert kept.board(SINGLE).counts.wins.tolist() == [[0, 1], [0, 0]]
+        assert kept.board(MULTI).counts.wins.tolist() == [[0, 0], [1, 0]]
+
+
+def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    kept.board(SINGLE, PATIENCE)
+    board = kept.board(SINGLE)
+    assert board.statistics is not None
+    with ThreadPoolExecutor(8) as visitors:
+        assert {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))} == {id(board)}
+        poll.vote("m1", "m3")
+        fresh = {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))}
+    assert len(fresh) == 1 and fresh != {id(board)}
+
+
+def test_the_longest_unused_board_is_dropped(poll, kept):
+    poll.vote("m1", "m2")
+    first = kept.board(SINGLE)
+    for day in range(70):
+        kept.board(BoardKey(1, False, None, date(2026, 1, 1) + timedelta(days=day)))
+    assert kept.board(SINGLE) is not first
+    assert plain(kept.board(SINGLE)) == plain(first)
+
+
+# What is found out beside the requests
+
+
+def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
+    board = Leaderboard(poll.database, every=0.5)
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    first = board.board(SINGLE, PATIENCE)
+    began = time.monotonic()
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 0))
+    second = board.board(SINGLE)
+    assert second.votes == 60 and second.standings[0].rating.value > first.standings[0].rating.value
+    assert second.statistics is first.statistics, "the last look is too fresh for another"
+    errors = [(line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)]
+    assert errors == pytest.approx([errors[0]] * 4), "the interval goes with the rating"
+    while board.board(SINGLE).statistics is first.statistics:
+        assert time.monotonic() - began < 20
+        time.sleep(0.02)
+    assert time.monotonic() - began > 0.3
+    assert board.board(SINGLE).statistics.votes == 60
+    board.close()
+
+
+def test_a_model_that_came_after_the_last_look_waits_for_its_interval(poll, kept):
+    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    kept.board(SINGLE, PATIENCE)
+    plant(poll.database, wins_and_losses("m3", "m1", 20, 20))
+    lines = {line.model: line for line in kept.board(SINGLE).standings}
+    assert (lines["m3"].rank, lines["m3"].elo, lines["m3"].rating.low) == (None, None, None)
+    assert None not in (lines["m3"].rating.value, lines["m1"].rank, lines["m1"].rating.low)
+
+
+def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
+    """Twenty tuples of five votes that agree: the interval is as wide as that of the tuples."""
+    Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    votes = [Planted(item, *(("m1", "m2") if place % 2 else ("m2", "m1"))) for place, item in enumerate(items)]
+    plant(poll.database, [vote for vote in votes for _ in range(5)])
+    board = poll.board(patience=PATIENCE)
+    wide = board.standings[0].rating.high - board.standings[0].rating.low
+    assert (board.votes, board.statistics.clusters) == (100, 20)
+    assert board.statistics.crowd.items == 20
+    alone = bradley_terry(np.array([[0, 10], [10, 0.0]]))
+    columns = decided([0] * 10 + [1] * 10, [1] * 10 + [0] * 10, 2)
+    per_vote = intervals(alone, columns, "vote")
+    assert wide == pytest.approx((per_vote.high - per_vote.low)[0], rel=0.06)
+
+
+def test_who_voted_and_what_carries_the_first_place(poll):
+    Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    votes = zip(wins_and_losses("m1", "m2", 12, 8), items, strict=True)
+    busy = [vote._replace(item=item, voter=min(5, place // 3)) for place, (vote, item) in enumerate(votes)]
+    plant(poll.database, busy)
+    statistics = poll.board(patience=PATIENCE).statistics
+    assert statistics.crowd == (6, 5, 20)
+    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 5), "12 - 5 < 8, and 12 - 4 is a draw"
+
+
+def test_win_counts_that_changed_unseen_are_found(poll):
+    """As where somebody else wrote to the database; nobody has to vote for that."""
+    board = Leaderboard(poll.database, every=0.0)
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
+    assert board.board(SINGLE, PATIENCE).votes == 5
+    with poll.database.write() as connection:
+        connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, change=0))
+    deadline = time.monotonic() + 20
+    while board.board(SINGLE).votes != 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    board.close()
+
+
+# Filters
+
+
+def test_a_board_of_one_family_counts_its_items_only(poll):
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    plant(poll.database, wins_and_losses("m1", "m2", 3, 1, items["Counting"]))
+    plant(poll.database, wins_and_losses("m3", "m2", 2, 0, items["Color"]))
+    board = Leaderboard(poll.database)
+    choice = board.choose("test", "single", "Color")
+    assert (choice.family, choice.families) == ("Color", ("Color", "Counting")), "those with votes, and no others"
+    assert plain(board.board(choice.key))[0] == 2
+    assert {line.model for line in board.board(choice.key).standings} == {"m2", "m3"}
+    assert board.board(SINGLE).votes == 6
+    assert board.choose("test", "single", "Directions").family is None
+    assert board.board(choice.key, PATIENCE).statistics.votes == 2
+    board.close()
+
+
+def test_a_board_of_some_days_counts_their_votes_only(poll):
+    midnight = datetime(2026, 3, 2, tzinfo=UTC)
+    moments = {0: midnight - timedelta(seconds=1), 1: midnight, 2: midnight + timedelta(hours=23, minutes=59)}
+    votes = [Planted(1, "m1", "m2", left=number % 2 == 0, at=at) for number, at in moments.items()]
+    plant(poll.database, [*votes, Planted(1, "m2", "m1", at=midnight + timedelta(days=1))])
+    board = Leaderboard(poll.database)
+
+    def votes_of(since: str, until: str) -> int:
+        return board.board(board.choose("test", "single", None, since, until).key).votes
+
+    assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [4, 2, 3]
+    assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [3, 1, 0]
+    day = board.board(board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE)
+    assert (day.counts.wins.tolist(), day.left[:2], day.statistics.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
+    board.close()
+
+
+def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll):
+    board = Leaderboard(poll.database, every=3.0)
+    key = BoardKey(1, False, None, date(2020, 1, 1))
+    poll.vote("m1", "m2")
+    assert board.board(key).votes == 1
+    poll.vote("m1", "m2")
+    assert board.board(key).votes == 1
+    time.sleep(3.1)
+    assert board.board(key).votes == 2
+    board.close()
+
+
+def test_what_is_chosen_is_known_or_refused(poll, kept):
+    assert kept.choose(None, None).key == SINGLE
+    assert kept.choose("nothing", "multiple", 7, "", None).key == MULTI
+    assert kept.choose("test", "single", ["x"], " 2026-03-02 ", "2026-03-02").key.since == date(2026, 3, 2)
+    for since, until in (("yesterday", ""), ("", "2026-02-30"), ("2026-03-02", "2026-03-01"), ("0001-01-01", "")):
+        with pytest.raises(BoardSelectionError):
+            kept.choose("test", "single", None, since, until)
+
+
+def test_without_a_source_there_is_nothing_to_choose(database):
+    board = Leaderboard(database)
+    assert board.choose("", "single") is None
+    board.close()
+
+
+# Plots
+
+
+def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
+    start = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    coin = random.Random(5)
+    votes = []
+    for day in range(50):
+        for _ in range(3):
+            pair = coin.sample(["m1", "m2", "m3"], 2)
+            votes.append(Planted(1, *pair, at=start + timedelta(days=day)))
+    plant(poll.database, votes)
+    past = kept.history(SINGLE)
+    assert (past.days[0], past.days[-1], len(past.days)) == (start.date(), date(2026, 2, 19), 30)
+    assert np.isnan(past.ratings[0]).all(), "three votes are too few"
+    for at in (10, 29):
+        until = kept.board(BoardKey(1, False, None, None, past.days[at]))
+        ratings = {line.code: line.rating and line.rating.value for line in until.standings}
+        for code, rating in zip(past.codes, past.ratings[at], strict=True):
+            assert rating == pytest.approx(ratings[code], nan_ok=True)
+
+
+def test_ratings_by_family_are_those_of_its_board(poll, kept):
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
+    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    plant(poll.database, wins_and_losses("m1", "m2", 12, 8, items["Counting"]))
+    plant(poll.database, wins_and_losses("m3", "m2", 5, 15, items["Color"]) + wins_and_losses("m1", "m3", 2, 1))
+    board = kept.board(SINGLE, PATIENCE)
+    found = kept.family_ratings(board)
+    assert set(found) == {"Counting", "Color"}
+    for family in found:
+        of_family = kept.board(kept.choose("test", "single", family).key, PATIENCE)
+        lines = {line.code: line for line in of_family.standings}
+        for at, code in enumerate(board.statistics.codes):
+            line, shown = lines.get(code), not np.isnan(found[family].ratings[at])
+            assert shown == (line is not None and line.rating is not None)
+            assert found[family].votes[at] == (line.votes if line else 0)
+            if shown:
+                assert line.rating == pytest.approx(
+                    (found[family].ratings[at], found[family].low[at], found[family].high[at])
+                )
+    assert kept.family_ratings(board) is not found and kept.family_ratings(poll.board()) == {}
+
+
+# Many at once
+
+
+def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
+    """On PostgreSQL a vote may get its number first and commit last."""
+    database = Database(new_postgresql_database(postgresql))
+    Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
+    poll, kept = Poll(database), Leaderboard(database)
+    voter, battle = poll.serve("m1", "m2")
+    vote = {"battle_id": battle.id, "attempt": 1, "voter_id": voter, "choice": "a", "winner": 1, "loser": 2}
+    win = {"source_id": 1, "multi": False, "family_id": 1, "winner": 1, "loser": 2, "n": 1, "left_n": 1}
+    with database.write() as slow:
+        slow.execute(insert(VOTE).values(**vote, voted_at=now(), terms="1"))
+        slow.execute(insert(WINS).values(**win))
+        poll.vote("m2", "m1")
+        assert kept.board(SINGLE).votes == 1
+        poll.vote("m2", "m1")
+        assert kept.board(SINGLE).votes == 2
+    assert kept.board(SINGLE).votes == 3
+    kept.close()
+    database.close()
+
+
+def test_withdrawn_answers_keep_their_votes_on_the_board(poll):
+    ingest = Ingest(poll.database)
+    ingest.add_answers("m4", "m4.csv", {1: "m4 says"})
+    poll = Poll(poll.database)
+    poll.vote("m4", "m1")
+    ingest.withdraw("m4.csv")
+    assert poll.lines()["m4"].votes == 1
+
+
+def test_random_votes_agree_with_a_recount(poll):
+    coin, votes = random.Random(11), []
+    for _ in range(60):
+        winner, loser = coin.sample(sorted(poll.models), 2)
+        poll.vote(winner, loser)
+        votes.append((winner, loser))
+    board = poll.board(patience=PATIENCE)
+    check_ratings(board, votes)
+    for line in board.standings:
+        assert line.votes == sum(line.model in vote for vote in votes)
+        met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]
+        won = sum(winner == line.model for winner, _ in met)
+        assert (line.win_rate[:2] if line.win_rate else None) == ((won, len(met)) if met else None)
+        assert line.left.value == 1, "the winner stood on side A"
+
+
+def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
+    """The columns that version 2 brought are added, and filled from the votes."""
+    votes = [Planted(1, "m1", "m2")] * 3 + [Planted(1, "m1", "m2", left=False)] * 2 + [Planted(2, "m2", "m1")]
+    plant(poll.database, votes)
+    voter, battle = poll.choose("m1", "m2")
+    poll.store.undo(voter, battle.token)
+    before = [(plain(poll.board(key)), poll.board(key).left) for key in (SINGLE, MULTI)]
+    with poll.database.write() as connection:
+        for index in ("wins_changed", "vote_tick", "live_vote_tick"):
+            connection.execute(text(f"DROP INDEX {index}"))
+        for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick"):
+            connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
+        connection.execute(text("ALTER TABLE live_wins RENAME COLUMN change TO changed_at"))
+        connection.execute(update(META).where(META.c.name == "schema").values(value=1))
+    opened = Database(poll.database.url.render_as_string(hide_password=False))
+    later = Poll(opened)
+    assert [(plain(later.board(key)), later.board(key).left) for key in (SINGLE, MULTI)] == before
+    later._voters = 100
+    later.vote("m3", "m1")
+    assert later.board().votes == before[0][0][0] + 1
+    with opened.read() as connection:
+        assert "wins_changed" in {index["name"] for index in inspect(connection).get_indexes("wins")}
+    opened.close()
+
+
+def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, capsys):
+    """To JSON lines and to Parquet, and from both back to the same votes; sources are never mixed."""
+    monkeypatch.setenv("DATABASE_URL", poll.database.url.render_as_string(hide_password=False))
+    poll.vote("m1", "m2")
+    voter, battle = poll.serve("m3", REFERENCE, item=2)
+    poll.store.vote(voter, battle.token, "b", "1")
+    let_pass(poll.database, FINAL_SECONDS)
+    voter, battle = poll.choose("m2", "m1")
+    poll.store.undo(voter, battle.token)
+    poll.choose("m2", "m3")
+    files = [tmp_path / "votes.jsonl", tmp_path / "votes.parquet"]
+    for file in files:
+        assert main(["votes", "export", "--out", str(file)]) == 0
+        battles = read(file)
+        assert (battles.model_a, battles.model_b, battles.winner) == (("m1", "m3"), ("m2", REFERENCE), ("a", "b"))
+        assert (battles.images, battles.category, set(battles.blind)) == ((1, 2), ("Counting", "Color"), {True})
+        assert len(set(battles.voter)) == len(set(battles.conversation)) == 2
+        assert battles.time[0] <= battles.time[1] <= time.time()
+    assert main(["votes", "export", "--format", "fastchat-log", "--out", str(tmp_path / "log.json")]) == 0
+    Ingest(poll.database).add_items("other", "folder", drafts(9, ("m1", "m2"))[8:])
+    assert main(["votes", "export", "--out", str(files[0])]) == 2
+    assert "'test', 'other'" in capsys.readouterr().err
+    assert main(["votes", "export", "--source", "other", "--out", str(files[0])]) == 0
+    assert len(read(files[0])) == 0

@@ -1,0 +1,107 @@
+"""What live answers cost their operator: a question that was sent costs at least its prompt, however it ends."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import aclosing, closing
+
+import pytest
+from sqlalchemy import select
+
+from arena.budget import BUDGET, HOLD, LIVE, Budget, Ceilings
+from arena.inference.limits import most_usage
+from arena.live.queue import LiveBudget
+from arena.types import Generation, ModelCard, Price, Turn
+from tests.support.live_visitor import Visitor, card, catalogue, picture, says
+from tests.support.openai_server import OpenAIServer
+from tests.support.scripted_vlm import ScriptedVLM
+from tests.support.servers import AppServer
+
+QUESTION = "What is this? " * 500
+PRICE = Price(1.0, 1.0)
+TURN = Turn("user", QUESTION.strip(), (picture(),))
+PROMPT = most_usage(ModelCard("any", "api", "any", ""), [TURN], Generation(max_tokens=0)).prompt
+"""What a question costs in millionths of a dollar, at a dollar for a million tokens."""
+
+
+@pytest.fixture
+def silent(tmp_path) -> Iterator[tuple[AppServer, OpenAIServer]]:
+    """An app whose two models say nothing for a minute."""
+    with OpenAIServer(says({"one": "Red.", "two": "Red."}), models=("one", "two"), latency=60.0) as server:
+        price = {"prompt_price": PRICE.prompt, "completion_price": PRICE.completion}
+        tables = [card(f"Model {name}", name, server, **price) for name in server.models]
+        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables))
+        yield app, server
+        app.stop()
+
+
+def spent(app: AppServer) -> tuple[int, int]:
+    """Return what all live answers together did cost, and what is held."""
+    with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
+        return database.execute("SELECT spent, held FROM budget WHERE name = 'live total'").fetchone()
+
+
+async def sent(server: OpenAIServer, calls: int) -> None:
+    """Wait until so many calls have come."""
+    while server.counts.calls < calls:
+        await asyncio.sleep(0.02)
+
+
+def test_ten_battles_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
+    app, server = silent
+
+    async def run() -> None:
+        async with Visitor(app.address) as visitor:
+            for number in range(1, 11):
+                path = f"/live/battles/{await visitor.begin(QUESTION)}"
+                await sent(server, 2 * number)
+                assert (await visitor.post(f"{path}/stop"))["phase"] == "void"
+                assert spent(app) == (2 * number * PROMPT, 0)
+
+    asyncio.run(run())
+    assert server.counts.calls == 20
+
+
+def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
+    app, server = silent
+
+    async def run() -> None:
+        async with Visitor(app.address) as visitor:
+            for number in range(1, 11):
+                image = await visitor.upload(picture())
+                wish = {"model": "Model one", "instruction": QUESTION, "images": [image]}
+                path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
+                await sent(server, number)
+                await visitor.post(f"{path}/stop")
+                assert spent(app) == (number * PROMPT, 0)
+
+    asyncio.run(run())
+
+
+def test_a_hold_that_is_cancelled_is_given_back(database):
+    """A visitor stops while the ledger waits for its turn to write: nothing was sent, and nothing stays held."""
+    budget = Budget(database, Ceilings(10**9, 10**9, 10**9), LIVE)
+    vlm = ScriptedVLM("one", price=PRICE)
+
+    async def ask() -> None:
+        async with aclosing(LiveBudget(budget, "talk", 1).speak(vlm, [TURN])) as pieces:
+            async for _ in pieces:
+                pass
+
+    async def run() -> None:
+        with database.write() as connection:
+            if not database.is_sqlite:
+                connection.execute(BUDGET.insert().values(name="live job talk", spent=0, held=0))
+            asking = asyncio.create_task(ask())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            asking.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(run())
+    with database.read() as connection:
+        assert connection.execute(select(HOLD)).all() == []
+        assert {tuple(row) for row in connection.execute(select(BUDGET.c.spent, BUDGET.c.held))} == {(0, 0)}
+    assert vlm.asked == []

@@ -1,0 +1,67 @@
+"""The pause and hidden items in a running app: what visitors of live battles and the chat are told."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import Connection
+
+from arena.admin.hiding import hide
+from arena.database import Database
+from arena.items.store import ItemBank
+from arena.live.pause import PAUSED, pause, resume
+from tests.support.live_pages import NAMES, LiveApp, live_app
+from tests.support.live_visitor import Visitor, picture
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory) -> Iterator[LiveApp]:
+    with live_app(tmp_path_factory.mktemp("pausing"), pace=0.0) as running:
+        yield running
+
+
+def change(live: LiveApp, what: Callable[[Connection], object]) -> None:
+    """Change something as another server or a command does."""
+    database = Database(f"sqlite:///{live.app.data_dir / 'arena.db'}")
+    with database.write() as connection:
+        what(connection)
+    database.close()
+
+
+def test_while_it_is_paused_nothing_is_asked_and_open_battles_can_be_decided(live):
+    async def run() -> None:
+        async with Visitor(live.app.address) as visitor:
+            battle = f"/live/battles/{await visitor.begin()}"
+            await visitor.watch(battle)
+            image = await visitor.upload(picture())
+            talk = {"model": NAMES["one"], "instruction": "What is this?", "images": []}
+            before = len(live.server.counts.bodies)
+            change(live, pause)
+            try:
+                begin = {"instruction": "What is this?", "images": [image]}
+                assert await visitor.refused("/live/battles", begin) == PAUSED
+                assert await visitor.refused(f"{battle}/questions", {"text": "And now?"}) == PAUSED
+                assert await visitor.refused("/chat/talks", talk) == PAUSED
+                assert len(live.server.counts.bodies) == before, "no model was asked"
+                await visitor.post(f"{battle}/choice", {"choice": "a"})
+                assert (await visitor.post(f"{battle}/reveal"))["phase"] == "revealed"
+            finally:
+                change(live, resume)
+            await visitor.post("/live/battles", begin)
+
+    asyncio.run(run())
+
+
+def test_a_hidden_item_is_no_longer_taken_nor_asked_about(live):
+    async def run() -> None:
+        async with Visitor(live.app.address) as visitor:
+            item = (await visitor.client.get("/live/item")).json()["item"]
+            battle = f"/live/battles/{(await visitor.post('/live/battles', {'item': item}))['battle']}"
+            await visitor.watch(battle)
+            change(live, lambda connection: hide(connection, item))
+            await asyncio.sleep(ItemBank.CHECK_SECONDS + 0.1)  # by then every server has seen it
+            assert "no such item" in await visitor.refused("/live/battles", {"item": item})
+            assert "no longer here" in await visitor.refused(f"{battle}/questions", {"text": "And now?"})
+            await visitor.post(f"{battle}/choice", {"choice": "a"})
+
+    asyncio.run(run())

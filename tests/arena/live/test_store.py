@@ -1,0 +1,249 @@
+"""The live store: turns, votes, undo, reveal, what is ranked, and who may do what; on SQLite and on PostgreSQL."""
+
+import threading
+from collections import Counter
+
+import pytest
+from sqlalchemy import func, select
+
+from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
+from arena.battles.store import ChoiceError, Store, UnknownBattleError
+from arena.clock import FINAL_SECONDS
+from arena.items.ingest import Ingest
+from arena.leaderboard.win_counts import WinCounts
+from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
+from arena.live.streaming import SideFailure
+from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_sources, live_vote_rows
+from arena.types import Names, Phase
+from tests.support.planting import let_pass
+from tests.support.servers import drafts
+
+MODELS = ("one", "two", "three")
+
+
+@pytest.fixture
+def store(database) -> LiveStore:
+    opened = LiveStore(database)
+    opened.welcome(MODELS)
+    return opened
+
+
+@pytest.fixture
+def voter(database) -> int:
+    return Store(database).voter("visitor")
+
+
+def answered(a="one", b="two", stopped=False, named=False) -> Answered:
+    return Answered(Names(a, b), Names(f"says {a}", f"says {b}"), stopped, named)
+
+
+def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = None, **how) -> str:
+    """Return the token of a battle that waits for a choice."""
+    battle = store.begin(voter, Opening("What is this?", images, item))
+    store.answer(battle.id, answered(**how))
+    return battle.token
+
+
+def wins(database) -> Counter:
+    with database.read() as connection:
+        return Counter({(row.winner, row.loser): row.n for row in connection.execute(select(LIVE_WINS)) if row.n})
+
+
+def test_a_battle_goes_from_question_to_names(store, voter, database):
+    battle = store.begin(voter, Opening("What is this?", 2, keep=True))
+    assert (battle.phase, battle.settled, battle.images, battle.keep) == (Phase.OPEN, False, 2, True)
+    with pytest.raises(ChoiceError, match="still coming"):
+        store.vote(voter, battle.token, "a", "terms")
+    store.answer(battle.id, answered())
+    assert store.find(voter, battle.token).can_go_on
+    assert store.unfinished(voter) == store.find(voter, battle.token)
+    with pytest.raises(ChoiceError, match="after your choice"):
+        store.names(voter, battle.token)
+    voted = store.vote(voter, battle.token, "b", "terms")
+    assert (voted.phase, voted.choice, voted.outside) == (Phase.VOTED, "b", None)
+    with pytest.raises(ChoiceError, match="after your choice"):
+        store.names(voter, battle.token)
+    assert store.reveal(voter, battle.token).phase is Phase.REVEALED
+    assert store.names(voter, battle.token) == ("one", "two")
+    assert store.unfinished(voter) is None
+    assert list(wins(database).values()) == [1]
+
+
+def test_the_same_choice_again_is_the_same_and_another_is_refused(store, voter, database):
+    token = opened(store, voter)
+    assert store.vote(voter, token, "a", "terms") == store.vote(voter, token, "a", "terms")
+    with pytest.raises(ChoiceError, match="already chose A"):
+        store.vote(voter, token, "b", "terms")
+    assert sum(wins(database).values()) == 1
+
+
+def test_only_a_and_b_can_be_chosen(store, voter):
+    token = opened(store, voter)
+    for choice in ("C", "", "A", "a'--", "both"):
+        with pytest.raises(ChoiceError, match="one of"):
+            store.vote(voter, token, choice, "terms")
+
+
+def test_undo_gives_the_choice_back_once(store, voter, database):
+    token = opened(store, voter)
+    with pytest.raises(ChoiceError, match="no choice"):
+        store.undo(voter, token)
+    store.vote(voter, token, "a", "terms")
+    again = store.undo(voter, token)
+    assert again.token.endswith(".2")
+    assert not wins(database)
+    assert store.undo(voter, token).token == again.token
+    with pytest.raises(ChoiceError, match="taken back"):
+        store.vote(voter, token, "a", "terms")
+    store.vote(voter, again.token, "b", "terms")
+    with pytest.raises(ChoiceError, match="once"):
+        store.undo(voter, again.token)
+    assert store.reveal(voter, again.token).choice == "b"
+    assert sum(wins(database).values()) == 1
+
+
+def test_no_undo_after_the_names(store, voter):
+    token = opened(store, voter)
+    store.vote(voter, token, "a", "terms")
+    store.reveal(voter, token)
+    with pytest.raises(ChoiceError, match="final"):
+        store.undo(voter, token)
+
+
+@pytest.mark.parametrize(
+    ("how", "outside"), [({"stopped": True}, "stopped"), ({"named": True}, "named itself"), ({}, None)]
+)
+def test_what_was_stopped_or_named_itself_is_kept_outside_the_ranking(store, voter, database, how, outside):
+    token = opened(store, voter, **how)
+    assert store.vote(voter, token, "a", "terms").outside == outside
+    assert sum(wins(database).values()) == (outside is None)
+    if outside:
+        store.undo(voter, token)
+        assert not wins(database), "what was not counted is not taken off either"
+    with database.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(LIVE_VOTE)) == 1, "the vote itself is kept"
+
+
+def test_a_flag_of_an_early_turn_holds_for_the_whole_conversation(store, voter):
+    token = opened(store, voter, named=True)
+    battle = store.ask(voter, token, "And now?")
+    store.answer(battle.id, answered())
+    assert store.vote(voter, token, "a", "terms").outside == "named itself"
+
+
+def test_follow_ups_end_at_five_turns_a_stop_or_a_choice(store, voter):
+    token = opened(store, voter)
+    for number in range(2, MOST_TURNS + 1):
+        battle = store.ask(voter, token, f"question {number}")
+        with pytest.raises(ChoiceError, match="still coming"):
+            store.ask(voter, token, "at the same time")
+        with pytest.raises(ChoiceError, match="still coming"):
+            store.vote(voter, token, "a", "terms")
+        store.answer(battle.id, answered())
+    with pytest.raises(ChoiceError, match="at most 5 turns"):
+        store.ask(voter, token, "one too many")
+    assert [turn.question for turn in store.find(voter, token).turns][1:] == [f"question {n}" for n in range(2, 6)]
+    with pytest.raises(ChoiceError, match="stopped"):
+        store.ask(voter, opened(store, voter, stopped=True), "more?")
+    voted = opened(store, voter)
+    store.vote(voter, voted, "a", "terms")
+    with pytest.raises(ChoiceError, match="have chosen"):
+        store.ask(voter, voted, "more?")
+
+
+def test_what_ended_without_answers_takes_no_vote(store, voter):
+    battle = store.begin(voter, Opening("What is this?", 1))
+    store.end(battle.id, "It failed.")
+    store.end(battle.id, "Another reason.")
+    assert store.find(voter, battle.token).void == "It failed."
+    assert store.unfinished(voter) is None
+    with pytest.raises(ChoiceError, match="nothing to vote on"):
+        store.vote(voter, battle.token, "a", "terms")
+
+
+def test_a_forged_token_opens_nothing(store, voter):
+    for token in ("", "x.1", ".1", "forged", "' OR 1=1 --.1", "x" * 5000, "\ud800.1"):
+        for step in (store.find, store.undo, store.reveal, store.names):
+            with pytest.raises(UnknownBattleError):
+                step(voter, token)
+
+
+def test_a_battle_is_its_voters_only(store, voter, database):
+    token = opened(store, voter)
+    other = Store(database).voter("another")
+    for step in (store.find, store.undo, store.reveal, store.names):
+        with pytest.raises(UnknownBattleError):
+            step(other, token)
+    with pytest.raises(UnknownBattleError):
+        store.vote(other, token, "a", "terms")
+    with pytest.raises(UnknownBattleError):
+        store.ask(other, token, "mine?")
+    with pytest.raises(UnknownBattleError):
+        store.vote(voter, token.replace(".1", ".2"), "a", "terms")
+
+
+def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
+    token = opened(store, voter)
+    done: list[object] = []
+
+    def click(number: int) -> None:
+        try:
+            done.append(store.vote(voter, token, "ab"[number % 2], "terms").choice)
+        except ChoiceError:
+            done.append(None)
+
+    clicks = [threading.Thread(target=click, args=(number,)) for number in range(12)]
+    for one in clicks:
+        one.start()
+    for one in clicks:
+        one.join()
+    assert len(done) == 12
+    assert done.count(None) == 6
+    assert sum(wins(database).values()) == 1
+
+
+def test_failures_are_counted_for_their_models(store):
+    store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
+    store.fail([])
+    assert store.failures() == {"one": 2, "two": 1}
+
+
+def test_models_are_added_once_and_a_name_in_use_is_told(store, database):
+    Ingest(database).rename("two", "Model Two")
+    store.welcome([*MODELS, "four"])
+    with pytest.raises(LiveModelError, match="'Model Two'"):
+        store.welcome(["Model Two"])
+
+
+def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter, database):
+    Ingest(database).add_items("test", "folder", drafts(2))
+    for side, item, images in (("a", None, 1), ("b", None, 1), ("a", None, 3), ("a", 1, 1)):
+        store.vote(voter, opened(store, voter, images, item), side, "terms")
+    store.vote(voter, opened(store, voter, stopped=True), "a", "terms")
+    with database.read() as connection:
+        assert live_sources(connection) == []
+        assert connection.execute(live_vote_rows(1, False)).all() == []
+        assert len(connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all()) == 2
+    let_pass(database, FINAL_SECONDS)
+    with database.read() as connection:
+        found = {}
+        assert connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all() == []
+        for own in (True, False):
+            for multi in (True, False):
+                win_counts = WinCounts()
+                wanted = {"source": own, "multi": multi, "since": 0}
+                win_counts.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
+                vote_rows = connection.execute(live_vote_rows(int(own), multi)).all()
+                assert len(vote_rows) == win_counts.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
+                assert sum(ballot.left for ballot in vote_rows) == win_counts.counts(None).left.sum()
+                found[own, multi] = win_counts.votes
+        assert found == {(True, False): 2, (True, True): 1, (False, False): 1, (False, True): 0}
+        assert [source.code for source in live_sources(connection)] == [1, 0]
+
+
+def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
+    store.vote(voter, opened(store, voter), "a", "terms")
+    store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")
+    assert store.pair_votes() == {frozenset(("one", "two")): 0}, "they may still be taken back"
+    let_pass(database, FINAL_SECONDS)
+    assert store.pair_votes() == {frozenset(("one", "two")): 2}

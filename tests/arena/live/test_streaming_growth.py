@@ -1,0 +1,49 @@
+"""Whatever strangers write, each step of what it passes through costs time in its own new text only."""
+
+import pytest
+
+from arena.inference.special_tokens import neutralised
+from arena.live.identity_leaks import names_itself
+from arena.live.streaming import WordBuffer
+from arena.markdown import answer_html, instruction_html, plain_html, visible_text
+from arena.web.visitor_api import GrowingTexts
+from tests.support.growth import grows_too_fast, texts
+
+MODELS = ("Quxolotl-7B", "Sphexish Vision 2")
+
+
+def cut(text: str) -> None:
+    """Cut a text into words as it comes from a model."""
+    words = WordBuffer()
+    for start in range(0, len(text), 64):
+        words.add(text[start : start + 64])
+    words.close()
+
+
+def tell(text: str) -> None:
+    """Tell a page a text as it grows, by a word or a few characters."""
+    told = GrowingTexts()
+    for start in range(0, len(text), 50):
+        told.words({"a": text[start : start + 50]})
+
+
+def name_itself(text: str) -> None:
+    """Look for a name in a text that begins to name itself."""
+    names_itself(f"I am {text}", MODELS)
+
+
+@pytest.mark.parametrize(
+    "call", [cut, tell, name_itself, neutralised, visible_text, answer_html, plain_html, instruction_html]
+)
+def test_work_grows_with_the_text(call):
+    found = [grown for make in texts() if (grown := grows_too_fast(call, make))]
+    assert not found
+
+
+def test_pieces_of_one_character_cost_what_they_bring():
+    def slowly(text: str) -> None:
+        words = WordBuffer()
+        for character in text:
+            words.add(character)
+
+    assert not [grown for make in texts(("a", " ", "是", "a ")) if (grown := grows_too_fast(slowly, make))]

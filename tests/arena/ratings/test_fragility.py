@@ -1,0 +1,118 @@
+"""Fragility: the votes named do change the first place, and on small boards hardly fewer could."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.fragility import fragility
+from tests.support.arenas import even_votes
+
+
+def leader(wins: np.ndarray, prior: float = 0.5) -> int:
+    return int(np.nanargmax(bradley_terry(wins, prior).ratings))
+
+
+def fewest(wins: np.ndarray, most: int) -> int:
+    """Try every removal of up to `most` votes."""
+    cells = [(i, j) for i, j in zip(*np.nonzero(wins), strict=True)]
+    first = leader(wins)
+    best = most + 1
+    for counts in product(*(range(min(int(wins[cell]), most) + 1) for cell in cells)):
+        if 0 < sum(counts) < best:
+            left = wins.copy()
+            for cell, count in zip(cells, counts, strict=True):
+                left[cell] -= count
+            if leader(left) != first:
+                best = sum(counts)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_small_boards_are_as_fragile_as_a_search_through_all_removals_says(seed):
+    wins = win_matrix(even_votes(seed, 3, 24))
+    found = fragility(bradley_terry(wins))
+    expected = fewest(wins, 4)
+    print(f"seed {seed}: {found.votes if found else None}, by search {expected} (5: more than 4)")
+    assert found is not None
+    assert found.votes == expected if expected <= 4 else found.votes >= 5
+
+
+@pytest.mark.parametrize(("seed", "models", "number"), [(1, 5, 400), (2, 10, 5000), (3, 30, 20_000)])
+def test_the_removal_changes_the_first_place_and_takes_only_what_is_there(seed, models, number):
+    wins = win_matrix(even_votes(seed, models, number))
+    fit = bradley_terry(wins)
+    found = fragility(fit)
+    assert found is not None
+    assert found.leader == leader(wins)
+    assert leader(wins - found.removed) == found.rival != found.leader
+    assert (found.removed <= wins).all()
+    assert found.removed.sum() == found.votes
+    assert found.share == pytest.approx(found.votes / number)
+
+
+def test_a_lead_of_one_vote_hangs_on_it():
+    wins = np.array([[0, 6], [5, 0.0]])
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert (found.votes, found.leader, found.rival) == (2, 0, 1)
+    assert found.removed.tolist() == [[0, 2], [0, 0]]
+
+
+def test_without_a_rival_there_is_no_number():
+    assert fragility(bradley_terry(np.zeros((0, 0)))) is None
+    assert fragility(bradley_terry(np.zeros((3, 3)))) is None
+    assert fragility(bradley_terry(np.array([[0, 1], [0, 0.0]]), prior=0)) is None
+
+
+def test_only_the_largest_component_counts():
+    wins = np.zeros((5, 5))
+    wins[0, 1], wins[1, 0] = 50, 1
+    wins[2, 3] = wins[3, 4] = wins[4, 2] = 2
+    wins[2, 4] = 1
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert found.leader == 2
+    assert found.rival in (3, 4)
+
+
+def test_ties_are_votes_of_their_own():
+    """Three wins and a hundred ties: no removal puts B first. With two ties among wins that hold A up, removals may."""
+    ties = np.array([[0, 100], [100, 0.0]])
+    assert fragility(bradley_terry(np.array([[0, 3], [0, 0.0]]) + ties / 2), ties) is None
+    ties = np.zeros((3, 3))
+    ties[1, 2] = ties[2, 1] = 6
+    wins = np.array([[0, 4, 0], [3, 0, 0], [0, 0, 0.0]]) + ties / 2
+    wins[2, 1] += 3
+    found = fragility(bradley_terry(wins), ties)
+    assert found is not None
+    assert leader(wins - found.removed) == found.rival != found.leader
+    assert found.removed.sum() == found.votes
+
+
+def test_a_leader_who_never_lost_can_be_brought_down():
+    """So many removals that nothing links the two any more are too many; fewer do it."""
+    wins = np.array([[0, 0, 0], [20, 0, 40], [80, 0, 0.0]])
+    found = fragility(bradley_terry(wins))
+    assert found is not None
+    assert found.votes <= 40
+    left = bradley_terry(wins - found.removed)
+    assert left.comparable.all() and int(np.argmax(left.ratings)) == found.rival == 2
+
+
+def test_random_leaders_fall_wherever_the_plain_order_brings_them_down():
+    coin, missed = np.random.default_rng(5), 0
+    for _ in range(150):
+        wins = coin.integers(0, 30, (4, 4)) * (coin.random((4, 4)) < 0.5).astype(float)
+        np.fill_diagonal(wins, 0)
+        fit = bradley_terry(wins)
+        if not fit.comparable.all():
+            continue
+        first = int(np.argmax(fit.ratings))
+        found, left = fragility(fit), wins.copy()
+        while left[first].any() and found is None:
+            left[first, int(np.argmax(left[first]))] -= 1
+            fallen = bradley_terry(left)
+            missed += bool(fallen.comparable.all() and int(np.argmax(fallen.ratings)) != first)
+    assert missed == 0

@@ -1,0 +1,299 @@
+"""Intervals: the planted truth lies inside as often as they say, and per-vote ones fail where votes hang together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.ratings.bootstrap import bootstrap
+from arena.ratings.bradley_terry import Anchor, Status, bradley_terry, win_matrix
+from arena.ratings.clusters import cluster_codes, pair_clusters, vote_clusters
+from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, vote_intervals, wilson
+from arena.ratings.votes import SCORES, Outcome, Votes, VotesError, decided
+from tests.support.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena
+
+
+def covered(arena: Arena, cluster) -> float:
+    """Return the share of models whose planted rating lies inside its interval."""
+    fit = bradley_terry(win_matrix(arena.votes))
+    found = intervals(fit, arena.votes, cluster)
+    return float(np.mean((found.low <= arena.truth) & (arena.truth <= found.high)))
+
+
+def coverage(seed: int, arenas: int, cluster, arena, *shape) -> float:
+    share = float(np.mean([covered(arena(seed + number, *shape), cluster) for number in range(arenas)]))
+    print(f"seeds {seed} to {seed + arenas - 1}, {arena.__name__}{shape}: {share:.4f} by {cluster}")
+    return share
+
+
+SHAPES = [(20, 10_000, 120), (20, 100_000, 60), (100, 10_000, 30), (100, 100_000, 15), (300, 100_000, 8)]
+
+
+@pytest.mark.parametrize(("models", "number", "arenas"), [*SHAPES, (300, 10_000, 12)])
+def test_tuple_intervals_cover_the_planted_truth_and_per_vote_ones_do_not(models, number, arenas):
+    assert 0.93 <= coverage(models + number, arenas, "tuple", tuple_arena, models, number) <= 0.97
+    assert coverage(models + number, max(4, arenas // 8), "vote", tuple_arena, models, number) < 0.9
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("models", "arenas"), [(20, 120), (100, 30), (300, 12)])
+def test_coverage_at_a_million_votes(models, arenas):
+    assert 0.93 <= coverage(77, arenas, "tuple", tuple_arena, models, 1_000_000) <= 0.97
+    assert 0.93 <= coverage(99, arenas, "vote", tuple_arena, models, 1_000_000, 1, 0.0) <= 0.97
+
+
+@pytest.mark.parametrize(("models", "number", "arenas"), SHAPES[:4])
+def test_per_vote_intervals_cover_where_votes_are_independent(models, number, arenas):
+    assert 0.93 <= coverage(number - models, arenas, "vote", tuple_arena, models, number, 1, 0.0) <= 0.97
+
+
+def test_voter_intervals_cover_where_voters_have_their_ways():
+    shape = (voter_arena, 20, 20_000, 150, 0.6)
+    assert 0.93 <= coverage(500, 120, "voter", *shape) <= 0.97
+    assert coverage(500, 20, "vote", *shape) < 0.9
+
+
+@pytest.mark.parametrize("voters", [1, 2, 3, 5, 10, 40])
+def test_voter_intervals_cover_however_few_voters_there_are(voters):
+    """Of votes that are independent; without Student's quantile 2, 3 and 5 voters covered 72, 78 and 88%."""
+    inside = []
+    for seed in range(60):
+        arena = tuple_arena(seed, 7, 1000, 1, 0.0)
+        votes = replace(arena.votes, voters=np.random.default_rng(seed).integers(0, voters, 1000))
+        inside.append(covered(arena._replace(votes=votes), "voter"))
+    assert np.mean(inside) >= 0.925
+
+
+@pytest.mark.parametrize(("items", "votes"), [(1, 10), (1, 99), (1, 10_000), (2, 10), (3, 30), (6, 60), (20, 200)])
+def test_tuple_intervals_cover_two_models_on_however_few_items(items, votes):
+    """Each item leans to a side of its own, by log odds with deviation 1; asked is how items lean on the average."""
+    coin, inside = np.random.default_rng(items), []
+    for _ in range(150):
+        item = np.arange(votes) % items
+        lean = coin.normal(0, 1, items)
+        lost = coin.random(votes) > 1 / (1 + np.exp(-lean[item]))
+        told = Votes(np.zeros(votes, int), np.ones(votes, int), lost.astype(np.int8), 2, item)
+        found = intervals(bradley_terry(win_matrix(told)), told, "tuple")
+        inside.append(found.low[0] <= 1000 <= found.high[0])
+    assert np.mean(inside) >= 0.9
+
+
+def test_one_item_tells_no_more_than_one_vote():
+    """Ninety-nine people on one item: who is better there, but not who is better."""
+    one, many = decided([0], [1], 2), decided([0] * 55 + [1] * 44, [1] * 55 + [0] * 44, 2)
+    many = replace(many, items=np.zeros(99, int))
+    found = intervals(bradley_terry(win_matrix(many)), many, "tuple")
+    alone = intervals(bradley_terry(win_matrix(one)), one, "vote")
+    assert (found.high - found.low > 0.8 * (alone.high - alone.low)).all() and found.few.all()
+    assert ranks(bradley_terry(win_matrix(many)), found).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("links", [[(0, 1), (1, 2)], [(0, 1), (0, 2)], [(0, 1), (1, 2), (2, 3)]])
+def test_models_each_linked_by_one_item_are_no_surer_than_by_one_vote_each(links):
+    """The fit meets every item, so that none surprises; who stood in the middle had 46 points to either side."""
+    models, links = len(links) + 1, np.array(links)
+    a, b = np.repeat(links, 50, axis=0).T
+    votes = Votes(a, b, np.tile([0] * 30 + [1] * 20, len(links)), models, np.repeat(np.arange(len(links)), 50))
+    found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+    one_vote = np.zeros((models, models))
+    np.add.at(one_vote, (links[:, [0, 1, 0, 1]], links[:, [0, 1, 1, 0]]), [0.24, 0.24, -0.24, -0.24])
+    errors = np.sqrt(np.linalg.pinv(one_vote).diagonal()) * POINTS
+    assert (found.high - found.low > 2 * 1.8 * errors).all() and found.few.all()
+
+
+def test_one_item_between_two_groups_tells_no_more_than_one_vote():
+    """Within each group votes are plenty; how it stands to the other, half of it for each, is one item's word."""
+    for seed in range(20):
+        one, other = tuple_arena(seed, 5, 2000).votes, tuple_arena(seed + 100, 5, 2000).votes
+        a, b, outcome, item = (
+            np.concatenate([one.a, other.a + 5, np.zeros(40, int)]),
+            np.concatenate([one.b, other.b + 5, np.full(40, 5)]),
+            np.concatenate([one.outcome, other.outcome, np.tile([0, 0, 0, 1, 1], 8)]),
+            np.concatenate([np.arange(len(one)) // 5, np.arange(len(other)) // 5 + 400, np.full(40, 800)]),
+        )
+        votes = Votes(a, b, outcome, 10, item)
+        found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+        assert (found.high - found.low > 1.6 * np.sqrt(1 / 0.24) * POINTS).all() and found.few.all(), seed
+
+
+def test_ties_alone_leave_room_and_order_nobody():
+    """Sixty ties among three models: nobody is above anybody, and that is not certain to the point."""
+    a, b = np.array([0, 1, 2] * 20), np.array([1, 2, 0] * 20)
+    votes = Votes(a, b, np.full(60, Outcome.TIE), 3)
+    fit = bradley_terry(win_matrix(votes))
+    found = intervals(fit, votes, "vote")
+    drawn = bootstrap(fit, pair_clusters(votes, "vote"), 200, 0).rank_bounds()
+    assert (found.high - found.low > 50).all()
+    for bounds in (drawn, rank_ranges(fit, found, drawn)):
+        assert (bounds.low.tolist(), bounds.high.tolist()) == ([1, 1, 1], [3, 3, 3])
+
+
+def test_ranks_lie_within_their_ranges():
+    for seed in range(20):
+        votes = even_votes(seed, 8, 60, ties=0.3)
+        fit = bradley_terry(win_matrix(votes))
+        found = intervals(fit, votes, "vote")
+        ranges = rank_ranges(fit, found, bootstrap(fit, pair_clusters(votes, "vote"), 100, 0).rank_bounds())
+        assert (ranges.low <= ranks(fit, found)).all() and (ranks(fit, found) <= ranges.high).all()
+        assert (ranges.low >= 1).all() and (ranges.high <= 8).all()
+
+
+def test_both_ways_cover_where_votes_hang_together_both_ways():
+    shape = (voter_arena, 20, 20_000, 150, 0.5, 10)
+    assert 0.93 <= coverage(900, 60, "tuple and voter", *shape) <= 0.98
+    assert coverage(900, 60, "tuple", *shape) < 0.93
+    assert coverage(900, 60, "voter", *shape) < 0.93
+
+
+def plain_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
+    """The covariance of the centred strengths, written out over single votes; HC0 times C / (C - 1)."""
+    fit = bradley_terry(win_matrix(votes), prior)
+    m, theta = votes.models, fit.strengths
+    design = np.zeros((len(votes), m))
+    design[np.arange(len(votes)), votes.a] += 1
+    design[np.arange(len(votes)), votes.b] -= 1
+    chance = 1 / (1 + np.exp(-design @ theta))
+    weight = np.ones(len(votes)) if votes.weights is None else votes.weights
+    own = 1 / (1 + np.exp(-theta))
+    curvature = (design * (weight * chance * (1 - chance))[:, None]).T @ design
+    bread = np.linalg.pinv(curvature + np.diag(2 * prior * own * (1 - own)))
+    score = design * (weight * (SCORES[votes.outcome] - chance))[:, None]
+    summed = np.array([score[cluster == one].sum(0) for one in np.unique(cluster)])
+    centre = np.eye(m) - 1 / m
+    return centre @ bread @ summed.T @ summed @ bread @ centre * len(summed) / (len(summed) - 1) * POINTS**2
+
+
+@pytest.mark.parametrize("prior", [0, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_voter_intervals_are_the_sandwich_written_out(prior, weighted):
+    votes = replace(even_votes(3, 5, 400, ties=0.2), voters=np.arange(400) % 7)
+    if weighted:
+        votes = replace(votes, weights=np.random.default_rng(4).random(400))
+    fit = bradley_terry(win_matrix(votes), prior)
+    assert votes.voters is not None
+    expected = plain_sandwich(votes, votes.voters, prior)
+    assert intervals(fit, votes, "voter").covariance == pytest.approx(expected, abs=1e-6)
+
+
+def jackknifed(votes, prior: float) -> np.ndarray:
+    """Variances of the ratings by leaving out one tuple at a time, each fit by one exact refit."""
+    codes = cluster_codes(votes, "tuple")
+    full = bradley_terry(win_matrix(votes), prior)
+    left = [bradley_terry(win_matrix(votes.take(codes != one)), prior).ratings for one in range(codes.max() + 1)]
+    return ((np.array(left) - full.ratings) ** 2).sum(0)
+
+
+def test_tuple_intervals_are_close_to_the_jackknife_over_tuples():
+    votes = tuple_arena(8, 6, 1500).votes
+    fit = bradley_terry(win_matrix(votes))
+    assert intervals(fit, votes, "tuple").errors ** 2 == pytest.approx(jackknifed(votes, 0.5), rel=0.02)
+
+
+def test_clusters_from_counts_are_those_from_votes():
+    votes = even_votes(6, 8, 3000)
+    fit = bradley_terry(win_matrix(votes))
+    by_counts, by_votes = vote_intervals(fit), intervals(fit, votes, "vote")
+    assert by_counts.errors == pytest.approx(by_votes.errors, rel=1e-12)
+    assert (by_counts.clusters, by_counts.cluster, by_counts.level) == (3000, "vote", 0.95)
+    for cluster in ("vote", "tuple", "tuple and voter"):
+        counted = pair_clusters(votes, cluster)
+        assert counted.win_matrix() == pytest.approx(fit.wins)
+        assert counted.total == len(np.unique(cluster_codes(votes, cluster)))
+    assert vote_clusters(fit.wins).win_matrix() == pytest.approx(fit.wins)
+
+
+def test_a_tuple_is_an_item_and_a_pair_whichever_side_each_stood_on():
+    votes = decided([0, 1, 0, 0], [1, 0, 1, 2], 3)
+    votes = replace(votes, items=np.array([7, 7, 8, 7]), voters=np.array([1, 1, 1, 2]))
+    codes = cluster_codes(votes, "tuple")
+    assert codes[0] == codes[1]
+    assert len({codes[0], codes[2], codes[3]}) == 3
+    assert len(set(cluster_codes(replace(votes, voters=np.array([1, 2, 1, 1])), "tuple and voter"))) == 4
+
+
+def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
+    once = even_votes(9, 5, 500)
+    once = replace(once, items=np.arange(500))
+    fivefold = once.take(np.repeat(np.arange(500), 5))
+    alone = intervals(bradley_terry(win_matrix(once), 0), once, "tuple")
+    together = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "tuple")
+    naive = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "vote")
+    assert together.errors == pytest.approx(alone.errors, rel=1e-9)
+    assert naive.errors == pytest.approx(alone.errors / np.sqrt(5), rel=0.02)
+
+
+def test_the_anchor_has_no_interval_of_its_own():
+    votes = even_votes(2, 5, 1000)
+    found = vote_intervals(bradley_terry(win_matrix(votes), anchor=Anchor(3, 1200)))
+    assert (found.low[3], found.high[3]) == pytest.approx((1200, 1200))
+    assert (found.errors[:3] > 5).all()
+
+
+@pytest.mark.parametrize("prior", [0, 0.5])
+def test_boards_with_hardly_a_vote_get_finite_intervals_or_none(prior):
+    for votes in (decided([], [], 3), decided([0], [1], 3), decided([0] * 5, [1] * 5, 2)):
+        votes = replace(votes, items=np.arange(len(votes)), voters=np.zeros(len(votes), int))
+        fit = bradley_terry(win_matrix(votes), prior)
+        for cluster in ("vote", "tuple", "voter", "tuple and voter"):
+            found = intervals(fit, votes, cluster)
+            numbered = ~np.isnan(fit.ratings)
+            assert np.isfinite(found.low[numbered]).all()
+            assert np.isnan(found.low[~numbered]).all()
+            assert ranks(fit, found)[numbered].tolist() == [1] * int(numbered.sum())
+
+
+def test_an_unbeaten_model_has_a_wide_interval():
+    wins = win_matrix(even_votes(4, 4, 400))
+    wins = np.pad(wins, (0, 1))
+    wins[4, :4] = 2
+    fit = bradley_terry(wins)
+    found = vote_intervals(fit)
+    assert fit.statuses[4] == Status.UNBEATEN
+    assert found.errors[4] > 5 * found.errors[:4].max()
+    assert found.low[4] > 1000
+
+
+def test_ranks_count_those_who_are_surely_above_and_only_among_comparable_models():
+    wins = np.zeros((5, 5))
+    wins[0, 1] = wins[1, 2] = 3
+    wins[1, 0] = wins[2, 1] = 1
+    wins[3, 4] = wins[4, 3] = 1
+    fit = bradley_terry(wins)
+    bounds = Bounds(np.array([1100, 1000, 900, 2000, 1.0]), np.array([1200, 1050, 1001, 2001, 2.0]))
+    assert ranks(fit, bounds).tolist() == [1, 2, 2, 1, 2]
+    unplayed = bradley_terry(np.pad(wins, (0, 1)))
+    assert ranks(unplayed, Bounds(np.append(bounds.low, np.nan), np.append(bounds.high, np.nan)))[5] == 0
+
+
+def test_wilson_is_the_textbooks():
+    found = wilson(np.array([0, 8, 10, 0]), np.array([10, 20, 10, 0]))
+    assert found.low == pytest.approx([0, 0.2188, 0.7225, 0], abs=5e-5)
+    assert found.high == pytest.approx([0.2775, 0.6134, 1, 1], abs=5e-5)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 500), st.integers(0, 500), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_wilson_holds_the_share_and_mirrors(wins, losses, level):
+    found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2), level)
+    assert 0 <= found.low[0] <= found.high[0] <= 1
+    assert found.low[0] == pytest.approx(1 - found.high[1])
+    if wins + losses:
+        assert found.low[0] - 1e-12 <= wins / (wins + losses) <= found.high[0] + 1e-12
+
+
+def test_clusters_need_their_columns():
+    votes = decided([0], [1], 2)
+    fit = bradley_terry(win_matrix(votes))
+    for cluster, missing in (("tuple", "which item"), ("voter", "who cast"), ("tuple and voter", "which item")):
+        with pytest.raises(VotesError, match=missing):
+            intervals(fit, votes, cluster)
+
+
+def test_intervals_from_summed_clusters_are_the_same():
+    votes = tuple_arena(3, 10, 5000).votes
+    fit = bradley_terry(win_matrix(votes))
+    direct, summed = intervals(fit, votes, "tuple"), cluster_intervals(fit, pair_clusters(votes, "tuple"))
+    assert summed.low == pytest.approx(direct.low, abs=1e-9)
+    assert summed.clusters == direct.clusters == 1000

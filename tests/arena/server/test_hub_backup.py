@@ -1,0 +1,613 @@
+"""The mirror: what a wiped disk gets back, what a failing Hub may cost, and what never leaves."""
+
+import hashlib
+import json
+import random
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, func, select, update
+
+from arena.admin.actions import latest_actions
+from arena.admin.erasure import Erasure
+from arena.admin.service import AdminService
+from arena.battles.campaigns import Campaigns
+from arena.battles.live_tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS
+from arena.battles.store import Store
+from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
+from arena.battles.voters import Account, Voters
+from arena.budget import BUDGET, Budget
+from arena.database import Database, now
+from arena.fraud.eligibility import counting_voters
+from arena.items.store import ANSWER, SOURCE, ItemBank
+from arena.live.images import OwnImages
+from arena.live.pause import paused_since
+from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError
+from arena.server.hub_backup import EVERY, MIRROR, BackupState, HubBackup, HubDataset, HubError
+from arena.settings import CountSettings
+from arena.types import Secret
+from arena.web.backup_status import backup_line
+from tests.support.backup import Clock, FolderHub, backup_of, bank, copy_all, rows, use
+from tests.support.hub_server import HubServer
+from tests.support.judging_process import WIDE, Bench
+from tests.support.live_votes import SECRET, live_vote
+from tests.support.visitors import Visitor
+from tests.support.voter import Voter
+
+
+@pytest.mark.parametrize("onto", ["sqlite", "postgresql"])
+def test_a_wiped_disk_gets_everything_back_and_goes_on(database, another, tmp_path, onto):
+    """Also from one kind of database to the other; new rows get numbers behind the restored ones."""
+    hub, rng = FolderHub(), random.Random(1)
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    use(database, 3, 6, rng)
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another(onto)
+    assert backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+    use(fresh, 1, 3, rng)
+    with fresh.read() as connection:
+        assert len(connection.execute(select(VOTE)).all()) == len(set(connection.scalars(select(VOTE.c.id))))
+
+
+def test_a_database_that_is_in_use_is_not_restored(database, another, tmp_path):
+    hub = FolderHub()
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    full = bank(another())
+    before = rows(full)
+    assert not backup_of(full, hub, tmp_path).restore()
+    assert rows(full) == before
+    assert not backup_of(another(), FolderHub(), tmp_path).restore(), "there is no copy yet"
+
+
+def test_rows_that_were_there_before_the_mirror_are_copied_once(database, tmp_path):
+    hub = FolderHub()
+    use(bank(database), 1, 2, random.Random(3))
+    for _ in range(3):
+        copy_all(backup_of(database, hub, tmp_path))
+    assert len(hub.files) == 1
+
+
+def restored(open_another, hub: FolderHub, folder: Path) -> HubBackup:
+    """Return the mirror of a new disk that took everything back, however often the Hub failed on the way."""
+    while True:
+        backup = backup_of(open_another(), hub, folder)
+        try:
+            assert backup.restore()
+            backup.change_log.open()
+            return backup
+        except HubError:
+            assert backup.change_log.empty(), "a restore is whole or nothing"
+
+
+def wiped_again_and_again(another, tmp_path: Path, wipes: int, seed: int) -> None:
+    """Vote, copy through faults, wipe at any moment: lost is only what no commit had taken."""
+    rng = random.Random(seed)
+    hub = FolderHub(rng)
+    backup = backup_of(bank(another()), hub, tmp_path)
+    copy_all(backup)
+    for wipe in range(wipes):
+        safe = keys(backup)
+        hub.down = wipe % 7 == 3  # an outage that outlasts this disk
+        for _ in range(rng.randrange(1, 6)):
+            use(backup._database, 1, rng.randrange(1, 4), rng)
+            stood, commits = keys(backup), len(hub.commits)
+            backup._copy()
+            if len(hub.commits) > commits and not backup.change_log.waiting():
+                safe = stood
+        hub.down = False
+        backup = restored(another, hub, tmp_path)
+        assert safe <= keys(backup)
+    copy_all(backup)
+    assert rows(restored(another, hub, tmp_path)._database) == rows(backup._database), "the files are the database"
+
+
+def keys(backup: HubBackup) -> set[tuple[str, int]]:
+    """Return what must come back: every battle and vote by its number."""
+    with backup._database.read() as connection:
+        return {(table.name, one) for table in (BATTLE, VOTE) for one in connection.scalars(select(table.c.id))}
+
+
+def test_wipes_and_faults_lose_only_what_no_commit_had_taken(another, tmp_path):
+    wiped_again_and_again(another, tmp_path, wipes=10, seed=5)
+
+
+@pytest.mark.soak
+def test_a_hundred_wipes(another, tmp_path):
+    wiped_again_and_again(another, tmp_path, wipes=100, seed=6)
+
+
+class Life:
+    """A server on a clock of its own, whose disk can be wiped, with a Hub that fails."""
+
+    STEP = EVERY / 20
+
+    def __init__(self, open_another, folder: Path, rng: random.Random) -> None:
+        self.clock, self.hub, self.rng = Clock(), FolderHub(rng), rng
+        self.born: dict[int, datetime] = {}
+        """When each vote was given that is there."""
+        self.commits: list[datetime] = []
+        self._another, self._folder = open_another, folder
+        self.backup = self._begun()
+        bank(self.backup._database)
+        while self.backup.change_log.waiting():
+            self.step()
+
+    def step(self, by: timedelta = STEP) -> None:
+        self.clock.time += by
+        before = len(self.hub.commits)
+        self.backup.step()
+        self.commits += [self.clock()] * (len(self.hub.commits) - before)
+
+    def vote(self) -> None:
+        use(self.backup._database, 1, 1, self.rng)
+        self.born |= {vote: self.clock() for vote in self._votes() - self.born.keys()}
+
+    def wipe(self) -> dict[int, datetime]:
+        """Wipe the disk and come back; return what was lost, with when it was given."""
+        before = self.born
+        self.backup = self._begun()
+        self.born = {vote: before[vote] for vote in self._votes()}
+        return {vote: given for vote, given in before.items() if vote not in self.born}
+
+    def _begun(self) -> HubBackup:
+        while True:
+            backup = HubBackup(self._another(), self._folder / "pictures", self.hub, EVERY, self.clock)
+            try:
+                backup.restore()
+            except HubError:
+                assert backup.change_log.empty(), "a restore is whole or nothing"
+                continue
+            backup.change_log.open()
+            return backup
+
+    def _votes(self) -> set[int]:
+        with self.backup._database.read() as connection:
+            return set(connection.scalars(select(VOTE.c.id)))
+
+
+def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
+    """Let minutes go by with votes, faults, an outage of ten minutes and wiped disks.
+
+    Lost are votes younger than a minute, and those of a time when the page says that the copy is late.
+    """
+    rng = random.Random(seed)
+    life = Life(another, folder, rng)
+    wiped_at = set(rng.sample(range(minutes * 20), wipes))
+    for tick in range(minutes * 20):
+        life.hub.down = minutes * 10 <= tick < minutes * 10 + 10 * 20
+        if rng.random() < 0.1:
+            life.vote()
+        life.step()
+        if tick in wiped_at:
+            late, life.hub.down = life.backup.seen and life.backup.seen.problem, False
+            lost = life.wipe()
+            assert late or all(life.clock() - given <= EVERY + Life.STEP for given in lost.values())
+    life.hub.down = False
+    while life.backup.change_log.waiting():
+        life.step()
+    kept = rows(life.backup._database)
+    life.wipe()
+    assert rows(life.backup._database) == kept, "the union of the files is the database"
+    return life
+
+
+AN_HOUR = timedelta(hours=1) // EVERY
+"""Commits."""
+
+
+def most_in_an_hour(moments: list[datetime]) -> int:
+    return max(sum(one <= other < one + timedelta(hours=1) for other in moments) for one in moments)
+
+
+def test_on_a_scaled_clock_only_votes_younger_than_a_minute_are_lost(another, tmp_path):
+    life = lived(another, tmp_path, minutes=24, wipes=6, seed=1)
+    assert life.born and most_in_an_hour(life.commits) <= AN_HOUR
+
+
+@pytest.mark.soak
+def test_on_a_scaled_clock_a_hundred_disks_are_wiped(another, tmp_path):
+    life = lived(another, tmp_path, minutes=300, wipes=100, seed=2)
+    assert life.born and most_in_an_hour(life.commits) <= AN_HOUR
+
+
+def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
+    """Also without a fault that slows it down; the Hub takes 128."""
+    life = Life(another, tmp_path, random.Random(3))
+    life.hub._rng = None
+    life.commits.clear()
+    for _ in range(AN_HOUR * 5):
+        with life.backup._database.write() as connection:  # something changes in each step
+            connection.execute(update(SOURCE).values(name=SOURCE.c.name))
+        life.step(EVERY / 5)
+    assert AN_HOUR * 0.9 <= most_in_an_hour(life.commits) <= AN_HOUR
+
+
+def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp_path):
+    hub = FolderHub()
+    hub.down = True
+    backup = backup_of(bank(database), hub, tmp_path)
+    backup.start()
+    try:
+        use(database, 2, 3, random.Random(7))
+        deadline = time.monotonic() + 60
+        while not backup.state().problem:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert backup.state().problem == "the Hub answered 503" or "502" in backup.state().problem
+        assert backup.state().waiting and backup.state().copied_at is None
+        hub.down = False
+        while backup.state().waiting or backup.state().problem:  # the note is written after the rows are struck out
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert backup.state().copied_at is not None
+    finally:
+        backup.stop()
+
+
+def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(database, another, tmp_path):
+    """Or it would wait for another turn, while the page says that all is well."""
+    hub, rng = FolderHub(), random.Random(14)
+    backup = backup_of(bank(database), hub, tmp_path)
+    copy_all(backup)
+    hub.down = True
+    for _ in range(3):
+        use(database, 1, 1, rng)
+        backup._copy()
+    hub.down, before = False, len(hub.commits)
+    use(database, 1, 1, rng)
+    backup._copy()
+    assert len(hub.commits) == before + 1 and backup.change_log.waiting() == 0 and backup.state().problem == ""
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+
+
+def test_two_servers_together_commit_at_most_once_in_the_agreed_time(database, tmp_path):
+    hub, every = FolderHub(), timedelta(seconds=0.3)
+    mirrors = [backup_of(bank(database), hub, tmp_path, every) for _ in range(2)]
+    mirrors[0].change_log.open()
+    begun, rng = time.monotonic(), random.Random(8)
+    for backup in mirrors:
+        backup.start()
+    while len(hub.commits) < 4:
+        use(database, 1, 1, rng)
+        assert time.monotonic() - begun < 60
+    took = time.monotonic() - begun
+    commits = len(hub.commits)
+    for backup in mirrors:
+        backup.stop()
+    assert commits <= took / every.total_seconds() + 1
+
+
+def test_what_is_left_is_copied_when_the_server_stops(database, tmp_path):
+    hub = FolderHub()
+    backup = backup_of(bank(database), hub, tmp_path, timedelta(hours=1))
+    backup.start()
+    use(database, 1, 2, random.Random(9))
+    backup.stop()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) >= 1
+
+
+def many_changes(database: Database) -> None:
+    """Note so many changes of answers that they fill several files, as a big import does."""
+    with database.write() as connection:
+        while connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one() < 25_000:
+            connection.execute(update(ANSWER).values(text=ANSWER.c.text))
+
+
+def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_path):
+    hub = FolderHub()
+    backup = backup_of(bank(database), hub, tmp_path)
+    copy_all(backup)
+    many_changes(database)
+    use(database, 1, 1, random.Random(15))
+    backup._copy()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) == 2, "one commit, several files"
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh) == rows(database)
+
+
+def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path):
+    """Not while a part of an import is copied, nor by the commit's own time; with nothing waiting all is copied."""
+    hub, clock = FolderHub(), Clock()
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, EVERY, clock, most_bytes=1)
+    backup.change_log.open()
+    assert backup.state().copied_at is None
+    copy_all(backup)
+    idle = clock()
+    assert backup.state().copied_at == idle
+    clock.time += timedelta(hours=3)
+    many_changes(database)
+    use(database, 1, 1, random.Random(16))
+    for _ in range(2):
+        clock.time += timedelta(minutes=1)
+        backup.step()
+        assert backup.state().waiting and backup.state().copied_at == idle
+    assert "only votes until 3 h ago" in backup_line(backup.seen, clock())
+    clock.time += timedelta(minutes=1)
+    backup.step()
+    assert backup.seen == BackupState(clock(), 0, "")
+
+
+def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path):
+    """Also what does not go into one commit."""
+    hub = FolderHub()
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1), most_bytes=1)
+    backup.start()
+    many_changes(database)
+    use(database, 1, 1, random.Random(17))
+    backup.stop()
+    assert backup.change_log.waiting() == 0 and len(hub.commits) == 3
+
+
+def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
+    hub = FolderHub()
+    hub.down = True
+    backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1))
+    backup.start()
+    backup.stop()
+    assert backup.change_log.waiting()
+
+
+def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database, another, tmp_path):
+    """Nor does what a visitor cost on a day, whose budget is named by the cookie."""
+    hub, cookie = FolderHub(), hashlib.sha256(b"c").hexdigest()
+    job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie)
+    Budget(database, WIDE).for_job(job.link, cookie).reserve(5)
+    copy_all(backup_of(database, hub, tmp_path))
+    assert cookie not in b"".join(hub.files.values()).decode()
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    back = Bench(fresh, "http://127.0.0.1:9/v1").jobs
+    assert back.find(job.link) == replace(job, owner="") and back.of_owner(cookie) == ()
+    with fresh.read() as connection:
+        assert set(connection.scalars(select(BUDGET.c.name))) == {f"job {job.link}", "total"}
+        held = connection.execute(select(BUDGET.c.spent, BUDGET.c.held)).all()
+        assert held == [(5, 0), (5, 0)], "money on its way to a server that is gone is spent, and not held for ever"
+
+
+def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
+    hub, visitor = FolderHub(), Visitor(bank(database), "cookie")
+    seat = Campaigns(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
+    visitor.decide()
+    copy_all(backup_of(database, hub, tmp_path))
+    with database.read() as connection:
+        key = connection.scalar(select(VOTER_KEY.c.key))
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    (report,) = Campaigns(fresh, 5).report("pilot")
+    assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
+    with fresh.read() as connection:
+        assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(select(VOTE.c.voter_id))
+    again = Campaigns(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
+    assert again.id != seat.id, "who comes back is not locked out, and begins anew"
+    Erasure(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
+    copy_all(backup_of(database, hub, tmp_path))
+    everything = b"".join(hub.files.values()).decode()
+    assert "PROLIFIC-5f3a9" not in everything
+    last = ChangeLog(database).unpacked(hub.files.values()).rows["seat"]
+    assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
+
+
+def test_a_deleted_job_does_not_come_back(database, another, tmp_path):
+    hub = FolderHub()
+    bench = Bench(bank(database), "http://127.0.0.1:9/v1")
+    job = bench.quoted(owner="ada")
+    copy_all(backup_of(database, hub, tmp_path))
+    bench.jobs.delete("ada", job.link)
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    assert Bench(fresh, "http://127.0.0.1:9/v1").jobs.find(job.link) is None
+
+
+def test_a_voter_stands_in_the_copy_under_a_key_that_is_held_here_only(database, tmp_path):
+    hub = FolderHub()
+    visitor = Visitor(bank(database), "the-hash-of-a-cookie")
+    visitor.vote(visitor.serve())
+    copy_all(backup_of(database, hub, tmp_path))
+    everything = b"".join(hub.files.values()).decode()
+    with database.read() as connection:
+        key = connection.scalar(select(VOTER_KEY.c.key).where(VOTER_KEY.c.voter_id == visitor.id))
+    assert key and key in everything and "the-hash-of-a-cookie" not in everything
+    with database.write() as connection:
+        connection.execute(delete(VOTER_KEY))
+    visitor.vote(visitor.serve())
+    copy_all(backup_of(database, hub, tmp_path))
+    assert sum(f'"{key}"' in content.decode() for content in hub.files.values()) == 1, "the old key is used no more"
+
+
+def test_a_deleted_row_stays_away(database, another, tmp_path):
+    hub = FolderHub()
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    visitor = Visitor(database, "c")
+    with database.write() as connection:
+        seat = {"campaign": "c", "worker": "w", "voter_id": visitor.id, "wanted": 1, "code": "x"}
+        connection.execute(SEAT.insert().values(**seat, since=now()))
+    copy_all(backup_of(database, hub, tmp_path))
+    with database.write() as connection:
+        connection.execute(delete(SEAT))
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    assert rows(fresh)["seat"] == []
+
+
+def test_pictures_of_the_bank_come_back(database, another, tmp_path):
+    hub, folder = FolderHub(), tmp_path / "pictures"
+    folder.mkdir()
+    names = [f"{number:064x}{suffix}" for number in range(12) for suffix in (".png", ".thumb.jpg")]
+    for name in names:
+        (folder / name).write_bytes(name.encode())
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    copy_all(backup_of(database, hub, tmp_path))
+    import_summary = tmp_path / "new disk"
+    backup_of(another(), hub, import_summary).restore()
+    assert {path.name: path.read_bytes() for path in (import_summary / "pictures").iterdir()} == {
+        name: name.encode() for name in names
+    }
+
+
+def test_what_came_back_is_not_copied_again(database, another, tmp_path):
+    hub = FolderHub()
+    use(bank(database), 1, 2, random.Random(12))
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = backup_of(another(), hub, tmp_path)
+    fresh.restore()
+    fresh.change_log.open()
+    assert fresh.change_log.waiting() == 0
+    use(fresh._database, 1, 1, random.Random(13))
+    assert 0 < fresh.change_log.waiting() < 20
+
+
+def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(database, another, tmp_path):
+    hub, folder = FolderHub(), tmp_path / "pictures"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"{number:064x}.png").write_bytes(b"picture")
+    copy_all(backup_of(bank(database), hub, tmp_path))
+    gone = hub.files.pop(f"pictures/{3:064x}.png")
+    hub.paths = lambda: frozenset([*hub.files, f"pictures/{3:064x}.png"])
+    fresh = backup_of(another(), hub, tmp_path / "new")
+    with pytest.raises(KeyError):
+        fresh.restore()
+    assert fresh.change_log.empty(), "or the picture would be missing for ever"
+    hub.files[f"pictures/{3:064x}.png"] = gone
+    assert fresh.restore()
+    assert len(list((tmp_path / "new" / "pictures").iterdir())) == 12
+
+
+def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another, tmp_path):
+    hub = FolderHub()
+    battle = live_vote(database, Store(database).voter("cookie"))
+    copy_all(backup_of(database, hub, tmp_path))
+    assert SECRET not in b"".join(hub.files.values()).decode()
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    with fresh.read() as connection:
+        assert connection.scalars(select(LIVE_VOTE.c.battle_id)).all() == [battle]
+        assert connection.scalars(select(LIVE_TURN.c.answer_a)).all() == [""]
+        assert [row.n for row in connection.execute(select(LIVE_WINS))] == [1]
+
+
+def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_path):
+    hub, voters = FolderHub(), Voters(bank(database))
+    account = "the-account-of-ann"
+    Visitor(database, "guest-hash").decide()
+    voters.log_in(Account(account, "ann-of-the-hub"), "guest-hash", "login-hash")
+    copy_all(backup_of(database, hub, tmp_path))
+    everything = b"".join(hub.files.values()).decode()
+    for told in (account, hashlib.sha256(account.encode()).hexdigest(), "ann-of-the-hub", "guest-hash", "login-hash"):
+        assert told not in everything
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    with fresh.read() as connection:
+        counts = select(VOTE.c.id).where(counting_voters(CountSettings("logged-in")))
+        assert connection.scalars(counts).all() == [1], "the vote still counts"
+
+
+def test_what_operators_did_comes_back(database, another, tmp_path):
+    hub = FolderHub()
+    service = AdminService(bank(database), OwnImages(database, tmp_path / "own"))
+    key = next(iter(ItemBank(database).bank().items.values())).key
+    service.do("ada", "hide", key)
+    service.do("ada", "pause", "")
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    assert ItemBank(fresh).bank().by_key(key) is None
+    with fresh.read() as connection:
+        assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada", "ada"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}\n", b"not json\n", b'{"copy": 1, "schema": 1, "at": ""}\n{"table": "vote"}\n', b"\xff\n"]
+)
+def test_a_torn_copy_is_refused_whole(another, tmp_path, content):
+    database = another()
+    with pytest.raises(ChangeLogError, match="not whole|schema version"):
+        ChangeLog(database).unpacked([content])
+    assert ChangeLog(database).empty()
+
+
+def test_a_copy_of_a_newer_program_is_refused(another):
+    with pytest.raises(ChangeLogError, match="schema version 99"):
+        ChangeLog(another()).unpacked([json.dumps({"copy": 1, "schema": 99, "at": ""}).encode()])
+    line = {"table": "cookies", "key": [1], "row": {"id": 1}}
+    head = {"copy": 1, "schema": 1, "at": ""}
+    with pytest.raises(ChangeLogError, match="rows of cookies"):
+        ChangeLog(another()).unpacked([f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()])
+
+
+def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, another, tmp_path):
+    with HubServer() as server:
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
+        use(bank(database), 1, 2, random.Random(10))
+        copy_all(backup_of(database, hub, tmp_path))
+        assert server.private and {path.split("/")[0] for path in server.files} == {"votes"}
+        fresh = another()
+        assert backup_of(fresh, hub, tmp_path).restore()
+        assert rows(fresh) == rows(database)
+        server.status = 403
+        with pytest.raises(HubError, match="403") as caught:
+            hub.commit({"votes/x": b"x"})
+        assert "hf_canary" not in str(caught.value)
+    with pytest.raises(HubError, match="cannot be reached"):
+        hub.paths()
+
+
+def test_a_public_dataset_is_refused(tmp_path):
+    with HubServer(private=False) as server, pytest.raises(HubError, match="is public"):
+        HubDataset("ada/votes", Secret("hf_canary"), server.address).paths()
+
+
+def test_a_dataset_that_was_made_public_gets_no_more(tmp_path):
+    with HubServer() as server:
+        hub = HubDataset("ada/votes", Secret("hf_canary"), server.address)
+        hub.paths()
+        hub.commit({"votes/1": b"1"})
+        server.private = False
+        with pytest.raises(HubError, match="is public; make it private") as refused:
+            hub.commit({"votes/2": b"2"})
+        assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), "visitors read it"
+
+
+def test_without_a_mirror_nothing_is_noted(database):
+    use(bank(database), 1, 2, random.Random(11))
+    with database.read() as connection:
+        assert connection.execute(select(OUTBOX)).all() == connection.execute(select(MIRROR)).all() == []
+        assert connection.execute(select(VOTER)).all()
+    assert len(ItemBank(database).bank().items) == 12
+
+
+def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
+    """Two servers, each with a disk of its own and the same dataset, one after the other."""
+    with HubServer() as hub:
+        settings = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
+        first = start_server(**settings)
+        with Voter(first.address) as voter:
+            voter.load()
+            voter.choose("a")
+        first.stop()
+        second = start_server(**settings)
+        back = Database(f"sqlite:///{second.data_dir / 'arena.db'}")
+        before = Database(f"sqlite:///{first.data_dir / 'arena.db'}")
+        assert rows(back)["vote"] == rows(before)["vote"] != []
+        assert rows(back)["item"] == rows(before)["item"] != []
+        for database in (back, before):
+            database.close()
+        second.stop()
+        assert "hf_canary" not in first.log.read_text() + second.log.read_text()
+
+
+def test_a_server_that_cannot_see_its_copy_does_not_start(start_server):
+    with (
+        HubServer(private=False) as hub,
+        pytest.raises(RuntimeError, match="did not start: the dataset that MIRROR names is public"),
+    ):
+        start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)

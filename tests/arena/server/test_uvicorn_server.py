@@ -1,0 +1,101 @@
+"""Serving: SIGTERM answers what is under way, flushes, and ends with 0; headers of strangers are not believed."""
+
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import closing, suppress
+
+import httpx
+import psutil
+import pytest
+
+from tests.support.hub_server import HubServer
+from tests.support.servers import ROOT
+from tests.support.voter import EventError, Voter
+
+
+def votes(server) -> int:
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        return database.execute("SELECT count(*) FROM vote").fetchone()[0]
+
+
+class Clicks:
+    """Voters who click at one time, and what becomes of each click."""
+
+    def __init__(self, server, voters: int) -> None:
+        self.voters = [Voter(server.address, timeout=120) for _ in range(voters)]
+        self.acknowledged: list[str] = []
+        self.garbled: list[str] = []
+        for voter in self.voters:
+            voter.load()
+        self._threads = [threading.Thread(target=self._click, args=(voter,)) for voter in self.voters]
+
+    def _click(self, voter: Voter) -> None:
+        try:
+            voter.choose("a")
+            self.acknowledged.append(voter.token)
+        except (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError):
+            pass  # the door was closed already
+        except (httpx.TransportError, EventError, ValueError) as error:
+            self.garbled.append(repr(error))
+
+    def begin(self, part: slice) -> None:
+        for thread in self._threads[part]:
+            thread.start()
+
+    def end(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        for voter in self.voters:
+            voter.close()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_votes_under_way_be_answered(start_server, ending):
+    """Twenty voters click when the signal comes: each gets a whole answer or none, and what was acknowledged stays."""
+    server = start_server()
+    clicks = Clicks(server, 20)
+    clicks.begin(slice(0, 10))
+    while not clicks.acknowledged:
+        time.sleep(0.01)
+    clicks.begin(slice(10, 20))
+    server.process.send_signal(ending)
+    clicks.end()
+    assert server.process.wait(timeout=120) == 0
+    assert clicks.garbled == []
+    assert votes(server) >= len(clicks.acknowledged) > 0
+    assert not (server.data_dir / "arena.db-wal").exists(), "the database was closed in order"
+
+
+@pytest.mark.parametrize("path", ["/burn", "/hold"])
+def test_work_that_nobody_waits_for_keeps_no_process(start_server, path):
+    """SIGTERM ends it within ten seconds, with every acknowledged vote stored and copied."""
+    with HubServer() as hub:
+        environ = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
+        server = start_server(program=ROOT / "tests/support/burning_process.py", PYTHONPATH=str(ROOT), **environ)
+        with Voter(server.address, timeout=60) as voter:
+            voter.load()
+            voter.choose("a")
+            for _ in range(4):
+                with suppress(httpx.ReadTimeout):
+                    httpx.get(f"{server.address}{path}", timeout=0.5)
+            begun = time.monotonic()
+            server.process.terminate()
+            assert server.process.wait(timeout=30) == 0
+            assert time.monotonic() - begun < 10
+        assert votes(server) == 1
+        assert b'"table":"vote"' in b"".join(hub.files.values()), "the last votes are copied at the end"
+
+
+def test_the_server_tells_what_it_is_to_nobody_and_may_open_many_files(server):
+    answer = httpx.get(f"{server.address}/terms")
+    assert "server" not in answer.headers
+    if hasattr(psutil.Process, "rlimit"):
+        soft, hard = psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+        assert soft == hard
+
+
+def test_a_server_is_ready(server):
+    answer = httpx.get(f"{server.address}/readyz")
+    assert (answer.status_code, answer.text) == (200, "ready")

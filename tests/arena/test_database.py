@@ -1,0 +1,427 @@
+"""The database: what is durable, what is refused, and that a refusal stores nothing and passes by itself."""
+
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from threading import Barrier, Timer
+
+import pytest
+from sqlalchemy import create_engine, func, select, text, update
+from sqlalchemy.exc import StatementError
+
+from arena.battles.tables import VOTER
+from arena.database import META, SCHEMA_VERSION, Database, DatabaseError, bump_counter, counter
+from tests.support.servers import ROOT, new_postgresql_database
+
+MOMENT = datetime(2026, 3, 4, 5, 6, 7, 891011, UTC)
+
+
+def add_voter(database: Database, name: str, since: datetime = MOMENT) -> None:
+    with database.write() as connection:
+        connection.execute(VOTER.insert().values(cookie_hash=name, since=since))
+
+
+def voters(database: Database) -> set[str]:
+    with database.read() as connection:
+        return set(connection.scalars(select(VOTER.c.cookie_hash)))
+
+
+@pytest.fixture
+def sqlite(tmp_path):
+    """An open database in an SQLite file."""
+    opened = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    yield opened
+    opened.close()
+
+
+def run_script(script: str, *arguments: object) -> str:
+    """Run Python lines in a process of their own and return what they print."""
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# Schema
+
+
+def test_the_schema_version_is_stored_once_and_opens_again(database, database_url):
+    again = Database(database_url)
+    with again.read() as connection:
+        assert connection.execute(select(META).where(META.c.name == "schema")).all() == [("schema", SCHEMA_VERSION)]
+    again.close()
+
+
+def test_a_newer_schema_refuses_to_start_and_stays_as_it_is(database, database_url):
+    add_voter(database, "someone")
+    with database.write() as connection:
+        connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1))
+    with pytest.raises(DatabaseError, match=rf"version {SCHEMA_VERSION + 1}, newer than .* {SCHEMA_VERSION}\b.*Update"):
+        Database(database_url)
+    with database.read() as connection:
+        assert counter(connection, "schema") == SCHEMA_VERSION + 1
+    assert voters(database) == {"someone"}
+
+
+def test_a_refused_opening_leaves_no_connection_behind(postgresql):
+    url = new_postgresql_database(postgresql)
+    database = Database(url)
+    with database.write() as connection:
+        connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1))
+    database.close()
+    with pytest.raises(DatabaseError) as refusal:
+        Database(url)
+    watcher = create_engine(postgresql)
+    with watcher.connect() as connection:
+        of_database = text("SELECT count(*) FROM pg_stat_activity WHERE datname = :name")
+        assert connection.execute(of_database, {"name": database.url.database}).scalar() == 0, refusal.value
+    watcher.dispose()
+
+
+def test_servers_that_start_at_once_on_an_empty_database_all_open_it(database_url):
+    start = Barrier(6)
+
+    def open_one(_) -> Database:
+        start.wait()
+        return Database(database_url)
+
+    with ThreadPoolExecutor(6) as pool:
+        opened = list(pool.map(open_one, range(6)))
+    with opened[0].read() as connection:
+        assert connection.execute(select(META)).all() == [("schema", SCHEMA_VERSION)]
+    for one in opened:
+        one.close()
+
+
+def test_opening_waits_while_another_program_sets_the_file_up(tmp_path):
+    """SQLite refuses the change to WAL at once, whatever the timeout, while another connection is about to write."""
+    other = sqlite3.connect(tmp_path / "arena.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE other (id INTEGER)")
+    done = Timer(0.5, other.execute, ["COMMIT"])
+    done.start()
+    try:
+        Database(f"sqlite:///{tmp_path / 'arena.db'}").close()
+    finally:
+        done.join()
+        other.close()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_what_is_made_for_the_votes_is_for_nobody_else_and_what_was_there_stays_as_it_was(tmp_path):
+    """The file holds the voters' keys; SQLite gives the file's mode to those beside it."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs").chmod(0o755)
+    for folder, wanted in (("ours", 0o700), ("theirs", 0o755)):
+        database = Database(f"sqlite:///{tmp_path / folder / 'arena.db'}")
+        add_voter(database, "someone")
+        assert mode(tmp_path / folder) == wanted
+        assert {file.name: mode(file) for file in (tmp_path / folder).iterdir()} == dict.fromkeys(
+            ("arena.db", "arena.db-wal", "arena.db-shm"), 0o600
+        )
+        database.close()
+    (tmp_path / "theirs" / "arena.db").chmod(0o640)
+    Database(f"sqlite:///{tmp_path / 'theirs' / 'arena.db'}").close()
+    assert mode(tmp_path / "theirs" / "arena.db") == 0o640
+
+
+# Transactions
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_raise_inside_write_stores_nothing_and_the_next_write_works(database, error):
+    with pytest.raises(error), database.write() as connection:
+        connection.execute(VOTER.insert().values(cookie_hash="lost", since=MOMENT))
+        raise error
+    add_voter(database, "kept")
+    assert voters(database) == {"kept"}
+
+
+def test_a_refused_row_takes_the_whole_transaction_with_it(database):
+    with pytest.raises(DatabaseError, match="Not stored"), database.write() as connection:
+        connection.execute(VOTER.insert().values(cookie_hash="one", since=MOMENT))
+        connection.execute(VOTER.insert().values(cookie_hash="one", since=MOMENT))
+    assert voters(database) == set()
+
+
+def test_what_is_written_is_read_at_once_and_by_others(database, database_url):
+    other = Database(database_url)
+    add_voter(database, "someone")
+    assert voters(database) == voters(other) == {"someone"}
+    other.close()
+
+
+def test_counters_lose_no_step_to_threads_and_other_programs(database, database_url):
+    other = Database(database_url)
+
+    def bump(number: int) -> None:
+        with (database if number % 2 else other).write() as connection:
+            bump_counter(connection, "steps")
+
+    bump(0)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(bump, range(39)))
+    with database.read() as connection:
+        assert counter(connection, "steps") == 40
+        assert counter(connection, "never bumped") == 0
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        MOMENT,
+        datetime(1970, 1, 1, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(2026, 7, 1, 12, 0, 0, 1, timezone(timedelta(hours=5, minutes=30))),
+    ],
+)
+def test_a_moment_comes_back_to_the_microsecond_and_in_utc(database, moment):
+    add_voter(database, "someone", moment)
+    with database.read() as connection:
+        back = connection.scalar(select(VOTER.c.since))
+    assert back == moment
+    assert back.tzinfo is UTC
+
+
+def test_a_time_without_a_zone_is_refused(database):
+    with pytest.raises((StatementError, DatabaseError)):
+        add_voter(database, "someone", MOMENT.replace(tzinfo=None))
+    assert voters(database) == set()
+
+
+# SQLite
+
+
+@pytest.mark.parametrize("door", ["write", "read"])
+@pytest.mark.parametrize(("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)])
+def test_sqlite_keeps_a_log_and_waits_for_the_disk(sqlite, door, pragma, value):
+    with getattr(sqlite, door)() as connection:
+        assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+
+
+def test_a_second_server_on_the_file_is_refused_while_commands_run_beside(sqlite):
+    url = str(sqlite.url)
+    sqlite.become_server()
+    command, second = Database(url), Database(url)
+    with pytest.raises(DatabaseError, match="Another server already runs on .*arena.db"):
+        second.become_server()
+    add_voter(command, "from a command")
+    add_voter(sqlite, "from the server")
+    assert voters(command) == voters(sqlite) == {"from a command", "from the server"}
+    sqlite.close()
+    second.become_server()
+    second.close()
+    command.close()
+
+
+def test_a_killed_server_leaves_no_lock(sqlite):
+    script = (
+        "import sys\nfrom arena.database import Database\ndatabase = Database(sys.argv[1])\n"
+        "database.become_server()\nprint('up', flush=True)\nsys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(sqlite.url)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdout and server.stdout.readline() == b"up\n"
+        with pytest.raises(DatabaseError, match="Another server"):
+            sqlite.become_server()
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    sqlite.become_server()
+
+
+def test_several_servers_may_share_a_postgresql_database(postgresql):
+    url = new_postgresql_database(postgresql)
+    servers = [Database(url), Database(url)]
+    for server in servers:
+        server.become_server()
+        server.close()
+
+
+# Refusals of the disk: one sentence for visitors, the reason in the log, nothing stored; it passes without a restart.
+
+REFUSED = "^Not stored: the database refused it. Please try again in a moment.$"
+
+
+def test_a_locked_database_refuses_and_recovers(sqlite, caplog):
+    with sqlite.write() as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout=200")
+    other = sqlite3.connect(str(sqlite.url.database), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    for _ in range(3):
+        with pytest.raises(DatabaseError, match=REFUSED):
+            add_voter(sqlite, "lost")
+        assert "write refused: database is locked" in caplog.text
+        assert voters(sqlite) == set(), "reading goes on"
+    other.execute("ROLLBACK")
+    other.close()
+    add_voter(sqlite, "kept")
+    assert voters(sqlite) == {"kept"}
+
+
+def test_a_database_that_may_not_grow_refuses_and_recovers(sqlite, caplog):
+    with sqlite.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1")
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match=REFUSED):
+            add_voter(sqlite, "x" * 1_000_000)
+        assert "full" in caplog.text
+        assert voters(sqlite) == set()
+    with sqlite.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+    add_voter(sqlite, "kept")
+    assert voters(sqlite) == {"kept"}
+
+
+FULL_DISK = """
+import resource, sys
+from tests.arena.test_database import add_voter, voters
+from arena.database import Database, DatabaseError
+database = Database(sys.argv[1])
+add_voter(database, "before")
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+for _ in range(2):
+    try:
+        add_voter(database, "x" * 1_000_000)
+    except DatabaseError as error:
+        print(error)
+    print(sorted(voters(database)))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+add_voter(database, "kept")
+print(sorted(voters(database)))
+"""
+
+
+def test_a_full_disk_refuses_and_recovers(sqlite):
+    lines = run_script(FULL_DISK, sqlite.url).splitlines()
+    assert lines[0] == lines[2]
+    assert re.match(REFUSED, lines[0])
+    assert lines[1] == lines[3] == "['before']"
+    assert lines[4] == "['before', 'kept']"
+
+
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from tests.arena.test_database import add_voter, voters
+from arena.database import Database, DatabaseError
+folder, closed, file_mode, folder_mode = Path(sys.argv[1]), sys.argv[2] == "closed", 0o444, 0o555
+if os.getuid() == 0:  # root may write everywhere
+    os.chown(folder, 65534, 65534)
+    os.setgid(65534)
+    os.setuid(65534)
+url = f"sqlite:///{folder / 'arena.db'}"
+if not closed:
+    database = Database(url)
+    add_voter(database, "kept")
+    database.close()
+    (folder / "arena.db").chmod(file_mode)
+folder.chmod(folder_mode)
+try:
+    Database(url).become_server()
+    print("opened")
+except DatabaseError as error:
+    print(error)
+folder.chmod(0o755)
+if not closed:
+    (folder / "arena.db").chmod(0o644)
+database = Database(url)
+database.become_server()
+print(sorted(voters(database)))
+"""
+
+
+@pytest.mark.parametrize(("state", "left"), [("closed", "[]"), ("read-only", "['kept']")])
+def test_a_read_only_folder_is_named_at_the_start_and_passes(state, left):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        message, after = run_script(READ_ONLY, folder, state).splitlines()
+    assert folder in message, f"expected the database to be named, found: {message}"
+    assert re.search(r"cannot be opened|may not be written|read-?only", message)
+    assert after == left
+
+
+def test_a_lost_postgresql_connection_refuses_and_recovers(postgresql):
+    url = new_postgresql_database(postgresql)
+    database = Database(url)
+    killer = create_engine(postgresql, isolation_level="AUTOCOMMIT")
+    kill = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name")
+
+    def cut() -> None:
+        with killer.connect() as connection:
+            connection.execute(kill, {"name": database.url.database})
+
+    with pytest.raises(DatabaseError, match="Not stored"), database.write() as connection:
+        connection.execute(VOTER.insert().values(cookie_hash="lost", since=MOMENT))
+        cut()
+        connection.execute(select(func.count()).select_from(VOTER))
+    add_voter(database, "kept")
+    cut()
+    assert voters(database) == {"kept"}
+    database.close()
+    killer.dispose()
+
+
+# Opening
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///{folder}/garbage.db",
+        "sqlite:///{folder}/sub",
+        "sqlite:///{folder}/garbage.db/below/arena.db",
+        "postgresql://someone:hunter2@127.0.0.1:1/arena",
+        "postgresql://someone:hunter2@127.0.0.1:port/arena",
+        "postgresql://someone:hunter2@no.such.host.invalid/arena",
+        "nonsense",
+        "sqlite:///:memory:",
+    ],
+)
+def test_what_cannot_be_opened_is_named_without_its_password(tmp_path, url):
+    (tmp_path / "garbage.db").write_bytes(b"no database " * 1000)
+    (tmp_path / "sub").mkdir()
+    address = url.format(folder=tmp_path)
+    with pytest.raises(DatabaseError) as caught:
+        Database(address)
+    message = str(caught.value)
+    assert "cannot be opened" in message
+    assert "\n" not in message
+    assert "hunter2" not in message
+    if address.startswith("sqlite:////"):
+        assert address.removeprefix("sqlite:///") in message
+
+
+def test_a_message_never_holds_the_row(database):
+    secret = "a-cookie-hash-that-is-nobody's-business"
+    add_voter(database, secret)
+    with pytest.raises(DatabaseError) as caught:
+        add_voter(database, secret)
+    assert secret not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_database_gone_while_running_is_a_database_error(sqlite):
+    sqlite.close()
+    path = Path(str(sqlite.url.database))
+    for part in path.parent.glob("arena.db*"):
+        part.unlink()
+    path.mkdir()
+    with pytest.raises(DatabaseError, match="cannot be read"):
+        voters(sqlite)
+    with pytest.raises(DatabaseError, match="Not stored"):
+        add_voter(sqlite, "lost")

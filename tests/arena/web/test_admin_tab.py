@@ -1,0 +1,226 @@
+"""The operator's tab in a small app of its own: orders in a real browser, and every event called by a stranger."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import gradio as gr
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Locator, Page, expect
+from sqlalchemy import select
+
+import app
+from arena.admin.actions import ACT
+from arena.admin.dashboard import DashboardService
+from arena.admin.erasure import code_of
+from arena.admin.public_export import PublicFiles
+from arena.admin.service import AdminService
+from arena.battles.store import Store
+from arena.battles.voters import Voters
+from arena.budget import LIVE, Budget, Ceilings
+from arena.database import METADATA, Database
+from arena.fraud.flags import FlagService
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.live.images import OwnImages
+from arena.settings import CountSettings
+from arena.web.admin_api import routes as upload_routes
+from arena.web.admin_auth import OPERATOR_COOKIE, Operators
+from arena.web.admin_auth import routes as operator_routes
+from arena.web.admin_tab import AdminTab
+from arena.web.admin_view import ADMIN_HEAD
+from arena.web.cookies import cookie_hash
+from arena.web.export_api import routes as public_routes
+from tests.support.live_votes import bring, live_vote
+from tests.support.screens import Late, shoot
+from tests.support.servers import drafts
+from tests.support.visitors import Visitor
+
+VISITOR = "v" * 32
+"""The voter cookie of somebody who asks to be forgotten."""
+HOSTILE = ("", "pause", "resume", "hide", "forget", "take down", None, 0, [], {}, ["pause"], "x" * 100_000, "\u0000")
+
+
+class Arena(NamedTuple):
+    """A running app with the operator's tab, and what it stands on."""
+
+    address: str
+    database: Database
+    operators: Operators
+    images: OwnImages
+
+
+@pytest.fixture
+def arena(tmp_path) -> Iterator[Arena]:
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(3))
+    images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
+    budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
+    watch = DashboardService(
+        database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, FlagService(database, CountSettings()).flagged
+    )
+    with app.Page() as page:
+        with gr.Tabs():
+            with gr.Tab("Battle"):
+                gr.HTML("<p>Vote here.</p>")
+            with gr.Tab("Operators", visible=False) as tab:
+                screen = AdminTab(watch, AdminService(database, images), operators)
+        screen.listen(page, tab)
+    served = FastAPI()
+    served.include_router(operator_routes(operators))
+    served.include_router(upload_routes(images, operators))
+    served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
+    css = [Path(app.__file__).parent / "arena/web/page.css"]
+    gr.mount_gradio_app(served, page, path="/", head=ADMIN_HEAD, css_paths=css, ssr_mode=False)
+    server = uvicorn.Server(uvicorn.Config(served, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield Arena(f"http://127.0.0.1:{port}", database, operators, images)
+    server.should_exit = True
+    thread.join()
+    database.close()
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def screen(request, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: dialog.accept())
+    yield page
+    context.close()
+    assert errors == []
+
+
+def stored(database: Database) -> str:
+    with database.read() as connection:
+        return repr([connection.execute(select(table)).all() for table in METADATA.sorted_tables])
+
+
+def signed_in(arena: Arena, screen: Page) -> Locator:
+    """Open the operator's link and return what the tab shows."""
+    link = arena.operators.link(arena.address)
+    assert link
+    screen.goto(link)
+    screen.get_by_role("tab", name="Operators").click(timeout=60_000)
+    view = screen.locator("#operator")
+    expect(view).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    return view
+
+
+def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
+    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
+    item = next(iter(ItemBank(arena.database).bank().items.values()))
+    view, said = signed_in(arena, screen), screen.locator("#operator-said")
+
+    view.get_by_role("button", name="Pause them").click()
+    expect(said).to_contain_text("Done: paused live answers", timeout=30_000)
+    expect(view).to_contain_text("Paused since", timeout=30_000)
+    view.get_by_label("Item (the key").fill(item.key)
+    view.get_by_role("button", name="Hide it").click()
+    expect(view.get_by_role("button", name="Show again")).to_be_visible(timeout=30_000)
+    view.get_by_label("Item (the key").fill("no such key")
+    view.get_by_label("Item (the key").press("Enter")
+    expect(said).to_contain_text("There is no item 'no such key'", timeout=30_000)
+    picture = view.get_by_role("img", name="Upload 1")
+    picture.scroll_into_view_if_needed()
+    screen.wait_for_function("document.querySelector('.uploads img').naturalWidth > 0")
+    shoot(screen, "operator", whole=True)
+    view.get_by_role("button", name="Take down").click()
+    expect(picture).to_have_count(0, timeout=30_000)
+    view.get_by_label("Code").fill(code_of(cookie_hash(VISITOR)))
+    view.get_by_role("button", name="Forget", exact=True).click()
+    expect(view.locator("table", has_text="forgot a voter")).to_be_visible(timeout=30_000)
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    with arena.database.read() as connection:
+        done = connection.scalars(select(ACT.c.deed).order_by(ACT.c.id)).all()
+        assert set(connection.scalars(select(ACT.c.who))) == {"link"}
+    assert done == ["paused live answers", "hid an item", "took an upload down", "forgot a voter"]
+
+
+def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
+    item = next(iter(ItemBank(arena.database).bank().items.values()))
+    view = signed_in(arena, screen)
+    view.get_by_label("Item (the key").fill(item.key)
+    late = Late(screen, "**/run/predict*")
+    view.get_by_role("button", name="Pause them").click()
+    late.wait()
+    view.get_by_role("button", name="Hide it").click()
+    expect(view.get_by_role("button", name="Show again")).to_be_visible()
+    late.come()
+    expect(view).to_contain_text("Paused since")
+    expect(view.get_by_role("button", name="Show again")).to_be_visible()
+
+
+def test_a_stranger_sees_no_tab(arena, screen):
+    screen.goto(arena.address)
+    expect(screen.get_by_text("Vote here.")).to_be_visible(timeout=60_000)
+    screen.wait_for_load_state("networkidle")
+    expect(screen.get_by_role("tab", name="Operators")).to_have_count(0)
+    assert "Paused" not in screen.content() and "Forget" not in screen.content()
+
+
+@pytest.mark.parametrize("cookie", [None, f"{OPERATOR_COOKIE}={'a' * 32}", f"stereoscope_voter={VISITOR}"])
+def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena, cookie):
+    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
+    before = stored(arena.database)
+    with httpx.Client(base_url=arena.address, headers={"cookie": cookie} if cookie else {}, timeout=60) as client:
+        events = client.get("/config").json()["dependencies"]
+        names = {event["api_name"]: event for event in events}
+        assert {"on_arrive", "on_look", "on_order"} <= names.keys()
+        for event in events:
+            for value in HOSTILE:
+                data = [value] * len(event["inputs"])
+                body = {"data": data, "fn_index": event["id"], "session_hash": "s"}
+                answer = client.post("/gradio_api/run/predict", json=body).text
+                assert "Votes" not in answer and "Traceback" not in answer, event["api_name"]
+        order = {"fn_index": names["on_order"]["id"], "session_hash": "s"}
+        for about in ("", "1", "hide"):
+            for deed in ("pause", "resume", "hide", "show", "keep", "take down", "forget", "look"):
+                answer = client.post("/gradio_api/run/predict", json={"data": [deed, about], **order})
+                assert "for the operators" in answer.json()["data"][0] and "Nothing was changed" in answer.text
+        assert client.get("/operators/uploads/1").status_code == 404
+    assert stored(arena.database) == before
+
+
+def test_only_an_operator_gets_an_upload_and_only_one_that_may_be_kept(arena):
+    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    battle = live_vote(arena.database, voter)
+    for keep in (True, False):
+        bring(arena.images, voter, battle, keep)
+    link = arena.operators.link(arena.address)
+    assert link
+    with httpx.Client(base_url=arena.address, timeout=60) as client:
+        cookie = client.get(link).headers["set-cookie"].partition(";")[0]
+        mine = {"cookie": cookie}
+        got = client.get("/operators/uploads/1", headers=mine)
+        assert got.status_code == 200 and got.headers["content-type"] == "image/png" and "no-store" in str(got.headers)
+        for name in ("2", "3", "0", "-1", "abc", "²", "1" * 30, "%2e%2e%2farena.db"):
+            assert client.get(f"/operators/uploads/{name}", headers=mine).status_code == 404
+
+
+def test_everybody_may_have_the_export_and_see_their_own_code(arena):
+    Visitor(arena.database, "one").decide()
+    with httpx.Client(base_url=arena.address, timeout=60) as client:
+        card = client.get("/export/README.md")
+        assert card.status_code == 200 and "cc-by-4.0" in card.text and "no-store" in card.headers["cache-control"]
+        assert client.get("/export/votes.jsonl").status_code == client.get("/export/votes.parquet").status_code == 200
+        for name in ("x", "..%2farena.db", "votes.csv"):
+            assert client.get(f"/export/{name}").status_code == 404
+        assert "no code" in client.get("/you").text
+        mine = client.get("/you", headers={"cookie": f"stereoscope_voter={VISITOR}"})
+        assert code_of(cookie_hash(VISITOR)) in mine.text and VISITOR not in mine.text
+        assert "no-store" in mine.headers["cache-control"]
+        assert json.dumps(VISITOR) not in mine.text

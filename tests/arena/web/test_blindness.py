@@ -1,0 +1,222 @@
+"""Nothing that reaches a browser before the choice tells which models stand behind a battle."""
+
+import base64
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.support.blindness import told
+from tests.support.servers import ROOT, AppServer
+from tests.support.voter import EventError, Voter
+
+VOTERS = 8
+DEMO_PICTURES = ROOT / "arena" / "items" / "demo" / "pictures"
+PLANTED = ("Quxolotl-7B-v1.5", "org/Vellichor_XL", "Krän<b>&\"Model' 9β", "zzmystic-instruct", "Oblomov Large (2026)")
+RENAMED = {"zzmystic-instruct": "Sphexish & Sons <Pro>"}
+ITEMS = 12
+PREDICTIONS = "run-of-Quxolotl.jsonl"
+PAGES = (
+    "/ /config /terms /healthz /robots.txt /favicon.ico /theme.css /nothing /pictures/none.png /?item=none "
+    "/gradio_api/info /gradio_api/info?all_endpoints=true /gradio_api/openapi.json /gradio_api/startup-events "
+    "/gradio_api/app_id /gradio_api/queue/status /gradio_api/theme.css /gradio_api/heartbeat /monitoring"
+).split()
+
+
+class Witness(Voter):
+    """A voter who keeps every byte of every answer, headers included."""
+
+    def __init__(self, address: str) -> None:
+        self.bytes = b""
+        super().__init__(address)
+        self.client.event_hooks["response"] = [self._keep]
+        for page in PAGES:
+            self.client.get(page, timeout=5)
+
+    def _keep(self, answer: httpx.Response) -> None:
+        content = b"" if "event-stream" in answer.headers.get("content-type", "") else answer.read()
+        self.bytes += f"\n{answer.url}\n{answer.headers}\n".encode() + content
+
+    def refused(self, event: str, *data) -> None:
+        with pytest.raises(EventError):
+            self.call(event, *data)
+
+
+def names_of(server: AppServer) -> set[str]:
+    """Return every name that would tell a model: names, shown names, names of predictions files."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        rows = database.execute(
+            "SELECT name FROM model UNION SELECT display FROM model UNION SELECT file FROM predictions"
+        )
+        return {name for (name,) in rows}
+
+
+def battle(witness: Witness, number: int, others_token: str) -> set[str]:
+    """Take a battle to its acknowledgement by one of several ways, then to the names; return what those tell."""
+    assert witness.pictures()
+    token = witness.token
+    if number % 5 == 0:
+        witness.call("on_search", "Any family", "")
+    if number % 3 == 0:
+        witness.refused("on_undo", token)
+        witness.refused("on_choose_a", others_token)
+        witness.refused("on_choose_a", "forged.1")
+    witness.choose("ab"[number % 2])
+    if number % 3 == 1:
+        witness.choose("ab"[number % 2])
+        witness.refused(f"on_choose_{'ba'[number % 2]}", token)
+        witness.refused("on_skip_judge", "", "Any family", token)
+    if number % 4 == 0:
+        witness.undo()
+    seen = witness.bytes
+    witness.bytes = b""
+    if number % 4 == 0:
+        witness.choose("a")
+        seen += witness.bytes
+        witness.bytes = b""
+    witness.wait_out_undo()
+    named, witness.bytes = witness.bytes, seen
+    return named
+
+
+def play(server: AppServer, battles: int) -> None:
+    """Fight battles by several voters; no byte before a choice may tell a name, and after it two are told."""
+    names = names_of(server)
+    assert len(names) > 4
+    witnesses = [Witness(server.address) for _ in range(VOTERS)]
+    others_token = ""
+    for number in range(battles):
+        witness = witnesses[number % VOTERS]
+        _ = witness.load() if number < VOTERS else witness.next()
+        if number % 10 == 7:
+            witness.skip()
+        named = battle(witness, number, others_token)
+        assert len(told(names, named)) >= 2, "the names are shown after the choice, so that this test can fail"
+        others_token = witness.token
+    for witness in witnesses:
+        assert len(witness.bytes) > 100_000
+        assert told(names, witness.bytes) == set()
+        witness.close()
+
+
+def assert_fair_sides(server: AppServer) -> None:
+    """The coin for the sides is fair: within four standard deviations (a fair one strays so in 1 of 16,000 runs)."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        battles, low_is_a = database.execute("SELECT count(*), sum(low_is_a) FROM battle").fetchone()
+        a, b = "SELECT model_id FROM answer WHERE id = answer_a", "SELECT model_id FROM answer WHERE id = answer_b"
+        wrong = database.execute(
+            "SELECT count(*) FROM battle "
+            f"WHERE (({a}) = model_low) <> low_is_a OR ({a}) + ({b}) <> model_low + model_high"
+        ).fetchone()
+    assert wrong == (0,)
+    assert battles >= 60
+    assert abs(low_is_a - battles / 2) < 4 * battles**0.5 / 2
+
+
+def command(server: AppServer, *words: str) -> None:
+    environ = {**os.environ, "DATA_DIR": str(server.data_dir)}
+    subprocess.run([sys.executable, "-m", "arena", *words], env=environ, cwd=ROOT, check=True, capture_output=True)
+
+
+def said(model: str, number: int) -> str:
+    """Return what a planted model says to an item: to the first, all say the same."""
+    return f"There are {PLANTED.index(model) * min(number, 1)} of them."
+
+
+def bank_folder(folder: Path) -> None:
+    """Write a folder of items with real pictures, whose file names tell models."""
+    folder.mkdir()
+    rows = []
+    for number, picture in enumerate(sorted(DEMO_PICTURES.glob("*.webp"))[:ITEMS]):
+        name = f"Quxolotl-7B-v1.5-{number}.webp"
+        (folder / name).write_bytes(picture.read_bytes())
+        answers = {model: said(model, number) for model in PLANTED[1:]}
+        row = {"instruction": f"Describe picture {number}.", "family": "seeing", "images": [name], "answers": answers}
+        rows.append(json.dumps(row))
+    (folder / "items.jsonl").write_text("\n".join(rows), "utf-8")
+
+
+def test_every_spelling_is_seen():
+    """The search finds a name however it is written, at any place of a base64 text, and nothing else."""
+    name = PLANTED[2]
+    for data in (
+        name.upper().encode(),
+        escape(name).encode(),
+        quote(name).encode(),
+        json.dumps(name).encode(),
+        *(base64.b64encode(b"x" * shift + name.encode() + b"tail") for shift in range(3)),
+        base64.urlsafe_b64encode(name.encode()),
+        name.encode().hex().encode(),
+    ):
+        assert told({name, "another"}, b"before " + data + b" after") == {name}
+    assert told(set(PLANTED), b"an answer about nothing at all, 7B, XL, v1.5, org, Model") == set()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory) -> Iterator[AppServer]:
+    """A server with a bank of telling names: odd characters, another shown name, a predictions file, picture names."""
+    folder = tmp_path_factory.mktemp("planted")
+    running = AppServer(folder / "data", DEMO_BANK="off")
+    bank_folder(folder / "Vellichor")
+    command(running, "items", "folder", str(folder / "Vellichor"), "--name", "bank")
+    rows = [
+        {
+            "instruction": f"Describe picture {n}.",
+            "image": f"Quxolotl-7B-v1.5-{n}.webp",
+            "prediction": said(PLANTED[0], n),
+        }
+        for n in range(ITEMS)
+    ]
+    (folder / PREDICTIONS).write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    command(running, "items", "answers", str(folder / PREDICTIONS), "--model", PLANTED[0])
+    for name, display in RENAMED.items():
+        command(running, "models", "rename", name, display)
+    yield running
+    running.stop()
+
+
+def test_demo_battles_tell_no_name_before_the_choice(server):
+    play(server, 200)
+    assert_fair_sides(server)
+
+
+def test_battles_of_an_imported_bank_tell_no_name_before_the_choice(planted):
+    assert names_of(planted) == {*PLANTED, *RENAMED.values(), PREDICTIONS}
+    play(planted, 60)
+    assert_fair_sides(planted)
+
+
+def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
+    """All models say the same to one item: every voter's page is the same, byte for byte and in the same order."""
+    with closing(sqlite3.connect(planted.data_dir / "arena.db")) as database:
+        (key,) = database.execute("SELECT key FROM item WHERE instruction = 'Describe picture 0.'").fetchone()
+    pages, acknowledgements, pictures, shown_as_a = set(), set(), set(), set()
+    for number in range(20):
+        with Voter(planted.address) as voter:
+            voter.load(f"?item={key}")
+            pages.add(anonymous(voter.received[-1], voter.token))
+            voter.choose("ab"[number % 2])
+            acknowledgements.add(anonymous(voter.received[-1], voter.token).replace("You chose B", "You chose A"))
+            pictures |= set(voter.pictures())
+            voter.wait_out_undo()
+            shown_as_a |= set(re.findall(r"A(?::| is) <b>(.*?)</b>", voter.values["status"]))
+    assert len(shown_as_a) > 1, "different models stood behind the answers"
+    assert len(pages) == len(acknowledgements) == len(pictures) == 1
+    assert re.fullmatch(r"pictures/[0-9a-f]{64}\.(jpg|png)", pictures.pop())
+
+
+def anonymous(text: str, token: str) -> str:
+    """Leave out of an answer what differs by voter and clock alone."""
+    text = text.replace(token, "TOKEN")
+    text = re.sub(r'"(average_)?duration":[\d.e-]+', "", text)
+    return re.sub(r"'(date|content-length)': '[^']*'", "", text)

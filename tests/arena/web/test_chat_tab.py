@@ -1,0 +1,61 @@
+"""The chat in a real browser: one named model, a conversation with an image."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo
+from tests.support.screens import shoot
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory) -> Iterator[LiveApp]:
+    with live_app(tmp_path_factory.mktemp("chat")) as running:
+        yield running
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, request.param, "Chat") as tab:
+        yield tab
+
+
+def test_a_conversation_with_a_named_model(page):
+    page.set_input_files("#chat-files", [photo()])
+    expect(page.locator("#chat-send")).to_be_enabled()
+    page.select_option("#chat-model", NAMES["two"])
+    page.fill("#chat-text", "What is this?")
+    page.press("#chat-text", "Enter")
+    phase(page, "growing", "chat")
+    expect(page.locator("#chat-name")).to_have_text(NAMES["two"])
+    expect(page.locator("#chat-said")).to_contain_text("red square")
+    phase(page, "open", "chat")
+    page.fill("#chat-follow", "And what else?")
+    page.press("#chat-follow", "Enter")
+    expect(page.locator("#chat-said")).to_contain_text("Again:")
+    phase(page, "open", "chat")
+    expect(page.locator("#chat .asked")).to_have_count(2)
+    assert page.locator("#chat-said b").count() == 0, "what a model wrote stays text"
+    shoot(page, "chat")
+    page.click("#chat-new")
+    expect(page.locator("#chat-form")).to_be_visible()
+    expect(page.locator("#chat-thumbs li")).to_have_count(0)
+
+
+def test_a_conversation_that_the_server_has_lost_gives_the_form_back(page):
+    gone = "This conversation is not here."
+    page.route("**/chat/talks/*", lambda route: route.fulfill(status=404, body=gone, content_type="text/plain"))
+    page.fill("#chat-text", "Are you there?")
+    page.click("#chat-send")
+    expect(page.locator("#chat-form-problem")).to_have_text(gone)
+    expect(page.locator("#chat-form")).to_be_visible()
+
+
+def test_stop_keeps_what_was_said(page):
+    page.fill("#chat-text", "Say a lot.")
+    page.click("#chat-send")
+    expect(page.locator("#chat-said .growing")).to_contain_text("picture")
+    page.click("#chat-stop")
+    phase(page, "open", "chat")
+    expect(page.locator("#chat-said")).to_contain_text("(stopped here)")

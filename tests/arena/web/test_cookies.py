@@ -1,0 +1,255 @@
+"""Who votes: the cookie, whose battle a token is, and what a restart, a second tab or a frame leaves of it."""
+
+import asyncio
+import hashlib
+import random
+import re
+import sqlite3
+from contextlib import closing
+from itertools import product
+
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+
+from arena.settings import Settings
+from arena.web.cookies import COOKIE, new_cookie
+from arena.web.middleware import RequestMiddleware
+from arena.web.rate_limit import NETWORK, RateLimiter
+from tests.support.servers import AppServer
+from tests.support.voter import EventError, Voter
+
+MALFORMED = (
+    "",
+    "short",
+    "x" * 31,
+    "x" * 33,
+    "x" * 4000,
+    "x" * 31 + "!",
+    "x" * 31 + "é",
+    f'"{"x" * 32}"x',
+    "../../../../etc/passwd__________",
+    "' OR 1=1 --_____________________",
+)
+
+
+def set_cookie(answer: httpx.Response) -> str | None:
+    lines = answer.headers.get_list("set-cookie")
+    assert len(lines) <= 1
+    return lines[0] if lines else None
+
+
+def votes(server: AppServer, token: str) -> list[tuple[str, str]]:
+    """Return the choices stored for a battle, each with the hash of its voter's cookie."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        return database.execute(
+            "SELECT v.choice, o.cookie_hash FROM vote v JOIN battle b ON b.id = v.battle_id "
+            "JOIN voter o ON o.id = v.voter_id WHERE b.token = ?",
+            (token.rpartition(".")[0],),
+        ).fetchall()
+
+
+def revealed(server: AppServer, token: str) -> int:
+    """Return how many reveals are stored for a battle."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        joined = "SELECT count(*) FROM reveal r JOIN battle b ON b.id = r.battle_id WHERE b.token = ?"
+        return database.execute(joined, (token.rpartition(".")[0],)).fetchone()[0]
+
+
+def cookie_of(voter: Voter) -> str:
+    return voter.client.cookies[COOKIE]
+
+
+def hashed(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()
+
+
+def post(server: AppServer, voter: Voter, event: str, data: list, cookie: str | None) -> httpx.Response:
+    """Call an event with a cookie header written by hand."""
+    body = {"data": data, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
+    headers = {} if cookie is None else {"cookie": cookie}
+    return httpx.post(f"{server.address}/gradio_api/run/predict", json=body, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("headers", "where"),
+    [({}, "SameSite=Lax"), ({"x-forwarded-proto": "https"}, "Secure; SameSite=None; Partitioned")],
+    ids=["http", "https"],
+)
+def test_the_cookie_is_set_once_and_fits_the_scheme(server, headers, where):
+    first = httpx.get(server.address, headers=headers)
+    line = set_cookie(first)
+    value = re.fullmatch(rf"{COOKIE}=([\w-]{{32}}); Max-Age=31536000; Path=/; HttpOnly; {where}", line)[1]
+    again = httpx.get(server.address, headers={**headers, "cookie": f"{COOKIE}={value}"})
+    assert set_cookie(again) is None
+    assert value not in first.text and value not in again.text
+    assert set_cookie(httpx.get(server.address, headers=headers)).split(";")[0] != f"{COOKIE}={value}"
+
+
+def test_only_the_page_sets_the_cookie(server):
+    for path in ("/config", "/healthz", "/terms", "/nothing", "/gradio_api/info"):
+        assert set_cookie(httpx.get(server.address + path)) is None
+
+
+@pytest.mark.parametrize("value", MALFORMED)
+def test_a_malformed_cookie_is_replaced(server, value):
+    answer = httpx.get(server.address, headers={"cookie": f"{COOKIE}={value}".encode()})
+    assert re.match(rf"{COOKIE}=[\w-]{{32}};", set_cookie(answer) or "")
+
+
+@pytest.mark.parametrize("value", MALFORMED)
+def test_a_malformed_cookie_makes_no_voter(server, value):
+    """Nobody can choose a cookie that others have too, as the empty one."""
+    with Voter(server.address) as voter:
+        answer = post(server, voter, "on_load", [""], f"{COOKIE}={value}".encode())
+        assert "Open in a new tab" in answer.text
+        answer = post(server, voter, "on_choose_a", ["x.1"], f"{COOKIE}={value}".encode())
+        assert "cookie" in answer.text
+
+
+@pytest.mark.parametrize("other", ['settings={"a": [1, 2]}', "a=b c", "=", "ä=ö", 'x="unclosed', "a[1]=2", "token=a,b"])
+def test_other_cookies_of_the_host_do_not_hide_ours(server, other):
+    """Another program on the same host may set what it likes."""
+    with Voter(server.address) as voter:
+        voter.load()
+        for line in (f"{other}; {COOKIE}={cookie_of(voter)}", f"{COOKIE}={cookie_of(voter)}; {other}"):
+            assert set_cookie(httpx.get(server.address, headers={"cookie": line.encode()})) is None
+            assert voter.token in post(server, voter, "on_load", [""], line.encode()).text
+
+
+def test_the_database_and_the_log_hold_a_hash_of_the_cookie_alone(server):
+    with Voter(server.address) as voter:
+        voter.load()
+        voter.choose("a")
+        voter.wait_out_undo()
+        cookie = cookie_of(voter)
+    kept = b"".join(file.read_bytes() for file in server.data_dir.glob("*") if file.is_file())
+    assert hashed(cookie).encode() in kept
+    assert cookie.encode() not in kept
+
+
+def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(server):
+    """A vote counts if the cookie is the one the battle was served to, whatever the session hash says."""
+    for session, token, cookie in product((0, 1), repeat=3):
+        with Voter(server.address) as owner, Voter(server.address) as thief:
+            people = (owner, thief)
+            for person in people:
+                person.load()
+            target = people[token].token
+            caller = people[cookie]
+            caller.session = people[session].session
+            if token == cookie:
+                caller.choose("b", target)
+                assert votes(server, target) == [("b", hashed(cookie_of(caller)))]
+            else:
+                with pytest.raises(EventError, match="not yours or does not exist"):
+                    caller.choose("b", target)
+                assert votes(server, target) == []
+
+
+def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server):
+    with Voter(server.address) as owner, Voter(server.address) as thief:
+        owner.load()
+        thief.load()
+        owner.choose("a")
+        thief.session = owner.session
+        for event in ("on_undo", "on_reveal", "on_choose_a", "on_choose_b"):
+            with pytest.raises(EventError, match="not yours or does not exist"):
+                thief.call(event, owner.token)
+        with pytest.raises(EventError, match="not yours or does not exist"):
+            thief.call("on_skip_rude", "", "Any family", owner.token)
+        thief.call("on_next", "", "Any family")
+        assert not any('class="model"' in text for text in thief.received)
+        assert revealed(server, owner.token) == 0
+        assert owner.undo()["token"].endswith(".2")
+        assert votes(server, owner.token) == [("a", hashed(cookie_of(owner)))]
+
+
+def test_two_tabs_on_one_battle(server):
+    """Both show the same battle; a choice in one is known to the other, and only one is stored."""
+    with Voter(server.address) as one, Voter(server.address) as other:
+        other.client.cookies = one.client.cookies
+        one.load()
+        other.load()
+        assert one.token == other.token
+        one.choose("a")
+        with pytest.raises(EventError, match="already chose A"):
+            other.choose("b")
+        assert other.choose("a")["status"] == one.values["status"]
+        other.undo()
+        with pytest.raises(EventError, match="taken back in another tab"):
+            one.choose("a")
+        other.choose("b")
+        assert "You chose B" in other.values["status"]
+        with pytest.raises(EventError, match="already chose B"):
+            one.choose("a", other.token)
+        assert [choice for choice, _ in votes(server, other.token)] == ["a", "b"]
+
+
+def test_a_battle_outlives_a_restart(start_server):
+    """An open battle comes back, the same token takes the vote, and the same vote again gets the same answer."""
+    server = start_server()
+    with Voter(server.address) as voter:
+        page = voter.load()
+        token = voter.token
+        server.kill()
+        server.start()
+        again = voter.load()
+        assert voter.token == token
+        assert (again["item"], again["answer-a"], again["answer-b"]) == (
+            page["item"],
+            page["answer-a"],
+            page["answer-b"],
+        )
+        voter.choose("b", token)
+        server.kill()
+        server.start()
+        voter.choose("b", token)
+        with pytest.raises(EventError, match="already chose B"):
+            voter.choose("a", token)
+        assert "You chose B" in voter.wait_out_undo()["status"]
+        assert votes(server, token) == [("b", hashed(cookie_of(voter)))]
+
+
+def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
+    """Some browsers keep no cookie of a page inside a frame."""
+    with Voter(server.address) as voter:
+        voter.client.cookies.clear()
+        page = voter.load()
+        assert 'target="_blank"' in page["item"] and "cookie" in page["item"]
+        assert page["answers"]["visible"] is False and page["token"] == ""
+        voter.load()
+        with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+            before = database.execute("SELECT count(*) FROM voter").fetchone()
+        for event in ("on_choose_a", "on_undo", "on_reveal"):
+            with pytest.raises(EventError, match="cookie"):
+                voter.call(event, "x.1")
+        for event, *token in (("on_next",), ("on_skip_judge", "x.1")):
+            with pytest.raises(EventError, match="cookie"):
+                voter.call(event, "", "Any family", *token)
+        with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+            assert database.execute("SELECT count(*) FROM voter").fetchone() == before
+
+
+def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
+    """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
+    limits = RateLimiter(Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops)
+    transport = httpx.ASGITransport(
+        RequestMiddleware(PlainTextResponse("here"), limits=limits), client=("10.16.3.80", 51000)
+    )
+
+    async def scenario() -> tuple[int, list[int]]:
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+
+            async def ask(seen: str) -> int:
+                forged = f"9.9.{random.randrange(256)}.9, 8.8.{random.randrange(256)}.8, {seen}"
+                headers = {"cookie": f"{COOKIE}={new_cookie()}", "x-forwarded-for": forged}
+                return (await client.post("/live/battles", headers=headers)).status_code
+
+            taken = 0
+            while taken < 20_000 and await ask("93.184.216.7") == 200:
+                taken += 1
+            return taken, [await ask(seen) for seen in ("93.184.216.99", "151.101.1.1")]
+
+    taken, then = asyncio.run(scenario())
+    assert NETWORK.calls.burst <= taken < 20_000 and then == [429, 200], "its network is refused, and no other"

@@ -1,0 +1,110 @@
+"""What anybody may send: every argument of every event, and every route, is bounded before our code sees it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from arena.web.cookies import COOKIE, new_cookie
+from tests.support.voter import Voter
+
+DEEP = json.loads("[" * 900 + "]" * 900)
+LONG = "x" * 8_001
+FITTING = {"textbox": "x", "dropdown": "x", "radio": "x", "datetime": "2026-01-01", "checkbox": True, "number": 1}
+MISFITS = (DEEP, [DEEP], {"a": DEEP}, [], {}, ["x"], {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}})
+"""What no component of the page sends."""
+
+
+@pytest.fixture
+def voter(server) -> Iterator[Voter]:
+    with Voter(server.address) as one:
+        one.load()
+        yield one
+
+
+@pytest.fixture
+def stranger(server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.address, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+def components(server) -> dict[int, dict[str, Any]]:
+    with Voter(server.address) as one:
+        return {part["id"]: part for part in one.client.get("/config").json()["components"]}
+
+
+def misfits(kind: str) -> list[Any]:
+    """Return what a component of a kind does not send."""
+    others = [value for value in ("x", True, 1.5) if type(FITTING[kind]) is not type(value)]
+    if kind == "number":
+        return [*MISFITS, "x", True, float("nan"), float("-inf"), 10**400, LONG]
+    return [*MISFITS, *others, LONG]
+
+
+def test_every_argument_of_every_event_is_bounded(server, voter, stranger, components):
+    logged, tried = server.log.stat().st_size, 0
+    for event in filter(lambda event: event["backend_fn"], voter.events.values()):
+        kinds = [components[part]["type"] for part in event["inputs"]]
+        fitting = [FITTING[kind] for kind in kinds]
+        wrong = [[*fitting, "one more"], "no list", None, {"0": "x"}]
+        for place, part in enumerate(event["inputs"]):
+            own = components[part]["props"].get("max_length")
+            values = [*misfits(kinds[place]), *(["x" * (own + 1)] if own else [])]
+            wrong += [[*fitting[:place], value, *fitting[place + 1 :]] for value in values]
+        wrong += [[value] * len(kinds) for value in ("x" * 1_000_000, DEEP) if kinds]
+        for data in wrong:
+            body = json.dumps({"data": data, "fn_index": event["id"], "session_hash": voter.session})
+            headers = {
+                "content-type": "application/json",
+                "cookie": f"{COOKIE}={new_cookie()}",
+            }  # another visitor each time: one would be told to wait
+            answer = stranger.post("/gradio_api/run/predict", content=body, headers=headers)
+            assert answer.status_code in (413, 422), (event["api_name"], body[:200], answer.text[:200])
+            assert len(answer.text) < 300 and "\n" not in answer.text, answer.text
+            tried += 1
+    assert tried > 500
+    assert server.log.stat().st_size == logged
+
+
+def test_who_sends_too_much_is_told_how_much_is_taken(voter):
+    def told(event: str, *data: object) -> str:
+        body = {"data": list(data), "fn_index": voter.events[event]["id"], "session_hash": voter.session}
+        return voter.client.post("/gradio_api/run/predict", json=body).text
+
+    assert told("on_search", None, "x" * 201) == (
+        "Search the instructions takes at most 200 characters, and these are 201. Make it shorter."
+    )
+    assert (
+        told("on_search", "x" * 9_000, "")
+        == "Family takes at most 8,000 characters, and these are 9,000. Make it shorter."
+    )
+    assert told("on_search", None, ["x"]) == "Search the instructions takes text."
+    assert told("on_search", None) == "This event takes a list of 2 values, and these are 1."
+
+
+@pytest.mark.parametrize("more", [{"event_data": DEEP}, {"event_data": "x" * 5_000}, {"session_hash": "x" * 5_000}])
+def test_what_stands_beside_the_arguments_is_bounded_too(voter, more):
+    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": voter.session, **more}
+    answer = voter.client.post("/gradio_api/run/predict", json=body)
+    assert answer.status_code == 422 and "\n" not in answer.text
+
+
+def test_addresses_are_bounded(server, voter):
+    logged = server.log.stat().st_size
+    for path in ("/", "/config", "/terms", "/boards/board.csv", "/login/callback", "/live/unfinished", "/nothing"):
+        for address in (f"{path}?item={LONG}", f"{path}?{LONG}", f"{path.rstrip('/')}/{LONG}"):
+            answer = voter.client.get(address)
+            assert answer.status_code == 414 and "8,000" in answer.text, path
+    for path in ("/live/battles", "/chat/talks", "/live/battles/x/choice", "/live/battles/x/questions"):
+        for body in (
+            "x" * 100_000,
+            json.dumps({"instruction": "x" * 100_000}),
+            "[" * 60_000,
+            json.dumps({"images": DEEP}),
+        ):
+            answer = voter.client.post(path, content=body)
+            assert answer.status_code in (400, 404, 413) and "\n" not in answer.text, (path, answer.text[:200])
+    assert server.log.stat().st_size == logged

@@ -1,0 +1,151 @@
+"""Health: alive is always said; ready only while a vote can be taken, and else in one plain line why not."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from arena.database import Database
+from arena.web.health_api import Health, routes
+from tests.support.servers import new_postgresql_database
+
+GONE = "The database stores nothing: it is locked, read-only or gone."
+SILENT = "The database or the disk does not answer; it may be locked."
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(health: Health) -> tuple[int, str]:
+    app = FastAPI()
+    app.include_router(routes(health))
+    with TestClient(app) as client:
+        assert (client.get("/healthz").status_code, client.get("/healthz").text) == (200, "ok")
+        answer = client.get("/readyz")
+    return answer.status_code, answer.text
+
+
+def test_a_database_and_a_disk_make_a_server_ready(database, tmp_path):
+    assert asked(Health(database, tmp_path, least_free=1)) == (200, "ready")
+
+
+def test_a_full_disk_is_told(database, tmp_path):
+    status, told = asked(Health(database, tmp_path, least_free=10**18))
+    assert status == 503 and told == "Less than 1000000000000 MB of the disk are free."
+
+
+def test_a_folder_that_is_gone_is_told(database, tmp_path):
+    assert asked(Health(database, tmp_path / "gone")) == (503, "The data folder is gone.")
+
+
+def test_a_database_that_does_not_answer_is_told_without_its_address(database, postgresql, tmp_path):
+    """The file is gone from under SQLite; PostgreSQL has ended the sessions and lets nobody in."""
+    health = Health(database, tmp_path, least_free=1, clock=(clock := Clock()))
+    assert asyncio.run(health.problem()) is None
+    if database.is_sqlite:
+        hidden = Path(str(database.url.database))
+        database.close()
+        for file in hidden.parent.glob("arena.db*"):
+            file.rename(file.with_name(f"was-{file.name}"))
+        hidden.mkdir()
+    else:
+        database.close()
+        server = Database(postgresql)
+        with server.read() as connection:
+            name = database.url.database
+            autocommit = connection.execution_options()
+            autocommit.exec_driver_sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+            connection.commit()
+        server.close()
+    assert asyncio.run(health.problem()) is None, "what was seen holds for a second"
+    clock.now += 1
+    assert asked(health) == (503, GONE)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_flood_of_questions_asks_the_database_once_a_second(database, tmp_path):
+    seen = []
+
+    class Counting(Database):
+        def try_write(self):
+            seen.append(1)
+            super().try_write()
+
+    async def flood(health: Health) -> set[str | None]:
+        return set(await asyncio.gather(*(health.problem() for _ in range(100))))
+
+    counting = Counting(f"sqlite:///{tmp_path / 'counted.db'}")
+    health = Health(counting, tmp_path, least_free=1, clock=(clock := Clock()))
+    assert asyncio.run(flood(health)) == {None}
+    assert len(seen) == 1
+    clock.now += 1.5
+    assert asyncio.run(flood(health)) == {None}
+    assert len(seen) == 2
+    counting.close()
+
+
+def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_back(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    health = Health(database, tmp_path, least_free=1)
+    with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        begun = time.monotonic()
+        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 2.9
+        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 3, "who asks later does not wait anew"
+        other.execute("ROLLBACK")
+    time.sleep(1.1)
+    assert asked(health) == (200, "ready")
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_database_that_only_reads_is_not_ready(kind, request, tmp_path):
+    if kind == "sqlite":
+        database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+        with database.write() as connection:
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+    else:
+        url = new_postgresql_database(request.getfixturevalue("postgresql"))
+        Database(url).close()
+        database = Database(url)
+        with database.read() as connection:
+            connection.exec_driver_sql(f"ALTER DATABASE {database.url.database} SET default_transaction_read_only = on")
+            connection.commit()
+        database.close()  # new sessions only read, as those of a standby
+    assert asked(Health(database, tmp_path, least_free=1)) == (503, GONE)
+    database.close()
+
+
+def test_both_answer_while_every_thread_of_the_requests_is_taken(database, tmp_path):
+    app, free = FastAPI(), threading.Event()
+    app.include_router(routes(Health(database, tmp_path, least_free=1)))
+
+    @app.get("/slow")
+    def slow() -> str:
+        free.wait(30)
+        return "done"
+
+    async def scenario() -> tuple[list[str], float]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+            slow_ones = [asyncio.create_task(client.get("/slow")) for _ in range(60)]
+            await asyncio.sleep(0.3)
+            begun = time.monotonic()
+            told = [(await client.get(path)).text for path in ("/healthz", "/readyz")]
+            seconds = time.monotonic() - begun
+            free.set()
+            await asyncio.gather(*slow_ones)
+            return told, seconds
+
+    told, seconds = asyncio.run(scenario())
+    assert told == ["ok", "ready"] and seconds < 2

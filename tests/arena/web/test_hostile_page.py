@@ -1,0 +1,95 @@
+"""The page under bad conditions in a real browser: hostile answers, huge ones, a server that dies and comes back."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import TimeoutError as TooLate
+from playwright.sync_api import expect
+
+from tests.support.servers import ROOT, AppServer
+
+HOSTILE = "\n\n".join(
+    [
+        "<script>window.hit = 1</script><img src=x onerror='window.hit = 2'>",
+        "<div id='choose-a' style='position:fixed;inset:0;z-index:99999;background:red'>over everything</div>",
+        "<style>#dock { display: none }</style><form action='https://evil.example'><button>A is better</button></form>",
+        "[a link](javascript:window.hit=3) ![an image](https://evil.example/p.png?voter=1) <svg onload='window.hit=4'>",
+        "${window.hit = 5} {{constructor.constructor('window.hit = 6')()}} `${window.hit = 7}`",
+        "\u202eright to left\u202c and zero\u200bwidth",
+    ]
+)
+
+
+def hostile_folder(folder: Path) -> Path:
+    """Write a source of one item whose answers attack the page or are far too long."""
+    folder.mkdir()
+    picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
+    (folder / picture.name).write_bytes(picture.read_bytes())
+    answers = {"attacker": HOSTILE, "talker": "word " * 20_000}
+    item = {
+        "instruction": "<b>What</b> is here? ${1+1}",
+        "family": "<i>x</i>",
+        "images": [picture.name],
+        "answers": answers,
+    }
+    (folder / "items.jsonl").write_text(json.dumps(item) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def hostile_server(start_server, tmp_path) -> AppServer:
+    server = start_server(DEMO_BANK="off")
+    environ = {**os.environ, "DATA_DIR": str(server.data_dir)}
+    command = [sys.executable, "-m", "arena", "items", "folder", str(hostile_folder(tmp_path / "hostile"))]
+    subprocess.run(command, env=environ, cwd=ROOT, check=True, capture_output=True)
+    return server
+
+
+@pytest.mark.parametrize("page", [1280, 390], indirect=True)
+def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_pane(page, hostile_server):
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    page.goto(hostile_server.address)
+    for _ in range(20):  # the items came a moment ago
+        expect(page.locator("#choose-a:visible, #next:visible").first).to_be_visible()
+        if page.locator("#choose-a").is_visible():
+            break
+        with suppress(TooLate):  # the battle of the last click may come just before this one
+            page.click("#next", timeout=2_000)
+        page.wait_for_timeout(500)
+    expect(page.locator("#answers")).to_contain_text("over everything")
+    expect(page.locator("#answers")).to_contain_text("word word")
+    expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")
+    assert page.evaluate("window.hit") is None
+    assert all(url.startswith((hostile_server.address, "data:", "blob:")) for url in requested), requested
+    assert page.locator("#choose-a").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    assert page.locator("#answer-a").bounding_box()["height"] < 600
+    page.click("#choose-a")
+    expect(page.locator("#status")).to_contain_text("You chose A")
+
+
+@pytest.mark.parametrize("page", [1280], indirect=True)
+def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_server):
+    server = start_server()
+    page.goto(server.address)
+    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
+    before = page.locator("#answer-a .formatted").inner_text()
+    page.evaluate("window.before = true")
+    server.kill()
+    page.click("#choose-b")
+    page.wait_for_timeout(800)
+    assert page.locator(".answer .model").count() == 0, "nothing is acknowledged while the server is away"
+    server.start()
+    page.wait_for_function("!window.before", timeout=60_000)  # it finds the server again and loads anew
+    expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
+    assert page.locator("#answer-a .formatted").inner_text() == before
+    page.click("#choose-b")
+    expect(page.locator("#status")).to_contain_text("You chose B")
+    expect(page.locator(".answer .model")).to_have_count(2, timeout=8_000)

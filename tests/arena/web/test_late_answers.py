@@ -1,0 +1,288 @@
+"""What a person does while an answer is on its way holds: answers are kept back in a real browser and come too late."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from arena.database import Database
+from arena.items.store import ItemBank
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from tests.support.agreement_sources import MODELS, plant_source, scores_file
+from tests.support.live_pages import NAMES, opened, phase, photo, said
+from tests.support.live_visitor import card, catalogue
+from tests.support.openai_server import OpenAIServer
+from tests.support.planting import Planted, plant
+from tests.support.scoring_page import mmbench_rows, reply, write_csv
+from tests.support.scoring_page import upload as chosen
+from tests.support.screens import Late, turn
+from tests.support.servers import AppServer
+
+
+class Desk:
+    """An app with votes, a judge and live models, and the numbers of its events."""
+
+    def __init__(self, app: AppServer, folder: Path) -> None:
+        self.address = app.address
+        self.folder = folder
+        self._config = httpx.get(f"{app.address}/config").json()
+
+    def late(self, page: Page, handler: str, output: str) -> Late:
+        """Keep back the next answer of a handler that fills the component of this id."""
+        of_id = {part["props"].get("elem_id"): part["id"] for part in self._config["components"]}
+        (fn,) = [
+            event["id"]
+            for event in self._config["dependencies"]
+            if str(event["api_name"]).startswith(handler) and of_id[output] in event["outputs"]
+        ]
+        return Late(page, "**/run/predict*", fn)
+
+    def database(self) -> Database:
+        return Database(f"sqlite:///{self.folder / 'data' / 'arena.db'}")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("late")
+    (folder / "data").mkdir()
+    database = Database(f"sqlite:///{folder / 'data' / 'arena.db'}")
+    plant_source(database)
+    database.close()
+    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+    with OpenAIServer(score=reply) as judge, OpenAIServer(said, models=tuple(NAMES), pace=0.1) as live:
+        tables = [card(name, model, live) for model, name in NAMES.items()]
+        environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-late"}
+        environ |= {"JUDGE_PRICES": str(folder / "prices.csv"), "MODELS": catalogue(folder, *tables)}
+        app = AppServer(folder / "data", DEMO_BANK="off", **environ)
+        yield Desk(app, folder)
+        app.stop()
+
+
+@pytest.fixture
+def page(browser, service) -> Iterator[Page]:
+    with opened(browser, service.address, 1280, "Battle") as fresh:
+        expect(fresh.locator("#choose-a")).to_be_visible()
+        yield fresh
+
+
+def pick(page: Page, label: str, value: str) -> None:
+    page.get_by_label(label, exact=True).locator("visible=true").click()
+    page.get_by_role("option", name=value, exact=True).locator("visible=true").click()
+
+
+# Scoring.
+def test_of_two_files_the_later_is_scored(service, page, tmp_path):
+    turn(page, "Score outputs")
+    late = service.late(page, "on_arrived", "found")
+    page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
+    late.wait()
+    page.set_input_files("#drop-file", write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
+    expect(page.locator("#drop-state")).to_have_text("second.csv")
+    late.come()
+    expect(page.get_by_label("Model name on the report")).to_have_value("second")
+    expect(page.locator("#found")).to_contain_text("4 ")
+
+
+def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_path):
+    turn(page, "Score outputs")
+    late = Late(page, "**/uploads?name=first.csv")
+    page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
+    late.wait()
+    chosen(page, write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
+    title = page.get_by_label("Model name on the report")
+    expect(title).to_have_value("second")
+    late.come()
+    expect(page.locator("#drop-state")).to_have_text("second.csv")
+    expect(title).to_have_value("second")
+
+
+def test_a_late_look_leaves_the_quote(service, page):
+    late = service.late(page, "on_look", "mine")
+    turn(page, "Score outputs")
+    late.wait()
+    chosen(page, SAMPLE_PREDICTIONS)
+    expect(page.locator("#found")).to_contain_text("16 answers")
+    page.click("#check")
+    expect(page.locator("#quote")).to_contain_text("calls to test-judge")
+    late.come()
+    expect(page.locator("#quote")).to_contain_text("calls to test-judge")
+    expect(page.locator("#confirm")).to_be_visible()
+
+
+# Battles and boards.
+def test_what_is_typed_quickly_is_searched_whole(page):
+    network = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", slow)
+    page.get_by_role("button", name="Pick an item").click()
+    expect(page.locator(".results li")).not_to_have_count(0)
+    page.locator("#search :is(textarea, input)").press_sequentially("picture 17", delay=80)
+    expect(page.locator(".results li")).to_have_count(1)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(1_000)
+    assert not [url for url in asked if "run/predict" in url], "an answer asks for no other"
+
+
+def test_a_late_search_leaves_what_a_vote_was_told(service, page):
+    late = service.late(page, "on_search", "results")
+    page.get_by_role("button", name="Pick an item").click()
+    late.wait()
+    twin = page.context.new_page()
+    twin.goto(service.address)
+    twin.click("#choose-a")
+    expect(twin.locator("#status")).to_contain_text("You chose A")
+    page.click("#choose-b")
+    expect(page.locator("#problem")).to_contain_text("already chose")
+    late.come()
+    expect(page.locator("#problem")).to_contain_text("already chose")
+
+
+def test_next_is_not_there_before_the_first_battle(browser, service):
+    context = browser.new_context()
+    fresh = context.new_page()
+    late = service.late(fresh, "on_load", "bank")
+    fresh.goto(service.address)
+    late.wait()
+    expect(fresh.get_by_role("tab", name="Battle")).to_be_visible()
+    expect(fresh.locator("#next")).to_be_hidden()
+    late.come()
+    expect(fresh.locator("#choose-a")).to_be_visible()
+    context.close()
+
+
+def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
+    turn(page, "Leaderboard")
+    expect(page.locator("#board caption")).to_be_visible()
+    turn(page, "Battle")
+    late = service.late(page, "on_open", "board")
+    turn(page, "Leaderboard")
+    late.wait()
+    pick(page, "Items", "test")
+    late.come()
+    expect(page.locator("#board-source input")).to_have_value("test")
+    expect(page.locator("#board caption")).to_contain_text("test")
+
+
+def test_a_late_look_at_a_board_leaves_the_family(service, page):
+    turn(page, "Leaderboard")
+    caption = page.locator("#board caption")
+    expect(caption).to_be_visible()
+    pick(page, "Items", "test")
+    expect(caption).to_contain_text("test")
+    database = service.database()
+    item = next(item.id for item in ItemBank(database).bank().items.values() if item.family == "Color")
+    plant(database, [Planted(item, "otter", "puffin")])
+    database.close()
+    late = service.late(page, "on_refresh", "board")
+    late.wait()
+    pick(page, "Family", "Color")
+    expect(caption).to_contain_text("Color")
+    late.come()
+    expect(page.locator("#board-family input")).to_have_value("Color")
+    expect(caption).to_contain_text("Color")
+
+
+def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_path):
+    turn(page, "Judges and people")
+    expect(page.locator("#agreement-tells")).not_to_contain_text("Reading")
+    pick(page, "Items", "test")
+    expect(page.locator("#agreement-body")).to_be_visible()
+    database = service.database()
+    items = list(ItemBank(database).bank().items.values())[:20]
+    database.close()
+    rows = ((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
+    scores = scores_file(tmp_path, *rows)
+    turn(page, "Battle")
+    late = service.late(page, "on_open", "agreement-own")
+    turn(page, "Judges and people")
+    late.wait()
+    page.set_input_files("#agreement-body input[type=file]", scores)
+    expect(page.locator("#agreement-body .upload [role=status]")).to_have_text("scores.csv")
+    page.wait_for_timeout(300)
+    late.come()
+    expect(page.locator("#agreement-own")).to_contain_text("mymetric")
+
+
+# Live battles and the chat.
+def test_a_late_answer_to_stop_leaves_the_follow_up(page):
+    turn(page, "Chat")
+    expect(page.locator("#chat-model option")).to_have_count(2)
+    late = Late(page, "**/chat/talks/*/stop")
+    page.fill("#chat-text", "Say a lot.")
+    page.click("#chat-send")
+    expect(page.locator("#chat-said .growing")).to_contain_text("picture")
+    page.click("#chat-stop")
+    late.wait()
+    phase(page, "open", "chat")
+    page.fill("#chat-follow", "And what else?")
+    page.press("#chat-follow", "Enter")
+    expect(page.locator("#chat-said .growing")).to_contain_text("Again")
+    late.come()
+    phase(page, "open", "chat")
+    expect(page.locator("#chat .asked")).to_have_count(2)
+    expect(page.locator("#chat-said")).to_contain_text("red square")
+
+
+def begin(page: Page) -> None:
+    turn(page, "Your images")
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-send")).to_be_enabled()
+    page.fill("#live-text", "What is this?")
+    page.press("#live-text", "Enter")
+
+
+def test_a_late_answer_to_stop_leaves_the_choice(page):
+    late = Late(page, "**/live/battles/*/stop")
+    begin(page)
+    expect(page.locator("#live-text-a .growing")).to_contain_text("picture")
+    page.click("#live-stop")
+    late.wait()
+    phase(page, "open")
+    page.click("#live-a")
+    phase(page, "voted")
+    late.come()
+    phase(page, "revealed")
+    expect(page.locator("#live-status")).to_contain_text("You chose A")
+
+
+def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(page):
+    begin(page)
+    phase(page, "open")
+    late = Late(page, "**/live/unfinished")
+    page.reload()
+    turn(page, "Your images")
+    late.wait()
+    page.fill("#live-text", "Another question")
+    late.come()
+    expect(page.locator("#live-form")).to_be_visible()
+    expect(page.locator("#live-text")).to_have_value("Another question")
+    page.reload()
+    turn(page, "Your images")
+    phase(page, "open")
+
+
+def test_a_picture_stays_when_an_item_comes_late(page):
+    turn(page, "Your images")
+    late = Late(page, "**/live/item")
+    page.click("#live-item")
+    late.wait()
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-send")).to_be_enabled()
+    late.come()
+    expect(page.locator("#live-thumbs li")).to_have_count(1)
+    expect(page.locator("#live-chosen figure")).to_have_count(0)
+
+
+def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
+    turn(page, "Your images")
+    late = Late(page, "**/live/images")
+    page.set_input_files("#live-files", [photo()])
+    late.wait()
+    page.get_by_role("button", name="Take out image 1").click()
+    with page.expect_response("**/live/images/*/discard") as answer:
+        late.come()
+    assert answer.value.ok
+    expect(page.locator("#live-thumbs li")).to_have_count(0)

@@ -1,0 +1,400 @@
+"""The leaderboard's page: boards and plots in a real browser at both widths, hostile names, downloads and links."""
+
+import csv
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from arena.database import Database, now
+from arena.figures import plotly_figure
+from arena.formats.base import Battles, Vote, Winner, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import write
+from arena.imports.importer import ImportRequest, VoteImporter
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board
+from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.plots import PLOTS, board_figures
+from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.service import Leaderboard
+from arena.types import REFERENCE
+from arena.web.leaderboard_view import board_html, summary
+from tests.support.leaderboard_page import choose
+from tests.support.planting import Planted, plant
+from tests.support.screens import assert_fits, shoot, turn
+from tests.support.servers import AppServer, drafts
+
+HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
+LONG = "a-model-with-a-name-that-does-not-end-7B-instruct-preview-2026-01-31-checkpoint-000123"
+MODELS = ("alpha", "beta", HOSTILE, LONG, "young", "unbeaten", REFERENCE)
+STRENGTH = {"alpha": 2, "beta": 1.6, HOSTILE: 1, LONG: 0.7, REFERENCE: 3}
+IMPORTED = ("alpha", HOSTILE, "one of theirs", "another of theirs")
+WINNERS: tuple[Winner, ...] = ("a", "b", "tie", "both_bad")
+APART = ("left one", "left two", "right one", "right two")
+
+
+def votes_of(database: Database) -> list[Planted]:
+    """Return votes over a month: single images with all kinds of models, multiple images in two groups apart."""
+    coin, start = random.Random(7), now() - timedelta(days=30)
+    items = [item for item in ItemBank(database).bank().items.values() if item.source == 2]
+    single, multi = ([item.id for item in items if item.multi is kind] for kind in (False, True))
+    votes = []
+    for number in range(900):
+        one, other = coin.sample(sorted(STRENGTH), 2)
+        won = coin.random() < STRENGTH[one] / (STRENGTH[one] + STRENGTH[other])
+        pair = (one, other) if won else (other, one)
+        at = start + timedelta(days=number / 30)
+        votes.append(Planted(coin.choice(single), *pair, left=coin.random() < 0.5, at=at))
+    votes += [Planted(single[2 + 3 * (number % 4)], "unbeaten", "beta", at=start) for number in range(15)]
+    votes += [Planted(single[0], "alpha", "young", at=start), Planted(single[1], "young", "beta", at=start)]
+    for one, other in (APART[:2], APART[2:]):
+        votes += [Planted(coin.choice(multi), one, other, at=start) for _ in range(20)]
+        votes += [Planted(coin.choice(multi), other, one, at=start) for _ in range(12)]
+    return votes
+
+
+def imported(number: int, seed: int = 5) -> Battles:
+    """Return votes from elsewhere, of every kind, with names that are no markup."""
+    coin = random.Random(seed)
+    votes = [
+        Vote(*coin.sample(IMPORTED, 2), coin.choice(WINNERS), conversation=str(place), time=1.7e9 + 9e4 * place)
+        for place in range(number)
+    ]
+    return Battles("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
+
+
+def plant_boards(database: Database) -> None:
+    """Fill a bank "test" with votes, leave a bank "later" without any, and import others."""
+    ingest = Ingest(database)
+    ingest.add_items("later", "folder", drafts(25, ("alpha", "beta"))[24:])
+    ingest.add_items("test", "folder", drafts(12, MODELS))
+    ingest.add_items("test", "folder", drafts(18, APART, images=2)[12:])
+    plant(database, votes_of(database))
+    VoteImporter(database).add(imported(300), ImportRequest("elsewhere"))
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory) -> Iterator[AppServer]:
+    """A server with the planted boards."""
+    folder = tmp_path_factory.mktemp("boards") / "data"
+    folder.mkdir()
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    plant_boards(database)
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the leaderboard; any script error fails the test."""
+    context = browser.new_context(viewport={"width": request.param, "height": 844}, accept_downloads=True)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(boards.address)
+    turn(opened, "Leaderboard")
+    expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
+    yield opened
+    assert opened.title() == "Stereoscope", "no name became markup"
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def leaderboard(tmp_path) -> Iterator[Leaderboard]:
+    """The planted boards without a server."""
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    plant_boards(database)
+    opened = Leaderboard(database)
+    yield opened
+    opened.close()
+    database.close()
+
+
+def opened(leaderboard: Leaderboard, images: str = "single") -> tuple[Board, BoardSelection]:
+    choice = leaderboard.choose("test", images)
+    return leaderboard.board(choice.key, 60), choice
+
+
+def models(page: Page) -> list[str]:
+    return page.locator("#board tbody tr:not([hidden]) th.model").all_inner_texts()
+
+
+def test_the_board_shows_every_model_with_its_numbers(page):
+    assert sorted(models(page)) == sorted(MODELS)
+    expect(page.locator("#board .tells")).to_contain_text(re.compile(r"917 votes by \d+ people on 12 items"))
+    expect(page.locator("#board .tells")).to_contain_text("whoever came here voted")
+    row = page.locator("#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True))
+    expect(row.locator(".rating")).to_contain_text(re.compile(r"^\d{3,4} \d{3,4}–\d{3,4}"))
+    expect(row.locator(".win-rate")).to_contain_text(re.compile(r"\d\d\.\d\d% \(n=\d+\)"))
+    few = page.locator("#board tr.too-few-votes")
+    expect(few).to_have_count(1)
+    expect(few.locator(".rating")).to_have_text("too few votes")
+    expect(page.locator("#board tr.provisional .rating")).to_contain_text("unbeaten")
+    page.get_by_text("What the columns mean").click()
+    expect(page.locator(".meaning dd").first).to_be_visible()
+    shoot(page, "board", whole=True)
+
+
+def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
+    button = page.get_by_role("button", name="Votes", exact=True)
+    button.click()
+    values = [int(text.replace(",", "")) for text in page.locator("#board td.votes").all_inner_texts()]
+    assert values == sorted(values, reverse=True)
+    expect(page.locator("#board th.votes")).to_have_attribute("aria-sort", "descending")
+    expect(page.locator("#board-said")).to_have_text("Sorted by Votes, descending")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#board th.votes")).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("button", name="Model", exact=True).click()
+    assert models(page) == sorted(models(page), key=str.casefold)
+    page.get_by_role("button", name="Rating", exact=True).click()
+    assert models(page)[-1] == "young", "blanks come last"
+    page.get_by_role("button", name="Rating", exact=True).click()
+    assert models(page)[-1] == "young", "in either order"
+    assert_fits(page)
+
+
+def test_the_table_is_searched(page):
+    search = page.get_by_role("searchbox", name="Search models")
+    search.fill("model 7b")
+    assert models(page) == [LONG]
+    expect(page.locator("#board-said")).to_have_text("1 of 7 models")
+    search.fill("nobody")
+    assert models(page) == []
+    search.fill("")
+    assert len(models(page)) == 7
+
+
+def test_groups_that_never_met_stand_apart(page):
+    page.get_by_label("Multiple images").check()
+    expect(page.locator("#board caption")).to_contain_text("test, multiple images: 64 votes")
+    expect(page.locator("#board tr.group")).to_have_count(2)
+    expect(page.locator("#board .tells")).to_contain_text("2 groups of models never met")
+    groups = page.locator("#board tbody")
+    for number in (0, 1):
+        expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
+    shoot(page, "groups", whole=True)
+
+
+def test_filters_narrow_the_board(page):
+    choose(page, "Family", "Color")
+    expect(page.locator("#board caption")).to_contain_text("test, single image, Color: ")
+    choose(page, "Family", "All families")
+    expect(page.locator("#board caption")).to_contain_text("917 votes")
+    since = page.locator("#board-since input")
+    day = (now() - timedelta(days=10)).date()
+    since.fill(str(day))
+    since.press("Enter")
+    expect(page.locator("#board caption")).to_contain_text(f"{day} to today (UTC)")
+    shoot(page, "dates", whole=True)
+    since.fill("2026-99-99")
+    since.press("Enter")
+    assert_fits(page)
+    since.fill("")
+    since.press("Enter")
+    expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes")
+    choose(page, "Items", "later")
+    expect(page.locator("#board")).to_contain_text("No votes yet on later")
+    assert_fits(page)
+
+
+@pytest.mark.parametrize("images", ["Single image", "Multiple images"])
+def test_every_plot_is_drawn(page, images):
+    if images == "Multiple images":
+        page.get_by_label(images).check()
+        expect(page.locator("#board caption")).to_contain_text("multiple images")
+    for name in PLOTS:
+        page.get_by_label(name, exact=True).check()
+        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
+        heat = name in ("Predicted win rates", "Battles", "Families")
+        drawn = page.locator("#board-plot .heatmaplayer image" if heat else "#board-plot .scatterlayer .trace").first
+        expect(drawn).to_be_attached()
+        expect(page.locator("#board-note .note")).not_to_be_empty()
+        page.wait_for_timeout(300)
+        shoot(page, f"plot {name} {images}", whole=True)
+
+
+def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
+    page.goto(f"{page.url}?__theme=dark")
+    turn(page, "Leaderboard")
+    expect(page.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
+    for name in ("Intervals", "Families"):
+        page.get_by_label(name, exact=True).check()
+        expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
+        label = page.locator("#board-plot .xaxislayer-above text").first
+        expect(label).to_be_attached()
+        paper = page.locator("#board-plot .main-svg").first
+        expect(paper).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+        ground = page.locator("#board-plot").evaluate("one => getComputedStyle(one).backgroundColor")
+        text = label.evaluate("one => getComputedStyle(one).fill")
+        assert light(ground) < 60 and light(text) > 180
+        page.wait_for_timeout(300)
+        shoot(page, f"dark plot {name}", whole=True)
+
+
+def light(colour: str) -> float:
+    """Return how light a colour is that a browser tells, from 0 to 255."""
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+
+
+def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
+    choose(page, "Items", "elsewhere (imported)")
+    expect(page.locator("#board caption")).to_contain_text("elsewhere (imported), single image: 300 votes")
+    tells = page.locator("#board .tells")
+    expect(tells).to_contain_text("These votes were imported: they were cast elsewhere, not in this arena.")
+    expect(tells).to_contain_text(re.compile(r"\d+ ties and \d+ “both bad” count half to each side"))
+    expect(tells).to_contain_text("The imported votes do not say which item they are about")
+    expect(page.locator("#board td.votes").first).to_contain_text(re.compile(r"^\d+ \(\d+ tied\)$"))
+    expect(page.locator("#board .win-rate")).to_have_count(0)
+    page.get_by_label("Families", exact=True).check()
+    expect(page.locator("#board-note .note")).to_have_text("These votes do not say of which family their items are.")
+    expect(page.locator("#board-plot .js-plotly-plot")).to_have_count(0)
+    page.get_by_label("Over time", exact=True).check()
+    expect(page.locator("#board-plot .scatterlayer .trace").first).to_be_attached(timeout=20_000)
+    shoot(page, "imported", whole=True)
+
+
+@pytest.mark.parametrize("page", [1280], indirect=True)
+def test_an_import_is_among_the_sources_of_an_open_page(page, boards, tmp_path):
+    """Within five seconds where nothing else keeps the machine busy."""
+    write(imported(40, seed=6), tmp_path / "new votes.jsonl")
+    environ = {**os.environ, "DATA_DIR": str(boards.data_dir)}
+    words = [sys.executable, "-m", "arena", "votes", "import", str(tmp_path / "new votes.jsonl")]
+    subprocess.run(words, env=environ, check=True, capture_output=True)
+    option = page.get_by_role("option", name="new votes (imported)", exact=True)
+    for _ in range(10):
+        page.wait_for_timeout(3000)
+        page.get_by_label("Items", exact=True).click()
+        page.wait_for_timeout(300)
+        if option.count():
+            break
+        page.get_by_label("Items", exact=True).blur()  # a list that stays focused keeps what it was opened with
+    option.click()
+    expect(page.locator("#board caption")).to_contain_text("new votes (imported), single image: 40 votes")
+
+
+@pytest.mark.parametrize("page", [1280], indirect=True)
+def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
+    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("searchbox", name="Search models").fill("a")
+    page.get_by_role("button", name="Model", exact=True).focus()
+    database = Database(f"sqlite:///{boards.data_dir / 'arena.db'}")
+    item = next(item.id for item in ItemBank(database).bank().items.values() if item.multi)
+    page.get_by_label("Multiple images").check()
+    expect(page.locator("#board caption")).to_contain_text("64 votes")
+    page.get_by_role("button", name="Model", exact=True).focus()
+    plant(database, [Planted(item, "left one", "left two")])
+    expect(page.locator("#board caption")).to_contain_text("65 votes", timeout=5_000)
+    expect(page.locator("#board th.model[aria-sort]").first).to_have_attribute("aria-sort", "ascending")
+    assert page.evaluate("document.activeElement.dataset.column") == "model", "the focus stays"
+    assert models(page) == []
+    with database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM vote WHERE id = (SELECT max(id) FROM vote)")
+        connection.exec_driver_sql(
+            "UPDATE wins SET n = n - 1, left_n = left_n - 1 WHERE change = (SELECT max(change) FROM wins)"
+        )
+    database.close()
+
+
+@pytest.mark.parametrize("page", [1280], indirect=True)
+def test_table_and_plots_are_downloaded(page):
+    contents = {}
+    for name in ("Table (CSV)", "Plots (HTML)", "Plots (JSON)"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name).click()
+        contents[download.value.suggested_filename] = Path(download.value.path()).read_text("utf-8")
+    rows = list(csv.DictReader(io.StringIO(contents["board.csv"])))
+    assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, "no cell is a formula"
+    assert sum(int(row["votes"]) for row in rows) == 2 * 917
+    assert [plot["title"] for plot in json.loads(contents["plots.json"])["plots"]][0] == "Ratings with intervals"
+    assert "<img src=x" not in contents["plots.html"] and "plotly.js v" in contents["plots.html"]
+
+
+def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
+    def get(path: str) -> httpx.Response:
+        return httpx.get(f"{boards.address}/boards/{path}", timeout=30)
+
+    assert get("board.csv?source=test&images=multiple&family=Color").headers["content-type"].startswith("text/csv")
+    for path, status in {
+        "board.exe?source=test": 404,
+        "board.csv?source=nothing": 404,
+        "board.csv": 404,
+        "board.csv?source=test&family=nothing": 404,
+        "board.csv?source=test&since=yesterday": 400,
+        "plots.json?source=later": 200,
+        "plots.html?source=later": 200,
+        "board.csv?source=later": 200,
+    }.items():
+        answer = get(path)
+        assert answer.status_code == status, path
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_name_becomes_markup(leaderboard):
+    html = board_html(*opened(leaderboard))
+    assert "<img" not in html and "&lt;img src=x onerror" in html
+    told = json.dumps([figure.traces for figure in board_figures(opened(leaderboard)[0], leaderboard)])
+    assert "<img" not in told
+
+
+def test_every_figure_is_one_that_plotly_knows(leaderboard):
+    for images in ("single", "multiple"):
+        for figure in board_figures(opened(leaderboard, images)[0], leaderboard):
+            plotly_figure(figure)
+
+
+def test_a_pair_seen_in_one_order_only_counts(leaderboard):
+    board, _ = opened(leaderboard)
+    trace = PLOTS["Battles"](board, leaderboard).traces[0]
+    unbeaten, beta = trace["x"].index("unbeaten"), trace["x"].index("beta")
+    assert trace["z"][unbeaten][beta] == trace["z"][beta][unbeaten] == 15
+
+
+def test_the_families_plot_gives_votes_and_intervals_on_hover(leaderboard):
+    trace = PLOTS["Families"](opened(leaderboard)[0], leaderboard).traces[0]
+    assert trace["y"] == ["Color", "Counting", "Directions"]
+    for row, beside in zip(trace["z"], trace["customdata"], strict=True):
+        for rating, (low, high, votes) in zip(row, beside, strict=True):
+            assert rating is None or (low < rating < high and votes >= 10)
+
+
+def test_the_csv_holds_what_the_board_holds(leaderboard):
+    board, _ = opened(leaderboard)
+    rows = list(csv.DictReader(io.StringIO(board_csv(board))))
+    assert len(rows) == len(board.standings) == 7
+    for row, line in zip(rows, board.standings, strict=True):
+        assert row["model"].lstrip("'") == line.model
+        assert float(row["rating"] or 0) == (line.rating.value if line.rating else 0)
+        assert (row["status"], row["trust"]) == (line.status, line.trust)
+
+
+def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
+    whole, _ = opened(leaderboard)
+    assert "<b>unbeaten</b> never lost: only the prior says" in " ".join(summary(whole))
+    choice = leaderboard.choose("test", "single", "Color")
+    early = leaderboard.board(choice.key)
+    assert early.statistics is None
+    assert "being computed" in " ".join(summary(early))
+    board = leaderboard.board(choice.key, 60)
+    told = " ".join(summary(board))
+    crowd, statistics = board.statistics.crowd, board.statistics
+    assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in told
+    assert f"{statistics.clusters} (item, pair) tuples" in told
+    assert f"Without {statistics.overturn.votes} vote" in told
+    assert board.left.low < 0.5 < board.left.high and "chance" not in told, "sides were drawn fairly here"
+    assert "single image, Color" in board_html(board, choice)

@@ -1,0 +1,100 @@
+"""The leaderboard in a real browser with flagged voters and live votes: the switch, what is told, both widths."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from arena.battles.store import Store
+from arena.database import Database
+from arena.items.ingest import Ingest
+from arena.live.store import Answered, LiveStore, Opening
+from arena.types import Names
+from tests.support.leaderboard_page import choose
+from tests.support.planting import Planted, plant
+from tests.support.screens import assert_fits, shoot, turn
+from tests.support.servers import AppServer, drafts
+
+MODELS = ("alpha", "beta", "gamma")
+
+
+def plant_votes(database: Database) -> None:
+    """Plant 240 honest votes, a rigger's 30, 14 on own images, and three of those outside the ranking."""
+    Ingest(database).add_items("test", "folder", drafts(40, MODELS))
+    pairs = [("alpha", "beta"), ("beta", "gamma"), ("alpha", "gamma")]
+    plant(database, [Planted(1 + n % 40, *pairs[n % 3], left=n % 2 == 0) for n in range(200)])
+    plant(database, [Planted(1 + n % 40, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(40)])
+    plant(database, [Planted(1 + n, *pairs[n % 2][:: 1 - n % 4 // 2 * 2], voter=1) for n in range(30)])
+    store, voters = LiveStore(database), Store(database)
+    store.welcome(MODELS)
+    for number in range(17):
+        voter = voters.voter(f"visitor {number}")
+        battle = store.begin(voter, Opening("What is it?", 1))
+        answered = Answered(Names("alpha", "beta"), Names("x", "y"), stopped=number > 14, named=number == 14)
+        store.answer(battle.id, answered)
+        store.vote(voter, battle.token, "b" if number % 3 else "a", "terms")
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory) -> Iterator[AppServer]:
+    """A server with the planted votes."""
+    folder = tmp_path_factory.mktemp("boards") / "data"
+    folder.mkdir()
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    plant_votes(database)
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the leaderboard; any script error fails the test."""
+    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(boards.address)
+    turn(opened, "Leaderboard")
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def test_flagged_voters_are_left_out_until_asked_for(page):
+    caption, tells = page.locator("#board caption"), page.locator("#board .tells")
+    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
+    expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
+    shoot(page, "without flagged voters", whole=True)
+    page.get_by_label("Without flagged voters").uncheck()
+    expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
+    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board that counts leaves out.")
+    expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
+        "href", "boards/board.csv?source=test&images=single&voters=all"
+    )
+    assert_fits(page)
+    page.get_by_label("Without flagged voters").check()
+    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
+
+
+def test_own_images_have_a_board_of_their_own(page):
+    caption, tells = page.locator("#board caption"), page.locator("#board .tells")
+    expect(caption).to_be_visible(timeout=30_000)
+    choose(page, "Items", "Own images, answered live")
+    expect(caption).to_contain_text("Own images, answered live, single image: 14 votes", timeout=30_000)
+    expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
+    expect(tells).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
+    shoot(page, "own images", whole=True)
+
+
+def test_downloads_are_of_the_board_that_is_named(boards):
+    def votes(query: str) -> int:
+        answer = httpx.get(f"{boards.address}/boards/board.csv?{query}", timeout=60)
+        assert answer.status_code == 200
+        return sum(int(line.split(",")[11]) for line in answer.text.splitlines()[1:]) // 2
+
+    assert votes("source=test") == votes("source=test&voters=unflagged") == 240
+    assert votes("source=test&voters=all") == 270
+    assert votes("source=Own images, answered live") == 14

@@ -1,0 +1,218 @@
+"""Live battles in a real browser: two uploads, both panes growing, stop, vote, names; follow-ups, failures, keys."""
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
+from tests.support.live_visitor import picture
+from tests.support.openai_server import Faults
+from tests.support.screens import assert_fits, shoot
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory) -> Iterator[LiveApp]:
+    with live_app(tmp_path_factory.mktemp("live")) as running:
+        yield running
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def page(request, browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, request.param, "Your images") as tab:
+        yield tab
+
+
+@pytest.fixture
+def wide(browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, 1280, "Your images") as tab:
+        yield tab
+
+
+def send(page: Page, *files: dict, text: str = "What do you see here?") -> None:
+    page.set_input_files("#live-files", list(files or [photo()]))
+    expect(page.locator("#live-thumbs li")).to_have_count(max(1, len(files)))
+    expect(page.locator("#live-send")).to_be_enabled()
+    page.fill("#live-text", text)
+    page.press("#live-text", "Enter")
+
+
+def models(page: Page) -> list[str]:
+    return page.locator("#live .answer .model").all_inner_texts()
+
+
+def test_two_images_are_answered_side_by_side_voted_on_and_named(page):
+    shoot(page, "live-form")
+    send(page, photo("red.png"), photo("blue.png", "blue"))
+    phase(page, "growing")
+    expect(page.locator("#live-a")).to_be_hidden()
+    counts = []
+    while page.locator("#live").get_attribute("data-phase") == "growing":
+        counts.append(page.evaluate("['a','b'].map(s => document.getElementById(`live-text-${s}`).innerText.length)"))
+        if len(counts) == 20:
+            shoot(page, "live-growing")
+        page.wait_for_timeout(20)
+    assert len({tuple(pair) for pair in counts}) > 5, "they grew bit by bit"
+    phase(page, "open")
+    shoot(page, "live-open")
+    assert models(page) == []
+    expect(page.locator("#live-head figure")).to_have_count(2)
+    expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
+    assert page.locator("#live-text-a b, #live-text-b b").count() == 0, "what a model wrote stays text"
+    page.click("#live-a")
+    expect(page.locator("#live-status")).to_contain_text("You chose A")
+    assert models(page) == []
+    phase(page, "revealed")
+    shoot(page, "live-revealed")
+    assert sorted(models(page)) == sorted(NAMES.values())
+    expect(page.locator("#live .chosen")).to_have_count(1)
+    assert page.evaluate("[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)")
+    page.click("#live-new")
+    expect(page.locator("#live-form")).to_be_visible()
+    expect(page.locator("#live-thumbs li")).to_have_count(0)
+    assert_fits(page)
+
+
+def test_a_follow_up_is_asked_of_both(page):
+    send(page)
+    phase(page, "open")
+    page.fill("#live-follow", "And what\nelse?")
+    page.click("#live-ask")
+    phase(page, "growing")
+    phase(page, "open")
+    expect(page.locator("#live .asked")).to_have_count(2)
+    for side in ("a", "b"):
+        assert "Again" in words(page, side)
+        assert words(page, side)[0] != "Again", "the first answer stays above"
+    expect(page.locator("#live-status")).to_contain_text("3 left")
+    shoot(page, "live-follow")
+
+
+def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
+    send(wide)
+    expect(wide.locator("#live-text-a .growing")).to_contain_text("picture", timeout=30_000)
+    wide.click("#live-stop")
+    phase(wide, "open")
+    assert abs(len(words(wide, "a")) - len(words(wide, "b"))) <= 4
+    expect(wide.locator("#live-status")).to_contain_text("outside the ranking")
+    expect(wide.locator("#live-more")).to_be_hidden()
+    shoot(wide, "live-stopped")
+    wide.click("#live-b")
+    phase(wide, "revealed")
+    expect(wide.locator("#live-status")).to_contain_text("You chose B")
+
+
+def test_it_can_be_done_by_keyboard_alone(wide):
+    wide.set_input_files("#live-files", [photo()])
+    expect(wide.locator("#live-send")).to_be_enabled()
+    wide.focus("#live-text")
+    wide.keyboard.type("What is this?")
+    wide.keyboard.press("Shift+Enter")
+    wide.keyboard.type("Say a lot.")
+    wide.keyboard.press("Enter")
+    phase(wide, "growing")
+    assert "Say a lot." in wide.locator("#live-head").inner_text()
+    wide.keyboard.press("a")
+    phase(wide, "open")
+    wide.keyboard.press("b")
+    phase(wide, "voted")
+    wide.keyboard.press("z")
+    phase(wide, "open")
+    expect(wide.locator("#live-status")).to_contain_text("Taken back")
+    wide.keyboard.press("a")
+    phase(wide, "revealed")
+    wide.keyboard.press("n")
+    expect(wide.locator("#live-text")).to_be_focused()
+
+
+def test_images_come_by_paste_and_drop_and_can_be_taken_out(wide):
+    transfer = """(kind) => {
+        const data = new DataTransfer();
+        const bytes = Uint8Array.from(atob(PICTURE), (c) => c.charCodeAt(0));
+        data.items.add(new File([bytes], `${kind}.png`, { type: "image/png" }));
+        const target = kind === "paste" ? document : document.getElementById("live-drop");
+        target.dispatchEvent(kind === "paste" ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true })
+            : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }"""
+    data = base64.b64encode(picture()).decode()
+    for kind in ("paste", "drop"):
+        wide.evaluate(transfer.replace("PICTURE", f"'{data}'"), kind)
+    expect(wide.locator("#live-thumbs li")).to_have_count(2)
+    expect(wide.locator("#live-thumbs")).not_to_contain_text("checking")
+    wide.get_by_role("button", name="Take out image 1").click()
+    expect(wide.locator("#live-thumbs li")).to_have_count(1)
+
+
+def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
+    svg = {"name": "drawing.svg", "mimeType": "image/svg+xml", "buffer": b"<svg xmlns='http://www.w3.org/2000/svg'/>"}
+    wide.set_input_files("#live-files", [svg])
+    expect(wide.locator("#live-form-problem")).to_contain_text("drawing.svg: This file is an SVG drawing")
+    expect(wide.locator("#live-thumbs li")).to_have_count(0)
+    wide.set_input_files("#live-files", [photo(f"{number}.png") for number in range(11)])
+    expect(wide.locator("#live-form-problem")).to_contain_text("At most 10 images; 1")
+    expect(wide.locator("#live-thumbs li")).to_have_count(10)
+    wide.click("#live-send")
+    expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
+    shoot(wide, "live-problem")
+    wide.focus("#live-text")
+    wide.keyboard.insert_text("word " * 4000)  # as a person pastes it: nothing of it is cut off unsaid
+    wide.keyboard.press("Enter")
+    expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
+
+
+def test_an_item_of_the_bank_can_be_taken(page):
+    page.click("#live-item")
+    expect(page.locator("#live-chosen figure").first).to_be_visible()
+    shoot(page, "live-item")
+    page.click("#live-send")
+    phase(page, "open")
+    expect(page.locator("#live-head figure").first).to_be_visible()
+    shoot(page, "live-item-open")
+
+
+def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
+    send(wide)
+    phase(wide, "growing")
+    wide.reload()
+    wide.get_by_role("tab", name="Your images").click()
+    phase(wide, "open")
+    expect(wide.locator("#live-head img")).to_be_visible()
+    wide.click("#live-a")
+    phase(wide, "revealed")
+    wide.reload()
+    wide.get_by_role("tab", name="Your images").click()
+    phase(wide, "form")
+
+
+def test_a_stream_that_is_refused_is_asked_for_again(wide):
+    """A proxy may say so while the server starts; the browser by itself would not come back."""
+    wide.route("**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1)
+    send(wide)
+    expect(wide.locator("#live-problem")).to_contain_text("Trying again")
+    phase(wide, "open")
+    expect(wide.locator("#live-problem")).to_have_text("")
+
+
+def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
+    """Two models and no stand-in: first all calls fail, then all is well."""
+    faults = Faults(rate=1.0, kinds=("cut",), in_a_row=10**6)
+    with live_app(tmp_path, faults) as broken, opened(browser, broken.app.address, 1280, "Your images") as page:
+        send(page)
+        phase(page, "void")
+        expect(page.locator("#live-status")).to_contain_text("counts for neither")
+        shoot(page, "live-void")
+        broken.server.faults = Faults()
+        page.click("#live-again")
+        expect(page.locator("#live-thumbs li")).to_have_count(1)
+        expect(page.locator("#live-thumbs")).not_to_contain_text("checking")
+        page.click("#live-send")
+        phase(page, "open")
+
+
+def test_without_models_it_says_how_to_add_one(browser, server):
+    with opened(browser, server.address, 390, "Your images") as page:
+        expect(page.locator("#live-tab")).to_contain_text("MODELS")
+        assert_fits(page)
+        page.get_by_role("tab", name="Chat").click()
+        expect(page.locator("#chat-tab")).to_contain_text("MODELS")

@@ -1,0 +1,548 @@
+"""The guard and what stands behind it: foreign origins, closed routes, sizes, headers, floods, and forged calls."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gradio
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+
+from arena.web.cookies import new_cookie
+from arena.web.events import Argument
+from arena.web.middleware import SMALL_BODY, RequestMiddleware
+from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
+from tests.support.attack_checks import assert_tells_nothing, fingerprint
+from tests.support.servers import ROOT, AppServer
+from tests.support.voter import Voter
+
+FOREIGN = (
+    "https://evil.example",
+    "null",
+    "http://127.0.0.1:1",
+    "http://{host}.evil.example",
+    "http://evil.example/{host}",
+    "http://{host}@evil.example",
+    "file://",
+    "",
+)
+OPEN = frozenset(
+    "/ /config /config/ /static/{path:path} /assets/{path:path} /favicon.ico /theme.css /robots.txt /login /login/ "
+    "/logout /gradio_api/run/{api_name} /gradio_api/run/{api_name}/ /gradio_api/app_id /gradio_api/app_id/".split()
+)
+"""Routes of Gradio that stay open: the page, its files, its events; the rest of these does nothing without a login."""
+CLOSED = (
+    "/gradio_api",
+    "/gradio_api/",
+    "/gradio_api/queue/join",
+    "/gradio_api/queue/data?session_hash=x",
+    "/gradio_api/queue/status",
+    "/gradio_api/call/on_load",
+    "/gradio_api/call/on_load/x",
+    "/gradio_api/call/v2/on_load",
+    "/gradio_api/api/predict",
+    "/gradio_api/run/../upload",
+    "/gradio_api/run/predict/../../upload",
+    "/gradio_api/app_id/x",
+    "/gradio_api/info",
+    "/gradio_api/openapi.json",
+    "/gradio_api/heartbeat/x",
+    "/gradio_api/stream/x",
+    "/gradio_api/reset",
+    "/gradio_api/cancel",
+    "/gradio_api/user",
+    "/gradio_api/token",
+    "/gradio_api/startup-events",
+    "/gradio_api/custom_component/x/client/y/z.js",
+    "/gradio_api/file=/etc/passwd",
+    "/gradio_api/file/etc/passwd",
+    "/openapi.json",
+    "/svelte/x",
+    "/gradio_api/upload",
+    "/gradio_api/upload/",
+    "/gradio_api/upload_progress?upload_id=x",
+    "/gradio_api/process_recording",
+    "/gradio_api/component_server",
+    "/gradio_api/component_server/",
+    "/gradio_api/deep_link?session_hash=x",
+    "/gradio_api/runs",
+    "/gradio_api/run-history/records",
+    "/gradio_api/run-history/buckets",
+    "/pwa_icon",
+    "/pwa_icon/30000",
+    "/manifest.json",
+    "/monitoring",
+    "/monitoring/summary",
+    "/gradio_api/vibe-edit",
+    "/gradio_api/vibe-code/",
+    "/gradio_api/vibe-starter-queries",
+    "/gradio_api/dev/reload",
+    "/gradio_api/file=http://127.0.0.1:9/x",
+    "/gradio_api/file=https://example.invalid/x",
+    "/gradio_api/proxy=http://127.0.0.1:9/x",
+    "/gradio_api/proxy=/x",
+)
+HEADERS = {
+    "content-security-policy": "frame-ancestors 'self' https://huggingface.co",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+}
+
+
+def all_routes() -> set[str]:
+    """Return the path of every route of Gradio's server, those of included routers too."""
+    program = """
+import json, gradio
+from gradio.routes import App
+def paths(routes):
+    for route in routes:
+        if hasattr(route, "path"):
+            yield route.path
+        else:
+            yield from paths(route.original_router.routes)
+print(json.dumps(list(paths(App.create_app(gradio.Blocks()).routes))))
+"""
+    environ = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def post_routes() -> list[str]:
+    """Return every path that Gradio's server takes a POST on."""
+    source = (Path(gradio.__file__).parent / "routes.py").read_text("utf-8")
+    found = re.findall(r"@(router|app)\.post\(\s*\"([^\"]+)\"", source)
+    assert len(found) > 20
+    return sorted(
+        {("/gradio_api" if door == "router" else "") + re.sub(r"\{[^}]*\}", "x", path) for door, path in found}
+    )
+
+
+@pytest.fixture
+def voter(server) -> Iterator[Voter]:
+    """A voter with an open battle; after some refusals the server closes the connection, so each call has its own."""
+    with Voter(server.address) as opened:
+        opened.load()
+        opened.client.headers["connection"] = "close"
+        yield opened
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, origin):
+    host = server.address.removeprefix("http://")
+    before = fingerprint(server)
+    body = {"data": [voter.token], "fn_index": voter.events["on_choose_a"]["id"], "session_hash": voter.session}
+    for route in post_routes():
+        headers = {"origin": origin.format(host=host)}
+        assert voter.client.post(route, json=body, headers=headers).status_code == 403, route
+    assert fingerprint(server) == before
+
+
+@pytest.mark.parametrize("page", ["https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"])
+def test_a_post_that_names_a_foreign_page_is_refused(voter, page):
+    answer = voter.client.post("/gradio_api/run/predict", headers={"referer": page})
+    assert (answer.status_code, answer.text) == (403, "Requests from other sites are refused.")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_other_methods_from_a_foreign_origin_are_refused_too(voter, method):
+    answer = voter.client.request(method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"})
+    assert answer.status_code == 403
+
+
+def test_our_own_origin_and_a_program_without_one_are_let_through(server, voter):
+    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": voter.session}
+    for headers in ({}, {"origin": server.address}, {"referer": f"{server.address}/?item=x"}):
+        assert voter.client.post("/gradio_api/run/predict", json=body, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("host", [None, "arena.example"])
+def test_no_other_site_may_read_our_answers(voter, host):
+    headers = {"origin": "https://evil.example"} | ({"host": host} if host else {})
+    for path in ("/", "/config", "/gradio_api/info", "/gradio_api/queue/status"):
+        answer = voter.client.get(path, headers=headers)
+        assert answer.headers.get("access-control-allow-origin") in (None, "http://127.0.0.1"), path
+        preflight = {**headers, "access-control-request-method": "POST"}
+        answer = voter.client.options(path, headers=preflight)
+        assert answer.headers.get("access-control-allow-origin") in (None, "http://127.0.0.1"), path
+
+
+@pytest.mark.parametrize("route", CLOSED)
+def test_gradios_routes_that_we_do_not_use_are_closed(server, voter, route):
+    for method in ("GET", "POST"):
+        for path in (route, f"/{route}", route.upper().replace("GRADIO_API", "gradio_api")):
+            answer = voter.client.request(method, server.address + path)
+            assert answer.status_code in (400, 403, 404, 405), path
+    assert voter.client.get(route).text == "This route is closed."
+
+
+def test_every_route_of_gradio_is_open_for_a_reason_or_closed(voter):
+    """A new Gradio brings new routes: each is closed, or it is looked at and written down here."""
+    paths = all_routes()
+    assert len(paths) > 60 and paths >= OPEN
+    for path in sorted(paths - OPEN):
+        for method in ("GET", "POST"):
+            answer = voter.client.request(method, re.sub(r"\{[^}]*\}", "x", path))
+            assert (answer.status_code, answer.text) == (403, "This route is closed."), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["{db}", "{db}-wal", "{data}/server.log", "{data}/pictures", "{root}/app.py", "{root}/arena/demo/items.jsonl",
+     "/etc/passwd", "/proc/self/environ", "arena/battles/store.py", "../../etc/passwd", "..%2f..%2fetc%2fpasswd",
+     "%2fetc%2fpasswd", "file:///etc/passwd", "/etc/../etc/passwd", "{data}/../data/arena.db"],
+)  # fmt: skip
+def test_no_file_of_the_server_is_served(server, voter, path):
+    known = {"db": server.data_dir / "arena.db", "data": server.data_dir, "root": ROOT}
+    for route in ("/gradio_api/file=", "/gradio_api/file/", "/file=", "/pictures/", "/static/", "/assets/"):
+        answer = voter.client.get(route + path.format(**known))
+        assert answer.status_code in (400, 403, 404), route
+        assert not any(word in answer.content for word in (b"SQLite format", b"root:", b"import ", b'instruction"'))
+
+
+def test_a_large_body_is_refused_whether_announced_or_not(server, voter):
+    before = fingerprint(server)
+    body = {"data": [voter.token], "fn_index": voter.events["on_choose_a"]["id"], "session_hash": voter.session}
+    large = json.dumps({**body, "event_data": "x" * 2_000_000}).encode()
+    for content in (large, (large[start : start + 50_000] for start in range(0, len(large), 50_000))):
+        answer = httpx.post(
+            f"{server.address}/gradio_api/run/predict",
+            content=content,
+            headers={
+                "content-type": "application/json",
+                "cookie": f"stereoscope_voter={voter.client.cookies['stereoscope_voter']}",
+            },
+        )
+        assert answer.status_code == 413
+        assert "64000 bytes" in answer.text
+    assert fingerprint(server) == before
+    voter.choose("a")
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", "0x10", "99999999999999999999999999"])
+def test_a_false_length_is_refused(server, length):
+    host, port = server.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(
+            f"POST /gradio_api/run/predict HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{{}}".encode()
+        )
+        assert re.match(rb"HTTP/1.1 4\d\d ", raw.recv(1000))
+
+
+def test_every_answer_carries_the_security_headers(voter):
+    answers = [
+        voter.client.get(path) for path in ("/", "/config", "/terms", "/nothing", "/healthz", "/pictures/none.png")
+    ]
+    answers += [voter.client.get(path) for path in ("/monitoring", "/gradio_api/file=/etc/passwd", *voter.pictures())]
+    answers.append(voter.client.post("/gradio_api/run/predict", headers={"origin": "https://evil.example"}))
+    answers.append(voter.client.post("/gradio_api/run/predict", content=b"{"))
+    answers.append(voter.client.delete("/gradio_api/run/predict"))
+    answers.append(voter.client.options("/gradio_api/run/predict"))
+    answers.append(voter.client.post("/gradio_api/run/predict", content=b"x" * 1_000_001))
+    codes = {answer.status_code for answer in answers}
+    assert {200, 403, 404, 405, 413, 422} <= codes
+    for answer in answers:
+        for name, part in HEADERS.items():
+            assert part in answer.headers.get(name, ""), (answer.url, answer.status_code, name)
+
+
+def assert_still_works(server: AppServer, voter: Voter) -> None:
+    """The voter's battle is as it was, and the vote counts."""
+    assert httpx.get(f"{server.address}/healthz").text == "ok"
+    token = voter.token
+    voter.load()
+    assert voter.token == token
+    voter.choose("a")
+    voter.wait_out_undo()
+
+
+@pytest.mark.parametrize("wrapped", ["{}", "[{}]", '{{"a": [{}]}}'])
+@pytest.mark.parametrize("event", ["on_load", "on_next", "on_choose_a", "on_search", "on_open"])
+def test_a_forged_file_is_neither_copied_nor_fetched(server, voter, event, wrapped):
+    """Gradio copies what a value calls a file into its public cache, also for a text box; here it must not."""
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.settimeout(0.05)
+        for path in (
+            "/etc/passwd",
+            server.data_dir / "arena.db",
+            ROOT / "app.py",
+            f"http://127.0.0.1:{trap.getsockname()[1]}/x",
+        ):
+            file = json.dumps({"path": str(path), "meta": {"_type": "gradio.FileData"}})
+            values = [json.loads(wrapped.format(file))] * len(voter.events[event]["inputs"])
+            body = {"data": values, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
+            answer = voter.client.post("/gradio_api/run/predict", json=body)
+            for served in re.findall(r"/gradio_api/file=[^'\"\\\s]+", answer.text):
+                assert voter.client.get(served).status_code != 200, f"{path} is served to anyone"
+            assert_tells_nothing(answer.text)
+        with pytest.raises(TimeoutError):
+            trap.accept()
+
+
+def test_the_queue_is_closed_to_everybody(server, voter):
+    """The page's events are not queued; whoever puts one there, through any of Gradio's doors, is refused."""
+    before = fingerprint(server)
+    for number, event in enumerate(voter.events.values()):
+        assert event["queue"] is False
+        body = {"data": ["x.1"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": f"s{number}"}
+        for path in ("queue/join", f"call/{event['api_name']}", f"call/v2/{event['api_name']}", "api/predict"):
+            assert voter.client.post(f"/gradio_api/{path}", json=body).status_code == 403
+    assert fingerprint(server) == before
+
+
+def test_invented_sessions_take_no_battle_away(server, voter):
+    """Battles live in the database, so that no flood of made-up sessions makes anyone lose one."""
+    for number in range(300):
+        body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": f"invented-{number}"}
+        assert voter.client.post("/gradio_api/run/predict", json=body).status_code == 200
+    assert_still_works(server, voter)
+
+
+def test_whoever_floods_is_told_to_come_again_and_others_are_not(voter, server):
+    """Refused ones count too, so that the flood itself is cheap."""
+    codes = [voter.client.post("/gradio_api/upload").status_code for _ in range(1000)]
+    assert {403, 429} == set(codes) and codes[:500] == [403] * 500
+    answer = voter.client.post("/gradio_api/upload")
+    assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1
+    assert "Too many requests" in answer.text and answer.text.count("\n") == 0
+    assert voter.client.get("/theme.css").status_code == 200, "what costs nothing goes on"
+    with Voter(server.address) as other:
+        other.load()
+        other.choose("a")
+
+
+def begun(server: AppServer, head: str, body: bytes = b"{") -> socket.socket:
+    """Return a line on which a post was begun, as from a network of its own."""
+    line = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    common = f"Host: x\r\nCookie: stereoscope_voter={new_cookie()}\r\nX-Forwarded-For: 93.184.216.200\r\n"
+    line.sendall(f"POST {head}\r\n{common}\r\n".encode() + body)
+    return line
+
+
+SLOW = (
+    "/gradio_api/run/predict HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 100",
+    "/live/battles HTTP/1.1\r\nTransfer-Encoding: chunked",
+    "/live/images HTTP/1.1\r\nContent-Length: 1000",
+    "/uploads?name=x.json HTTP/1.1\r\nContent-Length: 1000",
+)
+
+
+def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
+    """Whoever shares their network opens the page and votes, and after a while they are told and their lines end."""
+    server = start_server(TRUSTED_HOPS="1")
+    lines = [begun(server, head, b"1\r\n{\r\n" if "chunked" in head else b"{") for head in SLOW for _ in range(4)]
+    with Voter(server.address, timeout=10) as neighbour:
+        neighbour.client.headers["x-forwarded-for"] = "93.184.216.7"
+        neighbour.load()
+        neighbour.choose("a")
+    told = set()
+    for line in lines:
+        with line, line.makefile("rb") as answer:
+            told.add(answer.read().partition(b"\r\n")[0])
+    assert told == {b"HTTP/1.1 408 Request Timeout"}, "read to the end: the line was closed"
+    assert "Traceback" not in server.log.read_text("utf-8")
+
+
+def test_a_sender_who_leaves_is_not_an_error(start_server):
+    server = start_server()
+    for head in SLOW:
+        begun(server, head).close()
+    httpx.post(f"{server.address}/uploads?name=x.json", content=iter([b"x"] * 3))
+    assert httpx.get(f"{server.address}/healthz").text == "ok"
+    assert "Traceback" not in server.log.read_text("utf-8")
+
+
+@pytest.mark.parametrize("counted", ["voter", "network"])
+def test_few_large_bodies_are_on_their_way(counted):
+    """One more is refused before it is read; small ones are not."""
+    few = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=2)
+
+    async def endless():
+        yield b"x"
+        await asyncio.Event().wait()
+
+    async def scenario() -> list[int]:
+        async with client(PlainTextResponse("here"), **{counted: few}) as visitor:
+            visitor.headers["cookie"] = f"stereoscope_voter={new_cookie()}"
+            held = [await waiting_body(visitor) for _ in range(2)]
+            large = {"content-length": str(SMALL_BODY + 1)}
+            codes = [(await visitor.post("/x", content=endless(), headers=large)).status_code]
+            codes += [(await visitor.post("/x", content=b"x" * 100)).status_code]
+            for task in held:
+                task.cancel()
+            await asyncio.wait(held)
+            return [*codes, (await visitor.post("/x", content=b"x" * (SMALL_BODY + 1))).status_code]
+
+    assert asyncio.run(scenario()) == [429, 200, 200]
+
+
+async def waiting_body(visitor: httpx.AsyncClient) -> "asyncio.Task[httpx.Response]":
+    """Begin a body that does not say how long it is."""
+    asked = asyncio.Event()
+
+    async def endless():
+        asked.set()
+        yield b"x"
+        await asyncio.Event().wait()
+
+    sending = asyncio.create_task(visitor.post("/x", content=endless()))
+    await asked.wait()
+    return sending
+
+
+async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
+    """Post an empty object, as a caller who then stays, or has left by now."""
+    messages = iter([{"type": "http.request", "body": b"{}"}, None if stays else {"type": "http.disconnect"}])
+
+    async def receive():
+        return next(messages) or await asyncio.Event().wait()
+
+    async def send(_) -> None:
+        """Nobody reads the answer."""
+
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "scheme": "http"}
+    await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, send)
+
+
+def test_a_call_whose_caller_has_left_is_not_worked_on():
+    """Of those that wait for their turn only the ones whose callers wait, too, reach the app."""
+    reached: list[str] = []
+
+    async def scenario() -> None:
+        working, done = asyncio.Event(), asyncio.Event()
+
+        async def app(scope, receive, send) -> None:
+            reached.append(scope["path"])
+            if len(reached) == TURNS:
+                working.set()
+            await done.wait()
+
+        middleware = RequestMiddleware(app, limits=RateLimiter(voter=WIDE, network=WIDE))
+        calls = [asyncio.create_task(call(middleware, "/working", stays=True)) for _ in range(TURNS)]
+        await working.wait()
+        waiting = [("/left", False)] * 5 + [("/waits", True)]
+        calls += [asyncio.create_task(call(middleware, path, stays)) for path, stays in waiting]
+        await asyncio.sleep(0)
+        done.set()
+        await asyncio.gather(*calls)
+
+    asyncio.run(scenario())
+    assert reached == ["/working"] * TURNS + ["/waits"]
+
+
+CALL = b'{"data": ["%s"], "fn_index": 1}'
+MISFITS = (
+    b"", b"{", b"[]", b"null", b"1", b"\xff", CALL.decode().encode("utf-16"), CALL % b"\\ud800", CALL % b"x\\uDFFFx",
+    b'{"\\ud800": 1, "fn_index": 1}', b'{"data": []}', b'{"fn_index": -1}', b'{"fn_index": 99999}',
+    b'{"fn_index": [1]}', b'{"fn_index": true}', b'{"fn_index": %s}' % (b"9" * 5000),
+    b'{"fn_index": 1, "data": %s%s}' % (b"[" * 30_000, b"]" * 30_000),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("body", MISFITS, ids=range(len(MISFITS)))
+def test_what_calls_no_event_is_refused_in_one_line(body):
+    async def scenario() -> httpx.Response:
+        middleware = RequestMiddleware(
+            PlainTextResponse("here"), events={1: [Argument.of("textbox", "Text", 10)], 2: []}
+        )
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(middleware), base_url="http://here") as visitor:
+            for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):
+                assert (await visitor.post("/gradio_api/run/predict", content=fit)).text == "here"
+            return await visitor.post("/gradio_api/run/predict", content=body)
+
+    answer = asyncio.run(scenario())
+    assert answer.status_code == 422 and answer.text.startswith("Expected a call") and "\n" not in answer.text
+
+
+def test_half_a_pair_is_refused_by_every_event(server, voter):
+    logged = server.log.stat().st_size
+    for event in voter.events.values():
+        body = json.dumps({"data": ["\ud800"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": "s"})
+        assert voter.client.post("/gradio_api/run/predict", content=body).status_code == 422
+    assert server.log.stat().st_size == logged
+
+
+FEW_OPEN = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=2, large=2)
+
+
+async def hang(scope, receive, send) -> None:
+    """Begin an answer and never end it, as a stream of events does."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await asyncio.Event().wait()
+
+
+SMALL = Allowance(files=Rate(5, 0.01), calls=Rate(2, 0.01), open=2, large=2)
+WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)
+
+
+def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
+    """Return a client of a guarded app, as from an address."""
+    middleware = RequestMiddleware(app, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits}))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(middleware, client=(peer, 1)), base_url="http://here")
+
+
+@pytest.mark.parametrize("counted", ["voter", "network"])
+def test_open_streams_are_bounded(counted):
+    async def scenario() -> list[int]:
+        async with client(hang, **{counted: FEW_OPEN}) as visitor:
+            visitor.headers["cookie"] = f"stereoscope_voter={new_cookie()}"
+            held = [asyncio.create_task(visitor.get("/stream")) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            codes = [(await visitor.get("/stream")).status_code]
+            held[0].cancel()
+            await asyncio.wait([held[0]])
+            again = asyncio.create_task(visitor.get("/stream"))
+            done, _ = await asyncio.wait([again], timeout=0.2)
+            for task in (*held, again):
+                task.cancel()
+            await asyncio.wait([*held, again])
+            return [*codes, len(done)]
+
+    assert asyncio.run(scenario()) == [429, 0], "the third is refused; after one went there is room, and it is held"
+
+
+@pytest.mark.parametrize("hops", [0, 1])
+def test_no_header_and_no_fresh_cookie_helps_a_network(hops):
+    """What a caller writes stands left of what our own proxies add."""
+
+    async def scenario() -> list[int]:
+        codes = []
+        async with client(PlainTextResponse("here"), network=SMALL, trusted_hops=hops) as visitor:
+            for number in range(6):
+                headers = {
+                    "cookie": f"stereoscope_voter={new_cookie()}",
+                    "x-forwarded-for": f"9.9.{number}.9" + (", 8.8.8.8" if hops else ""),
+                    "x-real-ip": f"7.7.7.{number}",
+                    "forwarded": f"for=7.7.7.{number}",
+                }
+                codes.append((await visitor.post("/live/battles", headers=headers)).status_code)
+        return codes
+
+    assert asyncio.run(scenario()) == [200, 200, 429, 429, 429, 429]
+
+
+def test_the_probes_of_the_operator_are_never_refused():
+    async def scenario() -> set[int]:
+        async with client(PlainTextResponse("ok"), voter=SMALL, network=SMALL) as visitor:
+            return {(await visitor.get(path)).status_code for path in ("/healthz", "/readyz") * 20}
+
+    assert asyncio.run(scenario()) == {200}
+
+
+def test_no_websocket_is_opened():
+    sent = []
+
+    async def scenario() -> None:
+        async def send(message) -> None:
+            sent.append(message)
+
+        await RequestMiddleware(hang)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
+
+    asyncio.run(scenario())
+    assert [message["type"] for message in sent] == ["websocket.close"]

@@ -1,0 +1,385 @@
+"""MMBench: files as people hold them, CircularEval and its completeness, three levels, the toolkit's CSV."""
+
+import csv
+import io
+import json
+import random
+from dataclasses import replace
+
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.io.tables import Record, read_records
+from scoring.benchmarks import mmbench
+from scoring.multiple_choice.circular_eval import PASS, circles
+from scoring.multiple_choice.downloads import audit_lines, submission
+from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
+from scoring.multiple_choice.types import Decided
+from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
+
+
+def scored(rows, protocol="strict"):
+    report = mmbench.tabulate(decided(rows, protocol), protocol)
+    scores = report.splits[-1]
+    return report, scores.vanilla.line, scores.circular.line if scores.circular else None
+
+
+# Question 1 is right in all passes, question 2 wrong in pass 3 only.
+WHOLE = [*passes(1, RIGHT), *passes(2, ["right", "right", "right", "A"], answer="C")]
+
+
+def test_a_complete_circular_file():
+    report, vanilla, circular = scored(WHOLE)
+    assert (vanilla.mean, vanilla.n) == (100.0, 2) and (circular.mean, circular.n) == (50.0, 2)
+    assert not [problem for problem in report.problems if problem.blocks != "nothing"]
+
+
+def test_base_rows_only_are_vanilla_and_say_so():
+    report, vanilla, circular = scored([row for row in WHOLE if int(row["index"]) < PASS])
+    assert vanilla.mean == 100.0 and circular is None
+    assert ["base rows only" in problem.text for problem in report.problems] == [True]
+
+
+def test_a_missing_pass_is_incomplete_unless_another_is_wrong():
+    without_failing = [one for one in WHOLE if one["index"] != str(2 + 3 * PASS)]
+    report, vanilla, circular = scored(without_failing)
+    assert circular is None and vanilla.mean == 100.0
+    assert [problem.text.split(";")[0] for problem in report.problems] == [
+        "question 2 lacks pass 3 and no pass of it is wrong"
+    ]
+    without_another = [one for one in WHOLE if one["index"] != str(2 + PASS)]
+    report, _, circular = scored(without_another)
+    assert circular.mean == 50.0 and not report.problems
+
+
+def test_an_early_stopped_file_is_complete():
+    _, vanilla, circular = scored([*passes(1, RIGHT), *passes(2, ["right", "A"], answer="C"), *passes(3, ["A"])])
+    assert (vanilla.n, circular.n) == (3, 3) and round(circular.mean, 4) == 33.3333
+
+
+def test_a_missing_base_row_is_named_and_the_question_counts():
+    report, vanilla, circular = scored([one for one in WHOLE if one["index"] != "2"])
+    assert vanilla.n == 1 and (circular.n, circular.mean) == (2, 50.0)
+    assert ["question 2 has passes and no base row" in problem.text for problem in report.problems] == [True]
+
+
+def test_doubles_are_named_and_stop_the_file():
+    read = read_choices(records([*WHOLE, WHOLE[0]]))
+    assert not read.scorable
+    assert [(problem.row, problem.index, problem.blocks) for problem in read.problems] == [
+        (2, 1, "scoring"),
+        (10, 1, "scoring"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ({"A": "cow"}, "its options are not those of the base row in another order"),
+        ({"answer": "A"}, "its answer A is another option than the base row's B"),
+        ({"D": ""}, "expected 4 options, found 3"),
+    ],
+)
+def test_letters_that_do_not_match_the_rotation_are_named(cells, said):
+    report, vanilla, circular = scored([*WHOLE[:1], {**WHOLE[1], **cells}, *WHOLE[2:]])
+    assert circular is None and vanilla.mean == 100.0
+    assert [said in problem.text for problem in report.problems] == [True]
+
+
+def test_an_undecided_pass_is_unscored_with_us_and_wrong_in_the_paper():
+    file = [*passes(1, RIGHT), *passes(2, ["right", "right", "hard to put in words, it has fur", "right"])]
+    _, _, ours = scored(file)
+    assert (ours.n, ours.unscored, ours.mean, ours.worst, ours.best) == (2, 1, 100.0, 50.0, 100.0)
+    _, _, paper = scored(file, "mmbench-paper")
+    assert (paper.n, paper.unscored, paper.mean, paper.worst, paper.best) == (2, 1, 50.0, 50.0, 100.0)
+    report, _, early = scored(file[:-1], "mmbench-paper")
+    assert (early.n, early.mean) == (2, 50.0) and not report.problems
+
+
+ABILITIES = [(short, ability) for short, abilities in mmbench.L3.items() for ability in abilities]
+
+
+def test_all_three_levels():
+    file = [
+        one
+        for place, (_, ability) in enumerate(ABILITIES)
+        for one in passes(place, RIGHT if place % 2 else ["A"], category=ability)
+    ]
+    report = mmbench.tabulate(decided(file), "strict")
+    tree = report.splits[0].circular
+    assert [node.line.name for node in tree.find("L-1")] == ["perception", "reasoning"]
+    assert [node.line.name for node in tree.find("L-2")] == ["CP", "FP-S", "FP-C", "AR", "RR", "LR"]
+    assert [node.line.name for node in tree.find("L-3")] == [ability for _, ability in ABILITIES]
+    assert sum(node.line.n for node in tree.find("L-1")) == tree.line.n == 20
+    assert (tree.line.mean, report.edition) == (50.0, "MMBench")
+    coarse = tree.find("L-2")[0].line
+    assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "edition"),
+    [
+        ("What is it?", "", "MMBench"),
+        ("What is it?", "sketch_reasoning", "CCBench"),
+        ("图中是什么?", "", "CCBench"),
+    ],
+)
+def test_english_questions_without_a_category_are_not_ccbench(text, category, edition):
+    cells = {"question": text, "l2-category": ""}
+    rows = [{**row(index, "B"), **cells, "category": category} for index in range(1, 9)]
+    assert mmbench.tabulate(decided(rows), "strict").edition == edition
+
+
+def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
+    report, vanilla, _ = scored([*WHOLE, *passes(3, RIGHT, category="juggling")])
+    assert vanilla.n == 3
+    assert "juggling" in [node.line.name for node in report.splits[0].vanilla.walk()]
+    assert ["'juggling' is no ability of MMBench" in problem.text for problem in report.problems] == [True]
+
+
+def test_splits_are_reported_apart_and_together():
+    file = [{**one, "split": "test" if int(one["index"]) % PASS == 2 else "dev"} for one in WHOLE]
+    report = mmbench.tabulate(decided(file), "strict")
+    assert [(one.split, one.circular.line.mean) for one in report.splits] == [
+        ("dev", 100.0),
+        ("test", 0.0),
+        ("all", 50.0),
+    ]
+
+
+def test_a_test_split_without_answers_is_extracted_and_submitted():
+    rows = decided([{**one, "answer": ""} for one in WHOLE])
+    report = mmbench.tabulate(rows, "strict")
+    assert report.splits == () and report.without_answer == 8
+    table = list(csv.DictReader(io.StringIO(submission(rows).decode()), delimiter="\t"))
+    assert [line["opt"] for line in table] == [row.decision.letter for row in rows] and table[0]["A"] == "dog"
+
+
+def test_bad_rows_are_named_with_their_place():
+    file = [{**WHOLE[0], "index": "one"}, {**WHOLE[0], "index": "1000001.0"}, {**WHOLE[0], "index": "3", "answer": "E"}]
+    file += [{**WHOLE[0], "index": "2e6"}, {**WHOLE[0], "index": "1.5"}]
+    read = read_choices(records(file))
+    assert [one.question.index for one in read.rows] == [PASS + 1, 3, 2 * PASS]
+    told = [(problem.row, problem.index) for problem in read.problems]
+    assert told == [(2, None), (4, 3), (6, None)] and read.rows[1].question.answer is None
+
+
+def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text():
+    read = read_choices(records([{**WHOLE[0], "C": "nan", "D": "nan", "prediction": "nan"}]))
+    assert dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"} and read.rows[0].prediction == "nan"
+    assert "2 option cells" in read.problems[0].text and read.scorable
+
+
+def test_two_models_in_one_file_are_refused():
+    read = read_choices(records([{**WHOLE[0], "model": "one"}, {**WHOLE[4], "model": "two"}]))
+    assert not read.scorable and "found those of one, two" in read.problems[0].text
+
+
+def test_a_file_of_letters_takes_its_questions_from_the_benchmark():
+    questions, problems = read_questions(records(WHOLE))
+    assert len(questions) == 8 and not problems
+    read = read_choices([Record(1, {"index": 1.0, "pred": "B"}), Record(2, {"index": 99, "pred": "B"})], questions)
+    assert read.rows[0].question == replace(questions[1], row=1)
+    assert ["index 99" in problem.text for problem in read.problems] == [True]
+    alone = read_choices([Record(1, {"index": 1, "prediction": "B"})])
+    assert not alone.scorable and "option columns" in alone.problems[-1].text + alone.problems[0].text
+
+
+FORMS = {"letter": "{0}", "both": "{0}. {1}", "content": "{1}"}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from("ABCD"), min_size=4, max_size=4), min_size=1, max_size=5),
+    st.sampled_from(sorted(FORMS)),
+    st.integers(0, 3),
+    st.randoms(use_true_random=False),
+)
+def test_rotation_form_and_order_change_nothing(chosen, form, turn, shuffler):
+    """Passes may be numbered the other way around, predictions written in any form and rows stand in any order."""
+
+    def told(texts, written):
+        file = []
+        for base, letters in enumerate(chosen):
+            for number, letter in enumerate(letters):
+                one = row(base + number * PASS, letter, texts=texts)
+                file.append({**one, "prediction": FORMS[written].format(letter, one[letter])})
+        return file
+
+    def outcomes(file):
+        return [one.outcome for one in circles(decided(file))]
+
+    plain = told(TEXTS, "letter")
+    turned = told(TEXTS[turn:] + TEXTS[:turn], form)
+    shuffler.shuffle(turned)
+    assert outcomes(turned) == outcomes(plain)
+
+
+def test_comparison_and_differences():
+    first, second = decided(WHOLE), decided([*passes(1, ["A", *["right"] * 3]), *passes(2, RIGHT, answer="C")])
+    by_name = {one.name: one for one in mmbench.comparison(first, second, circular=True)}
+    assert (by_name["Overall"].first_only, by_name["Overall"].second_only, by_name["Overall"].p) == (1, 1, 1.0)
+    assert by_name["perception"] == by_name["Overall"].__class__("perception", 0, 1, 1, 0, 1.0)
+    assert compared("", [(True, False)] * 6).p == pytest.approx(2 / 64)
+    changed = decided([{**WHOLE[0], "prediction": "A dog"}])
+    assert [one.other.letter for one in differences(changed, decided([{**WHOLE[0], "prediction": "B"}]))] == ["B"]
+
+
+def test_the_audit_has_a_line_for_each_row():
+    lines = [json.loads(line) for line in audit_lines(decided([*WHOLE, row(9, "A or B")]))]
+    assert lines[0] | {"index": 1, "prediction": "B", "letter": "B", "rule": "letter alone", "span": "B"} == lines[0]
+    assert (lines[-1]["letter"], lines[-1]["right"]) == (None, None)
+
+
+def test_published_rows():
+    rows = mmbench.published()
+    assert len(rows) == 32 and {one.table for one in rows} == {5, 6}
+    assert rows[6].model == "LLaVA" and rows[6].scores == {
+        "Overall": 38.7, "LR": 16.7, "AR": 48.3, "RR": 30.4, "FP-S": 45.5, "FP-C": 32.4, "CP": 40.6
+    }  # fmt: skip
+    assert [one.model for one in rows if one.answered_by == "perplexity"] == ["Kosmos-2", "Kosmos-2"]
+
+
+def test_a_share_without_questions():
+    assert share("none", ()).mean is None and undecided_is_wrong("mmt-paper") and not undecided_is_wrong("strict")
+
+
+@pytest.mark.parametrize(("protocol", "within"), [("strict", 0.015), ("mmt-paper", 1e-12)])
+def test_ccbench_of_a_real_model_gives_the_toolkits_numbers(data, protocol, within):
+    path = data / "vlmevalkit" / "vila_8b_CCBench.xlsx"
+    read = read_choices(read_records(path, skip=IMAGE_COLUMNS))
+    assert read.scorable and mmbench.recognises([one.question for one in read.rows])
+    rows = [
+        Decided(one.question, one.prediction, extract(one.prediction, one.question.options, protocol))
+        for one in read.rows
+    ]
+    random.Random(1).shuffle(rows)
+    report = mmbench.tabulate(rows, protocol)
+    assert report.edition == "CCBench" and not report.problems
+    ours = list(csv.reader(io.StringIO(mmbench.accuracy_csv(report).decode())))
+    theirs = list(csv.reader((data / "vlmevalkit" / "vila_8b_CCBench_acc.csv").read_text().splitlines()))
+    assert ours[0] == theirs[0] and ours[1][0] == theirs[1][0]
+    assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)
+
+
+# Passes of which the last options stay in place
+
+
+def turned(base, letters, texts=("dog", "cat", "both", "neither"), still=1, answer=0):
+    """Passes of a question that move all but its last options on, as in the published dev file."""
+    moving = len(texts) - still
+    rows = []
+    for number, letter in enumerate(letters):
+        moved = [*texts[moving - number : moving], *texts[: moving - number], *texts[moving:]]
+        right = "ABCD"[moved.index(texts[answer])]
+        options = dict(zip("ABCD", [*moved, "", "", ""], strict=False))
+        said = right if letter == "right" else letter
+        rows.append({**row(base + number * PASS, said), **options, "answer": right, "prediction": said})
+    return rows
+
+
+@pytest.mark.parametrize(("still", "count"), [(1, 3), (2, 2)])
+def test_options_that_stay_last_take_as_many_passes_as_the_others(still, count):
+    report, vanilla, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * count, still=still)])
+    assert (circular.n, circular.mean, vanilla.n) == (2, 100.0, 2)
+    _, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * (count - 1) + ["D"], still=still)])
+    assert (circular.n, circular.mean) == (2, 50.0)
+
+
+def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
+    report, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * 3)[:2]])
+    assert circular is None
+    assert [problem.text.split(";")[0] for problem in report.problems] == [
+        "question 2 lacks pass 2 and no pass of it is wrong"
+    ]
+
+
+def test_equal_options_hide_no_missing_pass():
+    texts = ("dog", "cat", "dog", "cat")
+    assert scored(passes(1, RIGHT, texts=texts))[2].mean == 100.0
+    report, _, circular = scored(passes(1, RIGHT[:2], texts=texts))
+    assert circular is None and "question 1 lacks pass 2 and pass 3" in report.problems[0].text
+
+
+def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
+    far = {**row(1 + 3 * PASS, "B"), "index": "999999000001", "A": "cow"}
+    report, vanilla, circular = scored([row(1, "B"), far])
+    assert circular is None and vanilla.n == 1
+    texts = [problem.text for problem in report.problems]
+    assert any("pass 999999 of question 1: expected at most 26 passes" in text for text in texts)
+    assert sum(map(len, texts)) < 1_000
+
+
+def test_passes_in_any_other_order_of_the_options_count_as_they_are():
+    swapped = passes(1, ["right", "right"], texts=TEXTS)
+    swapped[1] |= {"A": "fish", "B": "cat", "C": "bird", "D": "dog", "answer": "B", "prediction": "B"}
+    report, _, circular = scored([*passes(2, RIGHT), *swapped])
+    assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
+
+
+def test_options_are_the_same_however_a_table_writes_their_numbers():
+    file = passes(1, RIGHT, texts=("1", "2", "3", "4"))
+    file[2] = {**file[2], "A": "3.0", "B": "4.0 "}
+    report, _, circular = scored(file)
+    assert (circular.n, circular.mean) == (1, 100.0) and not report.problems
+
+
+def test_a_question_of_one_option_has_one_pass():
+    one = {**row(7, "A"), "A": "dog", "B": "nan", "C": "nan", "D": "nan", "answer": "A"}
+    report, _, circular = scored([*WHOLE[:4], one])
+    assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
+
+
+def test_the_passes_of_the_question_file_are_those_that_count():
+    known = [*passes(1, RIGHT), *turned(2, ["right"] * 3), row(3, "B"), row(4, "B")]
+    questions, _ = read_questions(records(known))
+    whole = [{"index": one["index"], "prediction": one["prediction"]} for one in known]
+    for given_up, circular_mean in (((), 100.0), ((str(2 + 2 * PASS),), None)):
+        read = read_choices(records([one for one in whole if one["index"] not in given_up]), questions)
+        lacking = [question for index, question in questions.items() if str(index) in given_up]
+        rows = [Decided(one.question, one.prediction, extract(one.prediction, one.question.options, "strict"))
+                for one in read.rows]  # fmt: skip
+        report = mmbench.tabulate(rows, "strict", lacking)
+        tree = report.splits[0].circular
+        assert (tree and tree.line.mean) == circular_mean
+    assert "question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
+
+
+def toolkits_rule(rows):
+    """The public toolkit's CircularEval: a question is right if all of its rows are."""
+    table = pandas.DataFrame(rows)
+    table["base"] = table["index"].astype(float).astype(int) % PASS
+    table["right"] = table["prediction"] == table["answer"]
+    whole = table.groupby("base").agg(right=("right", "all"), category=("category", "first"))
+    return whole["right"].mean(), whole.groupby("category")["right"].mean().to_dict()
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+@pytest.mark.parametrize("count", [1176, 1164])
+def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(data, tmp_path, count, protocol):
+    with (data / "mmbench_dev_groups.csv").open() as file:
+        groups = list(csv.DictReader(file))
+    coin = random.Random(5)
+    file = []
+    for group in coin.sample(groups, count):
+        options, number = int(group["options"]), int(group["passes"])
+        base, texts = int(group["index"]), [f"thing {base} {place}" for base, place in
+                                            zip([group["index"]] * 4, range(options), strict=False)]  # fmt: skip
+        short, category = coin.choice(ABILITIES)
+        letters = ["right" if coin.random() < 0.9 else "A" for _ in range(number)]
+        still = int(group["trailing_options_in_place"])
+        empty = {letter: coin.choice(("", "nan")) for letter in "ABCD"[options:]}
+        more = {"category": category, "l2-category": next(name for name, one in mmbench.L2.items() if one == short)}
+        for one in turned(base, letters, texts, still, coin.randrange(options - still)):
+            file.append({**one, **empty, **more, "index": f"{one['index']}.0", "hint": coin.choice(("", "nan"))})
+    coin.shuffle(file)
+    overall, abilities = toolkits_rule(file)
+    report, vanilla, circular = scored(file, protocol)
+    assert (circular.n, vanilla.n) == (count, count)
+    assert circular.mean == pytest.approx(100 * overall, rel=1e-12) and 50 < circular.mean < vanilla.mean
+    found = {node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")}
+    assert found == pytest.approx(abilities, rel=1e-12)

@@ -1,0 +1,255 @@
+"""`python -m scoring agreement`: planted files whose figures are known, through the command; and what it refuses."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from arena.formats.base import Battles as Held
+from arena.formats.base import Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import write
+from arena.imports.poll_files import read_poll
+from arena.types import REFERENCE
+from scoring.__main__ import main
+from scoring.agreement.people_agreement import people_agreement
+from tests.support.servers import ROOT
+
+PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")
+LONG, SHORT = "one two three four", "one two"
+
+
+def address(number: int) -> str:
+    return f"https://images.test/{number}.jpg"
+
+
+def preferences(path: Path, pairs: Iterable[tuple[str, str, int, int]], swapped: bool = False) -> Path:
+    """Write VisIT-Bench's preference file: for each pair the models and how many people chose either.
+
+    The first model's answer is the longer one. Swapped: every other vote of a pair is shown the other way round.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(PREFERENCES)
+        for number, (one, other, ones, others) in enumerate(pairs):
+            for place, chosen in enumerate([True] * ones + [False] * others):
+                sides = [(LONG, one, chosen), (SHORT, other, not chosen)]
+                if swapped and place % 2:
+                    sides.reverse()
+                texts, models, choices = zip(*sides, strict=True)
+                writer.writerow([address(number), f"Task {number}", *texts, *models, *choices])
+    return path
+
+
+def battles(path: Path, rows: Iterable[tuple[int, str, str, Sequence[str]]], backed: bool = False) -> Path:
+    """Write the authors' battle file: for each match the number of its task, the models and the two results."""
+    with path.open("w") as file:
+        for number, one, other, results in rows:
+            row: dict[str, Any] = {
+                **{"A_model": one, "B_model": other, "A": LONG, "B": SHORT, "image_url": address(number)},
+                **{"instruction": f"Task {number}", "instruction_category": "x", "engine": "gpt-4-0613"},
+                **{"evaluated_with_reference": backed, "auto_evaluation_result": list(results)},
+                "auto_evaluation_cot": ["", ""],
+            }
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+def table(path: Path, columns: str, *rows: Sequence[object]) -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns.split(), *rows])
+    return path
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys) -> Callable[..., Done]:
+    """The command, in this process."""
+
+    def run(*words: object) -> Done:
+        code = main(["agreement", *map(str, words)])
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+def found(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "agreement.json").read_text("utf-8"))
+
+
+def test_planted_files_give_the_planted_figures(tmp_path, command):
+    """Eight pairs of two models, five votes each, and two pairs with the reference.
+
+    Votes for m1: 5 5 5 0 4 4 1 3, so levels 4 x 5/5, 3 x 4/5, 1 x 3/5, and 27 of 40 for m1. Alpha by hand: unlike
+    coincidences (3 * 2*4*1 + 2*3*2) / 4 = 9, chance 2 * 27 * 13 / 39 = 18: 1 - 9/18 = 1/2. AC1: agreement
+    (4 + 3 * 12/20 + 8/20) / 8 = 0.775, chance 2 * 27/40 * 13/40 = 0.43875: 0.33625 / 0.56125.
+    """
+    people = (5, 5, 5, 0, 4, 4, 1, 3)
+    pairs = [("m1", "m2", ones, 5 - ones) for ones in people]
+    pairs += [("m1", "human_verified_reference", 1, 4), ("human_verified_reference", "m2", 4, 1)]
+    votes = preferences(tmp_path / "votes.csv", pairs)
+    # The judge: right on six, a tie on the seventh, nothing on the eighth; with the reference: the other way round.
+    results = [("A", "A")] * 3 + [("B", "B")] + [("A", "A")] * 2 + [("A", "B")]
+    free = battles(tmp_path / "free.jsonl", [(n, "m1", "m2", pair) for n, pair in enumerate(results)])
+    turned = [tuple({"A": "B", "B": "A"}[one] for one in pair) for pair in results[:6]]
+    backed = battles(tmp_path / "backed.jsonl", [(n, "m1", "m2", pair) for n, pair in enumerate(turned)], backed=True)
+    keys = [vote.item for vote in read_poll([free]).verdicts]
+    answers = table(tmp_path / "answers.csv", "item model answer", *([key, REFERENCE, LONG] for key in keys[:4]))
+    scores = [(key, model, "mine", value) for key in keys[:5] for model, value in (("m1", "0.5"), ("m2", "-1e-3"))]
+    given = table(tmp_path / "scores.csv", "item model metric score", *scores)
+
+    done = command(votes, free, backed, "--answers", answers, "--scores", given, "--out", tmp_path / "out")
+
+    assert done.code == 0, done.err
+    assert "pairs with several votes: 8 (40 votes); 2 more with the reference are left out" in done.out
+    assert "Krippendorff's alpha: 0.5000 no interval" in done.out
+    assert f"Gwet's AC1: {0.33625 / 0.56125:.4f} no interval" in done.out
+    told = found(tmp_path / "out")
+    assert [(level["most"], level["hits"], level["n"]) for level in told["people"]["levels"]] == [
+        (5, 4, 8),
+        (4, 3, 8),
+        (3, 1, 8),
+    ]
+    by_name = {one["measure"]: one for one in told["reproductions"]}
+    overall = {name: (one["overall"]["hits"], one["overall"]["n"]) for name, one in by_name.items()}
+    tie = overall["gpt-4-0613, reference-free"][0] - 6
+    assert tie in (0, 1), "the coin decides the tie"
+    assert (by_name["gpt-4-0613, reference-free"]["ties"], by_name["gpt-4-0613, reference-free"]["missing"]) == (1, 1)
+    assert overall == {
+        "length": (6, 8),  # the longer answer is m1's, and most chose m1 on six
+        "BLEU-4": (3, 4),
+        "ROUGE-L": (3, 4),
+        "mine": (4, 5),
+        "gpt-4-0613, reference-free": (6 + tie, 7),
+        "gpt-4-0613, reference-backed": (0, 6),
+        "random": overall["random"],
+    }
+    names = [one["measure"] for one in told["reproductions"]]
+    assert names == sorted(names, key=lambda name: (-overall[name][0] / overall[name][1], name)), (
+        "as Figure 9: best first"
+    )
+    with (tmp_path / "out" / "measures.csv").open(newline="") as file:
+        lines = [row for row in csv.DictReader(file) if row["measure"] == "length"]
+    assert [(row["level"], row["reproduced"], row["n"]) for row in lines] == [
+        ("all", "6", "8"),
+        ("5 of 5", "3", "4"),
+        ("4 of 5", "2", "3"),
+        ("3 of 5", "1", "1"),
+    ]
+    assert "Plotly.newPlot" in (tmp_path / "out" / "measures.html").read_text("utf-8")
+
+
+def test_the_papers_690_pairs(tmp_path, command):
+    """336 with 5/5, 200 with 4/5, 154 with 3/5; length, planted, reproduces 60% of the unanimous ones."""
+    pairs = [("m1", "m2", *((5, 0) if number < 202 else (0, 5))) for number in range(336)]
+    pairs += [("m1", "m2", 4, 1)] * 200 + [("m1", "m2", 2, 3)] * 154
+    done = command(preferences(tmp_path / "votes.csv", pairs), "--metrics", "length", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "pairs with several votes: 690 (3,450 votes)" in done.out
+    for line in ("5/5: 336 of 690, 48.70%", "4/5: 200 of 690, 28.99%", "3/5: 154 of 690, 22.32%"):
+        assert line in done.out
+    assert "5/5 60.12% [54.80%, 65.21%], 4/5 100.00%" in done.out
+    assert "random" not in done.out, "only the metrics that were asked"
+
+
+def test_which_side_an_answer_stood_on_changes_nothing(tmp_path):
+    pairs = [("m1", "m2", 3, 2), ("m3", "m1", 5, 0), ("m2", "m3", 1, 4)] * 7
+    as_they_are, turned = (preferences(tmp_path / f"{swap}.csv", pairs, swap) for swap in (False, True))
+    one, other = (read_poll([path]) for path in (as_they_are, turned))
+    assert one == other
+    assert people_agreement(one) == people_agreement(other)
+
+
+def held(*votes: Vote) -> Held:
+    return Held("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
+
+
+def test_each_voter_counts_once_and_choices_of_neither_do_not(tmp_path):
+    votes = [
+        Vote("m1", "m2", "a", item="i", voter="ann"),
+        Vote("m2", "m1", "a", item="i", voter="ann"),  # ann again: now she prefers m2
+        Vote("m1 prediction", "m2", "b", item="i", voter="bob"),  # as VisIT-Bench names a column
+        Vote("m1", "m2", "tie", item="i", voter="cid"),
+        Vote("m1", "m2", "b", item="j", voter="ann"),
+        Vote("m1", "m2", "b", item="i", voter="gpt", judge=True),
+        Vote("m1", "m2", "a", item="i", voter="gpt", judge=True),
+        Vote("m1", "m2", "a", voter="ann"),
+        Vote("m1", "m1", "a", item="i", voter="ann"),
+    ]
+    write(held(*votes), tmp_path / "votes.jsonl")
+    poll = read_poll([tmp_path / "votes.jsonl"])
+    assert {contest.item: tuple(chosen) for contest, chosen in poll.choices.items()} == {"i": (0, 2), "j": (0, 1)}
+    assert poll.notices == (
+        "votes left out, the same voter's later one counts: 1",
+        "votes left out, neither answer was chosen: 1",
+        "verdicts left out, the same voter's later one counts: 1",
+        "votes left out, the item they are on is not known: 1",
+        "votes left out, both answers are one model's: 1",
+    )
+    assert [(verdict.judge, verdict.winner) for verdict in poll.verdicts] == [("gpt", "a")]
+
+
+def test_alpha_is_said_to_be_undefined(tmp_path, command):
+    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 5, 0)] * 12)
+    done = command(votes, "--out", tmp_path / "out")
+    assert "Krippendorff's alpha: undefined" in done.out
+    assert found(tmp_path / "out")["people"]["alpha"] == {"value": None, "low": None, "high": None}
+    alone = preferences(tmp_path / "alone.csv", [("m1", "m2", 1, 0)])
+    done = command(alone, "--out", tmp_path / "none")
+    assert done.code == 0 and "pairs with several votes: 0 (0 votes)" in done.out
+    assert "length: nothing (n=0" in done.out
+
+
+_HEAD = "item,model,metric,score\n"
+BAD = {
+    "votes": ("who,what\nm1,m2\n", "", "votes.csv, row 2: expected the columns of one of"),
+    "columns": ("", "item,model,score\ni,m1,1\n", "scores.csv, row 2, column 'metric': expected this column"),
+    "number": ("", f"{_HEAD}i,m1,x,1\ni,m2,x,nan\n", "row 3, column 'score': expected a number, found 'nan'"),
+    "text": ("", f"{_HEAD}i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
+    "twice": ("", f"{_HEAD}i,m1,x,1\ni,m1,x,1\n", "row 3: expected one score of 'x' for 'm1' on item 'i'"),
+    "taken": ("", f"{_HEAD}i,m1,length,1\n", "column 'metric': expected a name of its own, found 'length'"),
+    "nothing": ("", _HEAD, "scores.csv: holds no scores"),
+    "empty name": ("", f"{_HEAD}i,,x,1\n", "row 2, column 'model': expected a text, found ''"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_named_and_nothing_is_written(tmp_path, command, case):
+    votes, scores, told = BAD[case]
+    path = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
+    if votes:
+        path.write_text(votes)
+    (tmp_path / "scores.csv").write_text(scores or "item,model,metric,score\ni,m1,x,1\n")
+    done = command(path, "--scores", tmp_path / "scores.csv", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert told in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_optional_metric_says_what_it_needs(tmp_path, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bert_score", None)  # as where it is not installed
+    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
+    (key,) = (contest.item for contest in read_poll([votes]).choices)
+    answers = table(tmp_path / "answers.csv", "item model answer", [key, "human_verified_reference", "truth"])
+    done = command(votes, "--answers", answers, "--metrics", "BERTScore", "--out", tmp_path / "out")
+    assert done.code == 2 and "BERTScore needs requirements-metrics.txt" in done.err
+
+
+def test_the_command_line_knows_it(tmp_path):
+    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
+    words = [sys.executable, "-m", "scoring", "agreement", str(votes), "--out", str(tmp_path / "out")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "BLEU-4: nothing (n=0, 0 ties, 1 missing)" in done.stdout and "Traceback" not in done.stderr

@@ -1,0 +1,520 @@
+"""Offline runs: a model answers the bank's items or a benchmark's questions, and a run that was killed goes on."""
+
+import asyncio
+import base64
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import arena.__main__
+import scoring.__main__
+from arena.database import Database
+from arena.inference.offline import AnswerFile, AnswerFileError, Task, ask_all
+from arena.inference.openai_model import ApiVLM
+from arena.io.fetch import FetchError
+from arena.io.tables import read_records
+from arena.items.importers import PREDICTION
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.types import ModelCard, Turn
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.benchmarks.offline_answers import choice_paper, rotations
+from scoring.benchmarks.predictions import read_predictions
+from scoring.multiple_choice.circular_eval import PASS, rotation_problems
+from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.visit_bench.offline_answers import visit_paper
+from tests.support.openai_server import Body, Fault, Faults, OpenAIServer
+from tests.support.servers import drafts
+from tests.support.tiny_vlm import build
+
+ROOT = Path(__file__).parents[3]
+
+
+def picture(color: str = "red") -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (6, 4), color).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def asked(body: Body) -> str:
+    """Return the text of the last message."""
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[-1]["text"]
+
+
+def images(body: Body) -> int:
+    content = body["messages"][-1]["content"]
+    return sum(part["type"] == "image_url" for part in content)
+
+
+def serve(answer=lambda body, sample: f"On: {asked(body)}", **fields) -> OpenAIServer:
+    return OpenAIServer(answer, models=("test-vlm",), **fields)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    """A data folder with settings of its own."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MODELS", str(tmp_path / "models.toml"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    (tmp_path / "models.toml").write_text("", "utf-8")
+    return tmp_path
+
+
+def catalogue(place: Path, server: OpenAIServer, **more: object) -> None:
+    keys = {"name": "Model X", "kind": "api", "model": "test-vlm", "address": server.address, "images": 10, **more}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
+    (place / "models.toml").write_text("\n".join(["[[models]]", *lines]), "utf-8")
+
+
+# The item bank
+
+
+def fill_bank(place: Path, items: int, several: int = 1) -> None:
+    folder = place / "data" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(items, models=("m1",), images=several))
+    database.close()
+    for number in range(items):
+        (folder / f"{number:064x}.png").write_bytes(picture())
+        (folder / f"{number:064x}.thumb.jpg").write_bytes(picture())
+
+
+def bank_answers(place: Path, model: str) -> dict[str, str]:
+    """Return a model's answers by instruction."""
+    database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
+    bank = ItemBank(database)
+    number = [known.name for known in bank.models()].index(model) + 1
+    found = {
+        item.instruction: bank.answer_texts([contestant.answer])[0]
+        for item in bank.bank().items.values()
+        for contestant in item.contestants
+        if contestant.model == number
+    }
+    database.close()
+    return found
+
+
+def test_a_run_over_200_items_that_is_killed_goes_on_and_asks_each_once(place):
+    fill_bank(place, 200)
+    with serve(latency=0.05) as server:
+        catalogue(place, server, at_once=4)
+        command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
+        first = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while server.counts.calls < 80 and time.monotonic() < end:
+            time.sleep(0.005)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        (kept,) = (place / "data" / "answers").glob("*.jsonl")
+        answered = {json.loads(line)[0] for line in kept.read_bytes().split(b"\n")[1:-1]}
+        assert 60 < len(answered) < 200
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        times = Counter(asked(body) for body in server.counts.bodies)
+    assert done.returncode == 0 and "200 new answers of Model X" in done.stdout, done.stderr
+    assert again.returncode == 0 and "0 new answers of Model X; 200 were there already." in again.stdout
+    assert len(times) == 200 and sum(times.values()) - 200 <= 4, "only calls under way at the kill are asked again"
+    assert sum(count == 1 for count in times.values()) >= len(answered)
+    assert bank_answers(place, "Model X") == {name: f"On: {name}" for name in times}
+    assert not list((place / "data" / "answers").glob("*.jsonl"))
+
+
+def test_a_local_model_answers_items_of_one_and_of_several_images_in_batches(place, capsys):
+    fill_bank(place, 5, several=2)
+    folder = build(place / "tiny")
+    card = (
+        f'name = "Tiny"\nkind = "local"\nfolder = "{folder}"\nimages = 2\nmax_tokens = 8\ntemperature = 0\nat_once = 2'
+    )
+    (place / "models.toml").write_text(f"[[models]]\n{card}\n")
+    assert arena.__main__.main(["answer", "--model", "Tiny"]) == 0
+    said = capsys.readouterr().out
+    assert "5 new answers of Tiny" in said and "40 received" in said
+    assert len(bank_answers(place, "Tiny")) == 5 and all(bank_answers(place, "Tiny").values())
+
+
+def test_items_without_kept_images_wait_and_are_told(place, capsys):
+    fill_bank(place, 3)
+    (place / "data" / "pictures" / f"{1:064x}.png").unlink()
+    with serve() as server:
+        catalogue(place, server)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 0
+    said = capsys.readouterr().out
+    assert "2 new answers" in said and "1 items wait: their images are not kept here" in said
+
+
+@pytest.mark.parametrize(("model", "words"), [("Nobody", "There is no model named 'Nobody'; there are: 'Model X'")])
+def test_an_unknown_card_is_told(place, capsys, model, words):
+    with serve() as server:
+        catalogue(place, server)
+        assert arena.__main__.main(["answer", "--model", model]) == 2
+    assert words in capsys.readouterr().err
+
+
+# Failures
+
+
+def broken(*kinds: Fault, rate: float = 1.0, in_a_row: int = 1000) -> Faults:
+    return Faults(rate=rate, kinds=kinds, in_a_row=in_a_row)
+
+
+def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys):
+    fill_bank(place, 20)
+    with serve(faults=broken("400", rate=0.3, in_a_row=1)) as server:
+        catalogue(place, server, at_once=2)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
+        first = capsys.readouterr()
+        failed = server.counts.faults["400"]
+        assert 0 < failed < 20 and f"{20 - failed} new answers" in first.out
+        assert first.out.count("refuses the conversation") == failed
+        assert f"{failed} questions got no answer" in first.err and "same command again" in first.err
+        while arena.__main__.main(["answer", "--model", "Model X"]) == 2:
+            assert server.counts.calls < 60
+    assert len(bank_answers(place, "Model X")) == 20
+
+
+def test_questions_that_were_sent_and_lost_cost_their_prompts(place, capsys):
+    fill_bank(place, 1)
+    with serve(faults=broken("reset")) as server:
+        catalogue(place, server, prompt_price=1000.0, completion_price=1.0, image_tokens=1000)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
+        assert server.counts.calls == 3
+    said = re.search(r"0 answered: ([\d,]+) tokens sent, 0 received, \$([\d.]+)\.", capsys.readouterr().out)
+    assert said is not None
+    tokens = int(said[1].replace(",", ""))
+    assert tokens > 3000 and float(said[2]) == pytest.approx(tokens / 1000, abs=0.001)
+
+
+@pytest.mark.parametrize(("fault", "most"), [("401", 7), ("spent", 2)])
+def test_where_one_fails_after_the_other_no_more_is_asked(place, capsys, fault, most):
+    fill_bank(place, 50)
+    with serve(faults=broken(fault)) as server:
+        catalogue(place, server, at_once=2)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
+    said = capsys.readouterr()
+    assert "Stopped" in said.err and server.counts.calls <= most + 2
+
+
+def test_what_breaks_in_the_midst_of_a_run_is_raised_as_it_is(place):
+    def tasks(_):
+        yield Task("1", lambda: [Turn("user", "One?")])
+        raise OSError(28, "No space left on device")
+
+    async def run(server: OpenAIServer) -> None:
+        vlm = ApiVLM(ModelCard("X", "api", "test-vlm", server.address))
+        with AnswerFile(place / "kept", "run") as file:
+            await ask_all(vlm, [tasks], file, lambda _: None)
+
+    with serve() as server, pytest.raises(OSError, match="No space left"):
+        asyncio.run(run(server))
+
+
+def test_a_name_that_is_another_model_s_is_told_before_anything_is_asked(place, capsys):
+    fill_bank(place, 2)
+    assert arena.__main__.main(["models", "rename", "m1", "Model X"]) == 0
+    with serve() as server:
+        catalogue(place, server)
+        assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
+        assert server.counts.calls == 0
+    assert "already shown for the model 'm1'" in capsys.readouterr().err
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(place):
+    fill_bank(place, 50)
+    with serve(latency=0.2) as server:
+        catalogue(place, server, at_once=2)
+        command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background may ignore it
+        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+        end = time.monotonic() + 60
+        while server.counts.calls < 5 and time.monotonic() < end:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=60)
+    assert run.returncode == 2 and "Stopped. What is answered is kept" in said and "Traceback" not in said
+
+
+# Benchmarks
+
+
+def score(*words: str) -> int:
+    return scoring.__main__.main(["answer", *words])
+
+
+def mm_vet_folder(place: Path) -> Path:
+    folder = place / "mm-vet"
+    (folder / "images").mkdir(parents=True)
+    entries = {}
+    for number in range(3):
+        (folder / "images" / f"v1_{number}.png").write_bytes(picture())
+        entries[f"v1_{number}"] = {
+            "imagename": f"v1_{number}.png",
+            "question": f"Question {number}?",
+            "answer": "red",
+            "capability": ["rec"],
+        }
+    (folder / "mm-vet.json").write_text(json.dumps(entries))
+    return folder
+
+
+def test_mm_vet_becomes_the_official_json(place, capsys):
+    folder, out = mm_vet_folder(place), place / "out.json"
+    words = ("mm-vet", "--model", "Model X", "--questions", str(folder), "--out", str(out))
+    with serve() as server:
+        catalogue(place, server, prompt_price=1.0, completion_price=2.0)
+        assert score(*words) == 0
+        assert {asked(body) for body in server.counts.bodies} == {f"Question {number}?" for number in range(3)}
+        assert all(images(body) == 1 for body in server.counts.bodies)
+        said = capsys.readouterr().out
+        assert f"3 answers of Model X are in {out}." in said
+        assert "3 answered: 30 tokens sent, 9 received, $0.0000" in said
+        assert score(*words) == 2 and "is there already" in capsys.readouterr().err, "nothing is asked twice"
+        assert server.counts.calls == 3
+    assert json.loads(out.read_text()) == {f"v1_{number}": f"On: Question {number}?" for number in range(3)}
+    assert len(read_predictions(out, load_mm_vet(folder)).predictions) == 3
+    assert [path.name for path in place.glob("*.part")] == []
+
+
+CHOICES = [
+    {"index": 1, "question": "Which colour?", "A": "red", "B": "green", "C": "blue", "answer": "B"},
+    {"index": 2, "question": "How many?", "A": "one", "B": "two", "C": "", "answer": "A"},
+]
+
+
+def tsv(path: Path, rows: list[dict[str, object]], image: object = None) -> Path:
+    encoded = base64.b64encode(picture()).decode()
+    full = [{"image": image or encoded, "category": "image_style", "split": "dev", **row} for row in rows]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(full[0]), delimiter="\t", quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(full)
+    return path
+
+
+def pick(text: str):
+    """Return what answers with the letter of the option of this text."""
+
+    def answer(body: Body, _: int) -> str:
+        lines = [line for line in asked(body).split("\n") if line.endswith(f". {text}")]
+        return lines[0][0] if lines else "A"
+
+    return answer
+
+
+def test_mmbench_gets_its_circular_passes_and_its_own_layout(place):
+    file, out = tsv(place / "mmbench.tsv", CHOICES), place / "out.tsv"
+    with serve(pick("green")) as server:
+        catalogue(place, server)
+        assert score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
+        assert server.counts.calls == 5 and all(images(body) == 1 for body in server.counts.bodies)
+        assert any(
+            asked(body).startswith("Which colour?\nA. red\nB. green\nC. blue\n") for body in server.counts.bodies
+        )
+    found = read_choices(read_records(out))
+    assert not found.problems and [row.question.index for row in found.rows] == [1, 2, PASS + 1, PASS + 2, 2 * PASS + 1]
+    assert not rotation_problems([row.question for row in found.rows])
+    by_index = {row.question.index: row for row in found.rows}
+    assert all(by_index[index].prediction == by_index[index].question.answer for index in (1, PASS + 1, 2 * PASS + 1))
+    assert by_index[PASS + 2].question.options == {"A": "two", "B": "one"} and by_index[PASS + 2].question.answer == "B"
+
+
+def test_early_stop_asks_no_pass_after_a_wrong_one(place):
+    file, out = tsv(place / "mmbench.tsv", CHOICES), place / "out.tsv"
+    with serve(lambda body, _: "A") as server:  # "one" is right at first, and wrong when it has moved on
+        catalogue(place, server)
+        words = ("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out), "--early-stop")
+        assert score(*words) == 0
+        assert server.counts.calls == 3
+    assert [row.question.index for row in read_choices(read_records(out)).rows] == [1, 2, PASS + 2]
+
+
+def test_early_stop_needs_answers_and_circular_passes(place, capsys):
+    file = tsv(place / "test.tsv", [{**row, "answer": ""} for row in CHOICES])
+    with serve() as server:
+        catalogue(place, server)
+        for benchmark in ("mmbench", "mmt-bench"):
+            words = (benchmark, "--model", "Model X", "--questions", str(file), "--out", str(place / "out.tsv"))
+            assert score(*words, "--early-stop") == 2
+        assert server.counts.calls == 0
+    said = capsys.readouterr().err
+    assert "which this file lacks" in said and "for the circular passes of mmbench" in said
+
+
+def test_passes_in_the_file_are_taken_as_they_are_and_images_by_reference(place):
+    moved = {**CHOICES[0], "index": PASS + 1, "A": "blue", "B": "red", "C": "green", "answer": "C", "image": "1"}
+    file, out = tsv(place / "mmbench.tsv", [moved, CHOICES[0]]), place / "out.tsv"
+    with serve() as server:
+        catalogue(place, server)
+        assert score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
+        sent = {body["messages"][-1]["content"][0]["image_url"]["url"] for body in server.counts.bodies}
+        assert server.counts.calls == 2 and len(sent) == 1
+
+
+def test_mmt_bench_sends_all_images_of_a_list_and_no_passes(place):
+    encoded = base64.b64encode(picture()).decode()
+    file = tsv(place / "mmt.tsv", CHOICES, image=str([encoded, encoded, encoded]))
+    with serve() as server:
+        catalogue(place, server)
+        assert score("mmt-bench", "--model", "Model X", "--questions", str(file), "--out", str(place / "o.tsv")) == 0
+        assert [images(body) for body in server.counts.bodies] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [("no base64 at all, but a text of more than sixty-four characters, as is seen", "no base64"), ("77", "no base64")],
+)
+def test_a_broken_image_cell_fails_its_question_alone(place, capsys, image, words):
+    file = tsv(place / "mmt.tsv", [CHOICES[0], {**CHOICES[1], "image": image}])
+    with serve() as server:
+        catalogue(place, server)
+        assert score("mmt-bench", "--model", "Model X", "--questions", str(file), "--out", str(place / "o.tsv")) == 2
+        assert server.counts.calls == 1
+    said = capsys.readouterr()
+    assert "no answer to 2:" in said.out and words in said.out and "1 questions got no answer" in said.err
+    assert (place / "o.tsv.part").exists() and len(list(read_records(place / "o.tsv"))) == 1
+
+
+def visit_csv(path: Path) -> Path:
+    rows = [
+        ["What is it?", "Animals", '["https://images.example.org/a%201.png"]'],
+        ["Compare, please.", "rcc", json.dumps([f"https://images.example.org/{n}.png" for n in "bc"])],
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["instruction", "instruction_category", "images"], *rows])
+    return path
+
+
+def test_visit_bench_becomes_a_submission_with_the_model_s_name(place):
+    file, out, folder = visit_csv(place / "visit.csv"), place / "predictions.csv", place / "images"
+    folder.mkdir()
+    for name in ("a 1.png", "b.png", "c.png"):
+        (folder / name).write_bytes(picture())
+    with serve() as server:
+        catalogue(place, server)
+        words = ("visit-bench", "--model", "Model X", "--questions", str(file), "--images", str(folder))
+        assert score(*words, "--out", str(out)) == 0
+        assert {asked(body): images(body) for body in server.counts.bodies} == {"What is it?": 1, "Compare, please.": 2}
+    written = [record.values for record in read_records(out)]
+    assert list(written[0]) == ["instruction", "instruction_category", "images", f"Model X{PREDICTION}"]
+    assert [row[f"Model X{PREDICTION}"] for row in written] == ["On: What is it?", "On: Compare, please."]
+    assert [row["images"] for row in written] == [record.values["images"] for record in read_records(file)]
+
+
+def test_images_of_visit_bench_are_fetched_or_told(place):
+    def fetched(url: str) -> bytes:
+        if url.endswith("c.png"):
+            raise FetchError("not found")
+        return picture()
+
+    first, second = visit_paper(visit_csv(place / "visit.csv"), fetched=fetched).rounds[0]({})
+    assert len(first.turns()[0].images) == 1
+    with pytest.raises(ValueError, match="not found; or give a folder with --images"):
+        second.turns()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("mmbench", "--out", "x.xlsx", "--questions", "q.tsv"), "predictions of mmbench end in .tsv"),
+        (("mmt-bench", "--out", "x.tsv"), "Give the question file of mmt-bench"),
+        (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
+        (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),
+    ],
+)
+def test_wrong_words_are_told(place, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(place)
+    with serve() as server:
+        catalogue(place, server)
+        assert score(*words, "--model", "Model X") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_other_questions_do_not_go_on_with_a_file_of_answers(place, capsys):
+    file, out = tsv(place / "mmbench.tsv", CHOICES), place / "out.tsv"
+    words = ("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out))
+    with serve(faults=broken("400", rate=0.5)) as server:
+        catalogue(place, server)
+        assert score(*words) == 2
+    tsv(file, [{**CHOICES[0], "question": "Another?"}])
+    assert score(*words) == 2
+    assert "answers of another run" in capsys.readouterr().err
+
+
+@settings(deadline=None)
+@given(st.integers(2, 9), st.data())
+def test_rotations_are_the_passes_that_the_checker_takes(size, data):
+    letters = "ABCDEFGHI"[:size]
+    answer = data.draw(st.sampled_from([*letters, None]))
+    base = ChoiceQuestion(7, "?", {letter: f"text {letter}" for letter in letters}, answer, "", "", "dev")
+    passes = (base, *rotations(base))
+    assert [question.index for question in passes] == [7 + number * PASS for number in range(size)]
+    assert not rotation_problems(passes)
+    assert {question.options["A"] for question in passes} == set(base.options.values())
+
+
+# The file of answers
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.text(min_size=1), st.text()), st.integers(0, 30))
+def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answers, cut):
+    path = tmp_path_factory.mktemp("answers") / "kept.jsonl"
+    with AnswerFile(path, "run") as file:
+        for key, text in answers.items():
+            file.keep(key, text)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - min(cut, len(whole))])
+    with AnswerFile(path, "run") as file:
+        assert file.answers.items() <= answers.items()
+        missing = {key: text for key, text in answers.items() if key not in file.answers}
+        for key, text in missing.items():
+            file.keep(key, text)
+    with AnswerFile(path, "run") as file:
+        assert file.answers == answers
+
+
+def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    program = f"from arena.inference.offline import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
+    with AnswerFile(path, "run"):
+        held = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert "another run is writing it" in held.stderr
+    with pytest.raises(AnswerFileError, match="another run"), AnswerFile(path, "other"):
+        pass
+    path.write_text('{"run": "run"}\n[1]\n')
+    with pytest.raises(AnswerFileError, match="broken"), AnswerFile(path, "run"):
+        pass
+
+
+def test_a_paper_of_a_big_file_holds_no_images(place):
+    big = base64.b64encode(os.urandom(300_000)).decode()
+    rows = [{**CHOICES[0], "index": number} for number in range(60)]
+    file = tsv(place / "big.tsv", rows, image=big)
+    tracemalloc.start()
+    paper = choice_paper(file, circular=True)
+    keys = [task.key for task in paper.rounds[0]({})]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(keys) == 180 and peak < 10_000_000, f"{peak:,} bytes for a file of {file.stat().st_size:,}"

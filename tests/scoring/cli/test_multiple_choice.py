@@ -1,0 +1,352 @@
+"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, real files, bad files, and a judge for what rules leave."""
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from arena.io.tables import COMMAND_LINE
+from scoring.benchmarks import mmbench
+from scoring.benchmarks.choice_report import accuracy_csv, tabulated
+from scoring.benchmarks.detect import opened
+from scoring.benchmarks.mmt_bench import VISUAL_RECOGNITION, subtasks
+from scoring.multiple_choice.types import LETTERS
+from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file
+from tests.support.openai_server import Faults, OpenAIServer
+from tests.support.servers import ROOT
+
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
+SOON = ("429", "500", "reset", "truncated", "broken JSON", "HTML")
+
+
+# Golden files: two questions, of which the first is right in all passes
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_golden_circular_files(command, name):
+    expected = EXPECTED[name]
+    code, _, complaint = command("mmbench", GOLDEN / f"{name}.tsv", "--no-judge")
+    if "refused" in expected:
+        assert code == 2 and complaint.strip() == f"{name}.tsv: {expected['refused']}" and not command.out.exists()
+        return
+    assert code == 0
+    (scores,) = mmbench.tabulate(opened(GOLDEN / f"{name}.tsv").report("strict").rows, "strict").splits
+    found = {
+        over: tree and [tree.line.n, tree.line.unscored, tree.line.mean]
+        for over, tree in (("circular", scores.circular), ("vanilla", scores.vanilla))
+    }
+    assert found == {over: expected[over] for over in ("circular", "vanilla")}
+    partial, *problems = [line["problem"] for line in command.table("-problems.csv")]
+    assert (
+        partial.startswith("PARTIAL: 1,162 of the 1,164 questions of MMBench dev") and problems == expected["problems"]
+    )
+    assert command.overall() == (expected["circular"] or expected["vanilla"])[2] / 100
+
+
+def test_what_is_undecided_counts_as_wrong_under_the_papers_protocols_only(command):
+    for protocol, mean in (("strict", 1.0), ("mmbench-paper", 0.5), ("mmt-paper", 0.5)):
+        assert command("mmbench", GOLDEN / "undecidable.tsv", "--no-judge", "--protocol", protocol)[0] == 0
+        assert command.overall() == mean
+        assert command.items()[3_000_002]["letter"] is None
+
+
+# Real files
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "stem", "parted"),
+    [("mmt-bench", "vila_8b_MMT-Bench_VAL", 36), ("mmbench", "vila_8b_CCBench", 15)],
+)
+def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, data, benchmark, stem, parted):
+    file = data / "vlmevalkit" / f"{stem}.xlsx"
+    assert command(benchmark, file, "--no-judge")[0] == 0
+    with (data / "vlmevalkit" / f"{stem}_acc.csv").open() as theirs:
+        (*_, last) = csv.DictReader(theirs)
+    assert abs(command.overall() - float(last["Overall"])) < 0.015
+    items = command.items()
+    rows = {row.question.index: row for row in opened(file).file.rows}
+    assert items.keys() == rows.keys()
+    for index, item in items.items():
+        assert item["prediction"] == rows[index].prediction and item["rule"] and "span" in item
+        assert item["letter"] is None or item["letter"] == "Z" or item["letter"] in rows[index].question.options
+    differences = [line for line in command.table("-differences.csv") if line["strict"] != line["mmt-paper"]]
+    assert len(differences) == parted, "each was looked at: strict is right or undecided in all of them"
+    for line in differences:
+        assert (items[int(line["index"])]["letter"] or "") == line["strict"]
+        assert line["strict: trail"] and line["mmt-paper: trail"]
+
+
+def test_textvqa_gets_exact_match(command, data):
+    assert command("vqa", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge")[0] == 0
+    (found,) = command.table("_acc.csv")
+    assert (found["exact match"], found["mean mark"], found["marked"]) == ("67.0", "", "0")
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
+def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path, count):
+    with (data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:count], list(rows[0]))
+    with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
+        words = ("vqa", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        code, said, _ = command(*words)
+        assert code == 0 and f"{count:,} of {count:,} answers for the judge" in said and "mean mark" in said
+        (marked,) = command.table("_acc.csv")
+        items = [json.loads(line) for line in command.text("-audit.jsonl").splitlines()]
+        assert marked["marked"] == str(count) and float(marked["Overall"]) > 50
+        assert float(marked["mean mark"]) == sum(item["mark"] for item in items) / count > 2.0
+        assert items[0]["mark"] == 4.0 and items[0]["exact"] is True and items[0]["replies"] == ["4"]
+        calls = judge.counts.calls
+        assert "0 calls to test-judge" in command(*words)[1] and judge.counts.calls <= calls + 7, "it is tried out anew"
+
+
+# A judge for what rules leave open
+
+
+def unsure(path: Path) -> Path:
+    rows = [row(number, "It could be the cat or the dog.") for number in range(1, 7)]
+    return table_file(path, [*rows, row(7, "C"), row(8, "Failed to obtain answer via API.")])
+
+
+def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
+    code, _, complaint = command("mmbench", unsure(tmp_path / "m.tsv"))
+    assert code == 2 and "6 of 8 answers are left to a judge" in complaint
+    assert "--judge MODEL" in complaint and "--no-judge" in complaint and not command.out.exists()
+    with pytest.raises(SystemExit):
+        command("mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge")
+
+
+def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_path):
+    assert command("mmbench", table_file(tmp_path / "m.tsv", [row()]))[0] == 0
+    assert command.items()[1]["letter"] == "B"
+
+
+def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path, monkeypatch):
+    file = unsure(tmp_path / "m.tsv")
+    with OpenAIServer(lambda body, sample: "A") as judge:
+        words = ("mmbench", file, "--judge", "test-judge", "--base-url", judge.address)
+        monkeypatch.setattr("builtins.input", lambda prompt: "n")
+        assert command(*words)[0] == 3 and judge.counts.calls == 0 and not command.out.exists()
+        code, said, _ = command(*words, "--yes")
+        assert code == 0 and "6 of 8 answers for the judge, strict protocol" in said
+        asked = [body for body in judge.counts.bodies if "cat or the dog" in str(body)]
+    assert len(asked) == 1, "equal calls are made once"
+    items = command.items()
+    assert {items[index]["rule"] for index in range(1, 7)} == {"judge"}
+    assert items[1]["letter"] == "A" and items[1]["replies"] == ["A"] and items[1]["judge"]
+    assert items[1]["trail"][0]["rule"] == "no rule" and items[7]["letter"] == "C" and items[7]["replies"] == []
+    assert items[8]["letter"] is None and items[8]["rule"] == "the model's API failed", "nobody is asked what it means"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "letter", "rule", "mean"),
+    [
+        ("strict", None, "no reply of the judge is a letter", 0.0),
+        ("mmbench-paper", None, "random assignment", None),
+        ("mmt-paper", "Z", "none assigned", 0.0),
+    ],
+)
+def test_a_judge_that_gives_no_letter_leaves_what_the_protocol_says(command, tmp_path, protocol, letter, rule, mean):
+    with OpenAIServer(lambda body, sample: "I am not sure") as judge:
+        words = ("--protocol", protocol, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        code, said, _ = command("mmbench", unsure(tmp_path / "m.tsv"), *words)
+        assert code == 0
+        assert {item["rule"] for index, item in command.items().items() if index < 7} == {rule}
+        if rule == "random assignment":
+            assert "from the seed 2680" in said
+            assert {item["letter"] for item in command.items().values()} <= {*"ABCD", "Z"}
+        else:
+            assert command.items()[1]["letter"] == letter and command.overall() == mean
+
+
+def test_a_failing_judge_is_an_error_to_resume_from_and_never_a_letter(command, tmp_path):
+    file = table_file(
+        tmp_path / "m.tsv", [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)]
+    )
+
+    def letter(body, sample):
+        return "ABCDX"[sum(map(ord, str(body["messages"]))) % 5]
+
+    words = ("mmbench", file, "--judge", "test-judge", "--yes", "--base-url")
+    with OpenAIServer(letter) as judge:
+        assert command(*words, judge.address)[0] == 0
+        quiet = {path.name: path.read_bytes() for path in command.out.iterdir()}
+        judge.faults = Faults(rate=1.0, kinds=("401",), in_a_row=1000)
+        for path in command.out.iterdir():
+            path.unlink()
+        table_file(file, [row(1, "Cat or dog? I see a few of them.")])
+        code, _, complaint = command(*words, judge.address)
+        assert code == 4 and "give the same command again" in complaint and not list(command.out.iterdir())
+        judge.faults = Faults()
+        assert command(*words, judge.address)[0] == 0 and command.items()[1]["rule"] == "judge"
+        for path in command.out.iterdir():
+            path.unlink()
+    table_file(file, [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)])
+    with OpenAIServer(letter, faults=Faults(rate=0.3, seed=5, kinds=SOON)) as troubled:
+        assert command(*words, troubled.address)[0] == 0
+    assert {path.name: path.read_bytes() for path in command.out.iterdir()} == quiet
+
+
+# Files as people hold them
+
+
+def test_rows_that_people_hold(command, tmp_path):
+    rows = [
+        row("1.0", "B"),
+        row("2.0", "B", answer="E"),
+        row("3", "B", D="nan"),
+        row("1e3", "2", A="1", B="2", C="3", D="4"),
+        row("5", "cat", split="test", answer=""),
+        row("6", 'The answer is "cat",\nand nothing\telse.', category="an_ability_of_mine", **{"l2-category": ""}),
+    ]
+    code, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows))
+    assert code == 0
+    problems = {line["index"]: line["problem"] for line in command.table("-problems.csv")}
+    assert "the answer 'E' is none of the options" in problems["2"]
+    whole = " ".join(line["problem"] for line in command.table("-problems.csv") if not line["index"])
+    assert "the splits dev, test" in whole and "'an_ability_of_mine' is no ability" in whole and '"nan"' in whole
+    assert all(problem in said for problem in problems.values())
+    items = command.items()
+    assert {index: item["letter"] for index, item in items.items()} == dict.fromkeys((1, 2, 3, 1000, 5, 6), "B")
+    assert items[2]["right"] is None and items[5]["right"] is None
+    submitted = list(csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t"))
+    assert [(line["index"], line["opt"]) for line in submitted] == [("5", "B")]
+    assert "2 answers have no right letter" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([row("one")], "row 2: expected a whole number as index, found 'one'"),
+        ([row(1.5)], "row 2: expected a whole number as index, found '1.5'"),
+        ([row(1, model="llava"), row(2, model="qwen")], "one model's answers, found those of llava, qwen"),
+        ([row(1), row(1)], "index 1 stands there 2 times"),
+        ([{"index": "1", "prediction": "B"}], "expected option columns A, B"),
+        ([{"index": "1", "question": "What?", "A": "x", "B": "y"}], "expected a column prediction"),
+    ],
+)
+def test_what_keeps_a_file_from_being_scored_is_named(command, tmp_path, rows, told):
+    file = table_file(tmp_path / "m.tsv", rows, list(dict.fromkeys(name for one in rows for name in one)))
+    code, _, complaint = command("mmbench", file, "--no-judge")
+    assert code == 2 and complaint.startswith("m.tsv: ") and told in complaint and not command.out.exists()
+
+
+def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
+    questions = table_file(tmp_path / "mmbench_dev.tsv", [row(1), row(2, answer="C")], COLUMNS[:-1])
+    answers = tmp_path / "mine.json"
+    for written in ('{"1": "cat", "2": "C"}', '[{"index": 1, "prediction": "cat"}, {"index": 2, "prediction": "C"}]'):
+        answers.write_text(written)
+        assert command("mmbench", answers, "--questions", questions)[0] == 0
+        assert command.overall() == 1.0
+    answers.write_text('{"7": "cat"}')
+    code, _, complaint = command("mmbench", answers, "--questions", questions)
+    assert code == 2 and "index 7 is none of the benchmark's" in complaint
+    other = table_file(tmp_path / "turned.tsv", [row(1, A="cat", B="dog")])
+    code, _, complaint = command("mmbench", other, "--questions", questions)
+    assert code == 2 and "index 1" in complaint and "other options" in complaint
+
+
+@pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
+def test_a_test_split_is_extracted_and_not_scored(command, tmp_path, benchmark):
+    file = table_file(tmp_path / "m.tsv", [row(1, answer="", split="test"), row(2, "Hm?", answer="", split="test")])
+    code, said, _ = command(benchmark, file, "--no-judge")
+    assert code == 0 and "Overall" not in said and "2 answers have no right letter beside them" in said
+    submitted = csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t")
+    assert [line["opt"] for line in submitted] == ["B", "Z"] and command.items()[2]["letter"] is None
+
+
+def test_two_models_are_compared(command, tmp_path):
+    first = table_file(tmp_path / "one.tsv", [row(index, "B") for index in range(1, 11)])
+    second = table_file(tmp_path / "two.tsv", [row(index, "A" if index < 8 else "B") for index in range(1, 11)])
+    code, said, _ = command("mmbench", first, "--against", second)
+    assert code == 0 and "one against two, base rows" in said
+    found = {line["name"]: line for line in command.table("one-against-two.csv")}
+    assert list(found) == ["Overall", "perception", "CP", "image_topic"]
+    assert (found["Overall"]["both"], found["Overall"]["first only"], found["Overall"]["second only"]) == (
+        "3",
+        "7",
+        "0",
+    )
+    assert float(found["CP"]["p"]) == pytest.approx(2 / 2**7)
+    table_file(second, [row(index, "B", answer="C") for index in range(1, 11)])
+    code, _, complaint = command("mmbench", first, "--against", second)
+    assert code == 2 and "another answer in each file" in complaint
+
+
+def test_what_is_no_such_file_is_said(command, tmp_path, data):
+    code, _, complaint = command("vqa", table_file(tmp_path / "m.tsv", [row()]), "--no-judge")
+    assert code == 2 and "expected the columns question, answer and prediction" in complaint
+    code, _, complaint = command("mmbench", tmp_path / "nothing.tsv", "--no-judge")
+    assert code == 2 and "nothing.tsv" in complaint
+    code, _, complaint = command("mmbench", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge")
+    assert code == 2 and "and 981 more" in complaint
+
+
+# As large as MMT-Bench's ALL
+
+
+def whole_file(path: Path) -> dict[str, Fraction]:
+    """Write 31,325 rows, with quotes and newlines inside cells, of which so many of each subtask are right."""
+    coin, chosen, rows = random.Random(7), {}, []
+    for subtask in subtasks().values():
+        hits = coin.randint(0, subtask.samples)
+        chosen[subtask.key] = Fraction(hits, subtask.samples)
+        for place in range(subtask.samples):
+            letters = LETTERS[: coin.randint(2, 9)]
+            right, wrong = coin.sample(letters, 2)
+            options = {letter: f'the "{letter * 2}"\nof them' for letter in letters}
+            said = right if place < hits else wrong
+            rows.append(
+                {"question": 'Which\t"one"?\nLook.', "answer": right, "category": subtask.key, "split": "ALL"}
+                | {"l2-category": subtask.meta_task, "prediction": coin.choice((said, f"{said}. {options[said]}"))}
+                | options
+            )
+    coin.shuffle(rows)
+    for index, one in enumerate(rows):
+        one["index"] = str(index)
+    table_file(path, rows, ["index", "question", *LETTERS, *COLUMNS[6:]])
+    return chosen
+
+
+def test_chosen_accuracies_of_31325_rows_come_back_exactly(tmp_path):
+    file = tmp_path / "m.tsv"
+    chosen = whole_file(file)
+    report = opened(file, COMMAND_LINE).report("strict")
+    *_, accuracies = csv.DictReader(accuracy_csv(report).decode().splitlines())
+    for key, share in chosen.items():
+        assert Fraction(accuracies[key]).limit_denominator(1000) == share
+    sizes = {subtask.key: subtask.samples for subtask in subtasks().values()}
+    assert sum(sizes.values()) == 31_325 == len(report.rows) and not report.left
+    samples = sum(share * sizes[key] for key, share in chosen.items()) / 31_325
+    assert Fraction(accuracies["Overall"]).limit_denominator(40_000) == samples
+    overall = tabulated(report).splits[-1].overall
+    assert overall.samples.mean == pytest.approx(float(100 * samples), rel=1e-14)
+    assert overall.subtasks.mean == pytest.approx(float(100 * sum(chosen.values()) / 162), rel=1e-14)
+    outside = [share for key, share in chosen.items() if subtasks()[key].meta_task != VISUAL_RECOGNITION]
+    assert len(outside) == 127
+    assert overall.star.mean == pytest.approx(float(100 * sum(outside) / 127), rel=1e-14)
+
+
+@pytest.mark.soak
+def test_700_mb_with_pictures_take_less_than_300_mb_of_memory(tmp_path):
+    small, large = tmp_path / "small.tsv", tmp_path / "large.tsv"
+    whole_file(small)
+    picture = "iVBORw0KGgo" * 2060
+    with small.open(newline="", encoding="utf-8") as source, large.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
+        for number, cells in enumerate(csv.reader(source, delimiter="\t")):
+            writer.writerow([*cells, picture if number else "image"])
+    assert large.stat().st_size > 700_000_000
+    words = ["mmt-bench", str(large), "--no-judge", "--out", str(tmp_path / "out")]
+    settings = {**os.environ, "DATA_DIR": str(tmp_path / "data")}
+    process = subprocess.Popen([sys.executable, "-m", "scoring", *words], cwd=ROOT, env=settings)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and len((tmp_path / "out" / "large-audit.jsonl").read_text().splitlines()) == 31_325
+    assert usage.ru_maxrss < 300_000, f"{usage.ru_maxrss / 1000:.0f} MB"

@@ -1,0 +1,107 @@
+"""What a scoring costs: told before, never more than that, and never past a ceiling."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from arena.budget import Budget, BudgetError, Ceilings
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_judge import Options
+from scoring.judges.client import Judge
+from scoring.judges.endpoint import Endpoint
+from scoring.registry import quote, score
+from scoring.report import Report
+from tests.support import judged_reports
+from tests.support.judged_reports import CALLS, PAPER, scored
+from tests.support.judging_process import HASTY, SPEC, WIDE, drafted
+from tests.support.openai_server import PASSING, Fault, Faults, OpenAIServer
+
+database, cache = judged_reports.database, judged_reports.cache
+
+
+def test_a_quote_tells_the_calls_before_and_none_after(cache):
+    with OpenAIServer() as server:
+        report = drafted(server.address)
+        before = quote(report, SPEC, None, cache)
+        scored(server, cache, report)
+        after = quote(report, SPEC, None, cache)
+        assert (before.grades, before.calls, before.cached) == (CALLS, server.counts.calls, 0)
+        told = sum(len(message["content"]) // 4 + 8 for body in server.counts.bodies for message in body["messages"])
+    assert abs(before.prompt_tokens - told) < 0.2 * told
+    assert (after.calls, after.cached, after.dollars, after.most_dollars) == (0, CALLS, 0.0, 0.0)
+    assert before.dollars and before.most_dollars and 0 < before.dollars < before.most_dollars
+    assert before.corrected(2.0).dollars == pytest.approx(2 * before.dollars, rel=0.1)
+
+
+def test_a_quote_without_a_price_tells_no_cost(cache):
+    told = quote(drafted("http://a"), replace(SPEC, price=None), None, cache)
+    assert told.calls == CALLS and told.dollars is None and told.most_dollars is None
+
+
+@pytest.mark.parametrize("options", [Options(), PAPER, Options(sampled=True)], ids=["hardened", "paper", "sampled"])
+def test_what_it_costs_at_most_is_never_passed(cache, database, options):
+    """By a judge whose replies nobody can read, so that every call is made."""
+    budget = Budget(database, WIDE)
+    with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
+        report = drafted(server.address, options=options)
+        before = quote(report, SPEC, None, cache)
+        scored(server, cache, report, job_budget=budget.for_job("job", "ada"))
+        assert server.counts.calls > before.calls
+    assert 0 < budget.spent("job", "ada").job <= before.most
+
+
+def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database):
+    budget = Budget(database, Ceilings(100_000, 10**9, 10**9))
+    with OpenAIServer() as server:
+        with pytest.raises(BudgetError, match="JUDGE_JOB_BUDGET"):
+            scored(server, cache, job_budget=budget.for_job("job", "ada"))
+        calls = server.counts.calls
+        assert 0 < calls < CALLS
+        assert quote(drafted(server.address), SPEC, None, cache).cached == calls
+    assert budget.spent("job", "ada").job <= 100_000
+
+
+def test_two_hundred_jobs_at_once_never_spend_more_than_the_ceiling(cache, database):
+    """With faults, and by the server's own count of the calls that it was paid for."""
+    ceiling = 900_000
+    budget = Budget(database, Ceilings(10**9, 10**9, ceiling))
+    quick: tuple[Fault, ...] = tuple(kind for kind in PASSING if kind != "hang")
+    ends: list[str] = []
+
+    async def job(number: int, server: OpenAIServer, report: Report) -> None:
+        rows = tuple(replace(row, prediction=f"{row.prediction} {number}") for row in report.rows[:4])
+        job_budget = budget.for_job(f"job {number}", f"person {number}")
+        pace = replace(HASTY, concurrency=2, timeout=30.0)
+        async with Judge(SPEC, Endpoint(server.address, Secret("sk-test")), pace, job_budget) as judge:
+            try:
+                await score(replace(report, rows=rows), judge, cache, lambda progress: None, asyncio.Event())
+                ends.append("done")
+            except BudgetError as error:
+                assert "JUDGE_TOTAL_BUDGET" in str(error)
+                ends.append("refused")
+
+    async def jobs(server: OpenAIServer) -> None:
+        report = drafted(server.address, options=Options("paper", 1))
+        await asyncio.gather(*(job(number, server, report) for number in range(200)))
+
+    with OpenAIServer(faults=Faults(0.3, seed=3, kinds=quick)) as server:
+        asyncio.run(jobs(server))
+        each = [
+            sum(2 * (len(part["content"]) // 4 + 8) for part in body["messages"]) + 16 for body in server.counts.bodies
+        ]
+        billed = server.counts.paid * sum(each) / len(each)
+    assert len(ends) == 200 and 0 < ends.count("refused") < 200
+    spent = budget.spent("job 0", "person 0").total
+    print(f"{billed:,.0f} billed, {spent:,} counted of {ceiling:,}; {ends.count('done')} jobs done")
+    assert billed <= spent <= ceiling
+
+
+def test_money_on_its_way_is_waited_for(cache, database):
+    """The ceiling has room for what the calls cost, and for few upper bounds at one time."""
+    budget = Budget(database, Ceilings(10**9, 10**9, 200_000))
+    with OpenAIServer(latency=0.01) as server:
+        report = scored(server, cache, job_budget=budget.for_job("job", "ada"))
+        assert server.counts.calls == CALLS
+    assert None not in {grade.score for row in report.rows for grade in row.grades}
+    assert 100_000 < budget.spent("job", "ada").total <= 200_000

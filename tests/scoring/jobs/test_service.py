@@ -1,0 +1,286 @@
+"""Multiple choice at the desk: recognised, read by rules at once, the rest quoted and judged, and kept without loss."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scoring.benchmarks.choice_report import (
+    ChoiceReport,
+    ComparisonError,
+    MarksReport,
+    asked,
+    comparisons,
+    tabulated,
+    under,
+)
+from scoring.benchmarks.detect import ChoicesError, opened
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.jobs.service import ChoiceRequest, JobService, JobServiceError
+from scoring.jobs.store import JobError
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.jobs.worker import Operator
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
+from scoring.registry import BENCHMARKS
+from scoring.report import Grade, JudgeStamp
+from scoring.serialize import ReportError, record_json
+from tests.support.choice_tables import GOLDEN, row, table_file
+from tests.support.job_worker import ended, running
+from tests.support.judging_process import OWNER, SPEC, Bench
+from tests.support.openai_server import OpenAIServer
+
+MARKED = [
+    {"index": "1", "question": "what brand?", "answer": "['dakota', 'dakota digital']", "prediction": "Dakota"},
+    {"index": "2", "question": "what time?", "answer": "['noon', '12']", "prediction": "at night"},
+    {"index": "3", "question": "who?", "answer": "", "prediction": "nobody"},
+]
+
+
+class Visit:
+    """A person at the desk of a server."""
+
+    def __init__(self, bench: Bench, folder: Path, ceiling: int = 10**9, owner: str = OWNER) -> None:
+        self.bench, self.owner = bench, owner
+        self.upload_store = UploadStore(folder / "uploads")
+        operator = Operator(bench.address, SPEC)
+        self.service = JobService(
+            {"sample": own_sample()},
+            self.upload_store,
+            bench.jobs,
+            bench.runner,
+            bench.cache,
+            operator,
+            {},
+            ceiling,
+            Submissions(bench.database),
+        )
+
+    def brings(self, file: Path) -> str:
+        """Upload a file and return its token."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
+
+    def wish(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceRequest:
+        return ChoiceRequest(self.brings(file), benchmark, protocol, "")
+
+
+@contextmanager
+def visiting(database, folder: Path, reply="A", **more) -> Iterator[Visit]:
+    with OpenAIServer(lambda body, sample: reply) as server:
+        yield Visit(Bench(database, server.address), folder, **more)
+
+
+@pytest.fixture
+def unsure(tmp_path) -> Path:
+    rows = [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 5)]
+    return table_file(tmp_path / "model.tsv", [*rows, row(5, "B")])
+
+
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@ON_SQLITE
+def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, data):
+    marked = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
+    mmt = table_file(tmp_path / "mmt.tsv", [row(1, category="gui_general", **{"l2-category": "gui_navigation"})])
+    with visiting(database, tmp_path) as visit:
+
+        def seen(file, benchmark=None):
+            return visit.service.recognise(visit.owner, visit.brings(file), benchmark)
+
+        found = seen(GOLDEN / "complete.tsv")
+        assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
+        assert [problem.blocks for problem in found.problems] == ["whole"], "two questions of MMBench's dev split"
+        assert found.lines[0].startswith("MMBench: 8 answers, 2 questions with rotated passes; 8 with the right letter")
+        assert seen(data / "vlmevalkit" / "vila_8b_CCBench.xlsx").lines[0].startswith("CCBench: 2,040 answers")
+        assert seen(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").benchmark == "TextVQA"
+        assert [seen(file).benchmark for file in (mmt, marked)] == ["mmt-bench", "OK-VQA"]
+        capable = [{**one, "capability": "rec"} for one in MARKED]
+        assert seen(table_file(tmp_path / "vet.tsv", capable, list(capable[0]))).benchmark == "mm-vet"
+        assert seen(SAMPLE_PREDICTIONS).benchmark == "mm-vet"
+        assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
+        assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
+        incomplete = seen(GOLDEN / "missing_pass.tsv")
+        assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
+        doubled = seen(GOLDEN / "double_row.tsv")
+        assert not doubled.scorable and doubled.problems[0].row == 6
+        with pytest.raises(JobServiceError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
+            seen(mmt, "../../etc")
+        with pytest.raises(UploadStoreError):
+            visit.service.recognise("somebody else", visit.brings(mmt))
+
+
+def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
+    many = table_file(tmp_path / "many.tsv", [row(number, "Cat or dog?") for number in range(200)])
+    with visiting(database, tmp_path) as visit:
+        looks: list[bool] = []
+        leaves = lambda: looks.append(True) or len(looks) < 3  # noqa: E731
+        with pytest.raises(ChoicesError, match="nobody waits for it any more"):
+            visit.service.recognise(OWNER, visit.brings(many), waits=leaves)
+        assert len(looks) == 3
+
+        replaces = lambda: bool(visit.brings(many))  # noqa: E731
+        with pytest.raises(ChoicesError, match="it was replaced; choose the file again"):
+            visit.service.recognise(OWNER, visit.brings(many), waits=replaces)
+
+
+def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
+    with visiting(database, tmp_path) as visit:
+        first = visit.service.extract(OWNER, visit.wish(unsure))
+        assert (first.state, first.benchmark, first.protocol, first.model) == ("done", "mmbench", "strict", "")
+        assert first.quote.dollars is None and visit.bench.jobs.find(first.link) == first
+        by_rules = visit.bench.jobs.report(first.link)
+        assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
+        for owner, link in (("somebody else", first.link), (OWNER, "no such link")):
+            with pytest.raises(JobServiceError, match="no such report of yours"):
+                visit.service.judge_rest(owner, link, None)
+        second = visit.service.judge_rest(OWNER, first.link, None)
+        assert (second.state, second.quote.calls, second.total, second.model) == ("quoted", 4, 4, "test-judge")
+        visit.service.start(OWNER, second.link, None)
+        with running(visit.bench):
+            assert ended(visit.bench, second.link).state == "done"
+        report = visit.bench.jobs.report(second.link)
+        assert isinstance(report, ChoiceReport) and report.left == 0
+        assert [one.decision.letter for one in report.rows] == ["A", "A", "A", "A", "B"]
+        assert {one.decision.rule for one in report.rows[:4]} == {Rule.JUDGE}
+        assert report.judge and report.judge.versions == ("test-judge-2026-01-01",)
+        assert visit.bench.jobs.report(first.link) == by_rules, "the report by rules stays as it was"
+        with pytest.raises(JobServiceError, match="Nothing in 'model' is left"):
+            visit.service.judge_rest(OWNER, second.link, None)
+
+
+@ON_SQLITE
+def test_marks_come_from_the_judge_alone(database, tmp_path):
+    file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
+    with visiting(database, tmp_path, reply="4") as visit:
+        first = visit.service.extract(OWNER, visit.wish(file, "OK-VQA"))
+        table = tabulated(visit.bench.jobs.report(first.link))
+        assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
+        second = visit.service.judge_rest(OWNER, first.link, None)
+        assert second.total == 2, "an answer without references is not marked"
+        visit.service.start(OWNER, second.link, None)
+        with running(visit.bench):
+            assert ended(visit.bench, second.link).state == "done"
+        report = visit.bench.jobs.report(second.link)
+        assert isinstance(report, MarksReport) and report.left == 0
+        assert (tabulated(report).marks.mean, tabulated(report).marks.n) == (4.0, 2)
+
+
+@ON_SQLITE
+def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
+    with visiting(database, tmp_path, ceiling=100) as visit:
+        with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
+            visit.service.extract(OWNER, visit.wish(GOLDEN / "double_row.tsv"))
+        with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
+            visit.service.extract(
+                OWNER, visit.wish(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
+            )
+        for forged in ("mm-vet", "no such"):
+            with pytest.raises(JobServiceError, match="Choose a benchmark"):
+                visit.service.extract(OWNER, visit.wish(unsure, forged))
+        with pytest.raises(ChoicesError, match="none of the protocols"):
+            visit.service.extract(OWNER, visit.wish(unsure, "mmbench", "lenient"))
+        link = visit.service.extract(OWNER, visit.wish(unsure)).link
+        with pytest.raises(JobServiceError, match="one job may cost"):
+            visit.service.judge_rest(OWNER, link, None)
+        with pytest.raises(JobError):
+            visit.service.start(OWNER, link, None)
+
+
+# The report
+
+
+TEXT = st.text(st.characters(), max_size=20)
+
+
+@settings(deadline=None)
+@given(
+    TEXT,
+    st.lists(TEXT, max_size=3),
+    st.sampled_from(PROTOCOLS),
+    st.sampled_from(list(Rule)),
+    st.sampled_from([*"ABCD", "Z", None]),
+)
+def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
+    (one,) = opened(GOLDEN / "base_rows_only.tsv").report("strict").rows[:1]
+    decision = Decision(letter, (Clue(Rule.CUT, None, said), Clue(rule, letter, said)), tuple(replies), said)
+    report = replace(
+        opened(GOLDEN / "missing_pass.tsv").report("strict"),
+        protocol=protocol,
+        rows=(Decided(one.question, said, decision),),
+        judge=JudgeStamp(said, (said,), said, "0", "1"),
+    )
+    benchmark = BENCHMARKS["mmbench"]
+    assert benchmark.read(benchmark.write(report)) == report
+    items = [json.loads(line) for line in benchmark.files(report)["partial_missing_pass-audit.jsonl"].splitlines()]
+    assert items[0]["prediction"] == said and items[0]["replies"] == replies
+
+
+@pytest.mark.parametrize(
+    "change", [{"protocol": "kind"}, {"rows": "ABC"}, {"rows": [{}]}, {"more": 1}, {"problems": 3}]
+)
+def test_a_report_of_another_version_is_refused(change):
+    kept = json.loads(record_json(opened(GOLDEN / "complete.tsv").report("strict")))
+    with pytest.raises(ReportError, match="score the file again"):
+        BENCHMARKS["mmbench"].read(json.dumps({**kept, **change}))
+
+
+def test_shuffling_the_rows_of_a_file_changes_nothing(tmp_path):
+    head, *lines = (GOLDEN / "complete.tsv").read_text().splitlines(keepends=True)
+    whole = tabulated(opened(GOLDEN / "complete.tsv").report("strict"))
+    for seed in range(5):
+        random.Random(seed).shuffle(lines)
+        (tmp_path / "complete.tsv").write_text("".join([head, *lines]))
+        assert tabulated(opened(tmp_path / "complete.tsv").report("strict")) == whole
+
+
+def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_again(unsure):
+    report = asked(opened(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
+    benchmark = BENCHMARKS["mmbench"]
+    tasks: list[Task] = list(benchmark.tasks(report, SPEC))
+    graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
+    assert len(tasks) == 4 and not graded.left and not benchmark.tasks(graded, SPEC)
+    assert {(one.decision.letter, one.decision.rule) for one in graded.rows[:4]} == {(None, Rule.DECLINED)}
+    assert graded.rows[0].decision.span == "content filter"
+
+
+def test_a_marking_that_the_judges_server_refuses_is_unscored(tmp_path):
+    report = opened(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))).report("strict")
+    benchmark = BENCHMARKS["OK-VQA"]
+    tasks = benchmark.tasks(report, SPEC)
+    graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
+    assert graded.grades == (Grade("1", 0, None, "content filter"), Grade("2", 0, None, "content filter"))
+    assert benchmark.read(benchmark.write(graded)) == graded and not graded.left
+    assert benchmark.files(graded)["v_acc.csv"].splitlines()[1].endswith(b'"0"')
+
+
+def test_prompts_and_parser_are_named(unsure, tmp_path):
+    spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
+    english = asked(opened(unsure).report("strict"), spec, "there").judge
+    assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
+    chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])
+    both = asked(opened(chinese).report("strict"), spec, "there").judge
+    assert both and "English" in both.prompt and "Chinese" in both.prompt and both.model == "j"
+
+
+def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
+    report = opened(unsure).report("strict")
+    with pytest.raises(ComparisonError, match="one benchmark and one protocol"):
+        comparisons(report, under(report, "mmt-paper"))
+    with pytest.raises(ComparisonError, match="share no question"):
+        comparisons(report, opened(table_file(tmp_path / "o.tsv", [row(99)])).report("strict"))
+    whole = opened(GOLDEN / "complete.tsv").report("strict")
+    assert [one.over for one in comparisons(whole, whole)] == ["base rows", "whole questions"]

@@ -1,0 +1,211 @@
+"""Jobs: whose they are, in which order and by whom they are judged; the database decides, however many ask at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from arena.database import now
+from scoring.jobs.store import JobError
+from scoring.judges.run import Progress
+from tests.support.judging_process import OWNER, SPEC, Bench, drafted, set_job, state
+
+CALLS = 16 * 5 + 4 * 5
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+NOWHERE = "http://127.0.0.1:9/v1"
+FRESH = Progress(1, CALLS, 1)
+
+
+# Whose a job is
+
+
+def test_a_quoted_job_is_kept_whole(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.quoted()
+    assert (job.state, job.title, job.file) == ("quoted", "a model", "mm_vet_sample_predictions.json")
+    assert (job.done, job.total, job.model, job.address) == (0, CALLS, "test-judge", NOWHERE)
+    assert job.quote.calls == CALLS and job.quote.price == SPEC.price
+    assert bench.jobs.find(job.link) == job and bench.jobs.of_owner(OWNER) == (job,)
+    assert bench.jobs.find("another") is None and bench.jobs.of_owner("bob") == ()
+    assert bench.jobs.report(job.link) is None
+    claim = bench.jobs.take("server", frozenset(), frozenset())
+    assert claim is None, "nobody confirmed its cost"
+    bench.jobs.start(OWNER, job.link, None)
+    claim = bench.jobs.take("server", frozenset(), frozenset())
+    assert claim and claim.spec == SPEC
+    assert replace(claim.draft, created="") == replace(drafted(NOWHERE), created="")
+
+
+def test_links_cannot_be_guessed(database):
+    bench = Bench(database, NOWHERE)
+    links = {bench.quoted(owner=f"person {number}").link for number in range(20)}
+    assert len(links) == 20 and {len(link) for link in links} == {32}, "192 random bits"
+
+
+def test_a_new_quote_replaces_the_owners_last_and_abandoned_ones_go(database):
+    bench = Bench(database, NOWHERE)
+    mine, abandoned, other = bench.quoted(), bench.quoted(owner="bob"), bench.quoted(owner="eve")
+    set_job(database, abandoned.link, created=now() - timedelta(days=2))
+    again = bench.quoted()
+    assert bench.jobs.sweep() == 1
+    assert [bench.jobs.find(job.link) for job in (mine, abandoned)] == [None, None]
+    assert bench.jobs.find(other.link) and bench.jobs.of_owner(OWNER) == (again,)
+
+
+def test_only_its_owner_starts_cancels_and_deletes_a_job(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    for link in (job.link, "no such link"):
+        for call in (bench.jobs.cancel, bench.jobs.delete, lambda owner, link: bench.jobs.start(owner, link, None)):
+            with pytest.raises(JobError, match="There is no such job of yours"):
+                call("eve", link)
+    assert state(bench, job.link) == "waiting"
+    bench.jobs.delete(OWNER, job.link)
+    assert bench.jobs.find(job.link) is None
+
+
+def test_one_job_of_an_owner_is_under_way(database):
+    bench = Bench(database, NOWHERE)
+    first = bench.begun(replace(drafted(NOWHERE), title="the first"))
+    second = bench.quoted()
+    with pytest.raises(JobError, match="Your job 'the first' is under way"):
+        bench.jobs.start(OWNER, second.link, None)
+    with pytest.raises(JobError, match="is waiting already"):
+        bench.jobs.start(OWNER, first.link, None)
+    bench.begun(owner="bob")
+    bench.jobs.cancel(OWNER, first.link)
+    assert bench.jobs.start(OWNER, second.link, None).state == "waiting"
+    with pytest.raises(JobError, match="only a job under way"):
+        bench.jobs.cancel(OWNER, first.link)
+
+
+def test_of_jobs_started_at_once_one_gets_through(database):
+    bench = Bench(database, NOWHERE)
+    links = []
+    for _ in range(8):
+        job = bench.quoted()
+        set_job(database, job.link, state="cancelled")
+        links.append(job.link)
+
+    def start(link: str) -> bool:
+        try:
+            return bench.jobs.start(OWNER, link, None).state == "waiting"
+        except JobError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(start, links)) == 1
+    assert sorted(job.state for job in bench.jobs.of_owner(OWNER)) == ["cancelled"] * 7 + ["waiting"]
+
+
+def test_a_judge_without_a_price_is_not_lent(database):
+    bench = Bench(database, NOWHERE)
+    free = replace(SPEC, price=None)
+    with pytest.raises(JobError, match="JUDGE_PRICES"):
+        bench.quoted(spec=free)
+    assert bench.quoted(spec=free, own=True).quote.dollars is None
+
+
+def test_what_was_found_out_about_a_judge_is_remembered(database):
+    bench = Bench(database, NOWHERE)
+    probed = replace(SPEC, seed=False)
+    bench.quoted(spec=probed, own=True)
+    assert bench.jobs.spec(NOWHERE, SPEC.model, OWNER) == probed
+    assert bench.jobs.spec(NOWHERE, SPEC.model, "bob") is None, "another person's word for the same address"
+    assert bench.jobs.spec(NOWHERE, SPEC.model, None) is None
+    assert bench.jobs.spec("http://other/v1", SPEC.model, OWNER) is None
+
+
+# Who judges a job
+
+
+def test_jobs_are_taken_in_their_order(database):
+    bench = Bench(database, NOWHERE)
+    jobs = [bench.begun(owner=f"person {number}") for number in range(3)]
+    assert [bench.jobs.ahead(job.link) for job in jobs] == [0, 1, 2]
+    taken = [bench.jobs.take("server", frozenset(), frozenset()) for _ in range(4)]
+    assert [claim.job.link for claim in taken if claim] == [job.link for job in jobs]
+    assert taken[-1] is None
+    assert state(bench, jobs[0].link) == "judging"
+
+
+def test_of_servers_that_take_at_once_each_gets_another_job(database):
+    bench = Bench(database, NOWHERE)
+    for number in range(6):
+        bench.begun(owner=f"person {number}")
+    with ThreadPoolExecutor(12) as pool:
+        claims = list(pool.map(lambda name: bench.jobs.take(name, frozenset(), frozenset()), "abcdefghijkl"))
+    links = [claim.job.link for claim in claims if claim]
+    assert len(links) == len(set(links)) == 6
+
+
+def test_a_dead_servers_job_is_taken_up_and_no_longer_its_own(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    claim = bench.jobs.take("dead", frozenset(), frozenset())
+    assert claim
+    assert bench.jobs.keep("dead", frozenset({job.link})) == {job.link}
+    assert bench.jobs.take("heir", frozenset(), frozenset()) is None, "its lease has not lapsed"
+    set_job(database, job.link, until=now() - timedelta(seconds=1))
+    again = bench.jobs.take("heir", frozenset(), frozenset())
+    assert again and again.job.link == job.link
+    assert bench.jobs.keep("dead", frozenset({job.link})) == frozenset()
+    assert not bench.jobs.finish("dead", job.link, claim.draft)
+    assert not bench.jobs.fail("dead", job.link, "late")
+    bench.jobs.note("dead", job.link, Progress(99, 99, 99), 9.0)
+    assert (bench.jobs.find(job.link) or job).done == 0
+    assert bench.jobs.finish("heir", job.link, claim.draft)
+    assert not bench.jobs.finish("heir", job.link, claim.draft), "once"
+
+
+def test_a_cancelled_job_is_let_go(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    claim = bench.jobs.take("server", frozenset(), frozenset())
+    assert claim
+    bench.jobs.cancel(OWNER, job.link)
+    assert bench.jobs.keep("server", frozenset({job.link})) == frozenset()
+    assert not bench.jobs.finish("server", job.link, claim.draft)
+    bench.jobs.start(OWNER, job.link, None)
+    assert bench.jobs.take("server", frozenset(), frozenset({job.link})) is None, "it is not at its end here"
+    assert bench.jobs.take("server", frozenset(), frozenset())
+
+
+def test_only_who_has_its_key_judges_a_job(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.quoted(own=True)
+    with pytest.raises(JobError, match="your own key; give it"):
+        bench.jobs.start(OWNER, job.link, None)
+    bench.jobs.start(OWNER, job.link, "server")
+    mine = frozenset({job.link})
+    assert bench.jobs.take("other", frozenset(), frozenset()) is None
+    assert bench.jobs.take("other", mine, frozenset()) is None
+    assert bench.jobs.take("server", frozenset(), frozenset()) is None, "the key is not there yet"
+    assert bench.jobs.take("server", mine, frozenset())
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["waiting", "judging"])
+@pytest.mark.parametrize("end", ["lapse", "release", "recover"])
+def test_a_job_whose_key_is_lost_waits_for_it(database, taken, end):
+    bench = Bench(database, NOWHERE)
+    lent, own = bench.begun(owner="bob"), bench.quoted(own=True)
+    bench.jobs.start(OWNER, own.link, "server")
+    keys = frozenset({own.link})
+    for _ in range(2 if taken else 0):
+        assert bench.jobs.take("server", keys, frozenset())
+    bench.jobs.lapse()
+    assert state(bench, own.link) == ("judging" if taken else "waiting"), "its server lives"
+    if end == "lapse":
+        set_job(database, own.link, until=now() - timedelta(seconds=1))
+        bench.jobs.lapse()
+    elif end == "release":
+        bench.jobs.release("server")
+    elif database.is_sqlite:
+        bench.jobs.recover()
+    else:
+        bench.jobs.recover()
+        assert state(bench, own.link) == ("judging" if taken else "waiting"), "of several servers others may live"
+        return
+    assert state(bench, own.link) == "needs_key"
+    assert state(bench, lent.link) == ("judging" if taken and end == "lapse" else "waiting")

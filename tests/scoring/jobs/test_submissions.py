@@ -1,0 +1,512 @@
+"""Submissions and the automatic leaderboard: what comes in, whom it meets, what stays, and what the boards say."""
+
+import itertools
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.formats.registry import read, write
+from arena.io.tables import RowsError
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.leaderboard.service import Leaderboard
+from arena.types import REFERENCE
+from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.store import Jobs
+from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
+from scoring.judges.run import Quote
+from scoring.visit_bench.benchmark import VisitBench, battle_rows
+from scoring.visit_bench.leaderboard import (
+    FLOOR,
+    Played,
+    automatic_board,
+    played_of,
+    rank_correlation,
+    table,
+)
+from scoring.visit_bench.matches import MatchReport, Verdict
+from scoring.visit_bench.reader import read_submission
+from scoring.visit_bench.store import SubmissionError, labels
+from scoring.web.submissions_view import Beside, board_html, family_figure, mine_html
+from tests.support.judging_process import SPEC
+from tests.support.planting import Planted, plant
+from tests.support.servers import new_postgresql_database
+
+JUDGE, ADDRESS = "test-judge", "https://judge.example.org/v1"
+
+
+def drafts(items: int = 6, captions: bool = True, reference: bool = True, start: int = 0) -> list[ItemDraft]:
+    """Return items of one or two pictures, answered by m1 to m3."""
+    return [
+        ItemDraft(
+            instruction="What is the same here?" if number % 3 == 2 else f"What is in picture {number}?",
+            family=("Counting", "Color", "Directions")[number % 3],
+            images=tuple(
+                ImageDraft(
+                    f"https://example.org/{number}/{place}.png",
+                    f"{place}.png",
+                    url=f"https://example.org/{number}/{place}.png",
+                    caption=f"Picture {number}, {place}." if captions else "",
+                )
+                for place in range(1 + number % 2)
+            ),
+            answers={
+                **{model: f"{model} says {number}" for model in ("m1", "m2", "m3")},
+                **({REFERENCE: f"It is {number}."} if reference else {}),
+            },
+        )
+        for number in range(start, start + items)
+    ]
+
+
+BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def database_url(request, tmp_path) -> str:
+    """The address of an empty database: SQLite, unless a test asks for both."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return f"sqlite:///{tmp_path / 'arena.db'}"
+    return new_postgresql_database(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture
+def submissions(database) -> Submissions:
+    """Submissions to a bank of six items with references."""
+    Ingest(database).add_items("test", "visit", drafts())
+    return Submissions(database)
+
+
+def pictured() -> list[ItemDraft]:
+    """Return the same items with their pictures kept."""
+    return [
+        replace(draft, images=tuple(replace(one, sha256="b" * 64, suffix="png") for one in draft.images))
+        for draft in drafts()
+    ]
+
+
+def keys(items: list[ItemDraft] | None = None) -> list[str]:
+    return [draft.key for draft in items or drafts()]
+
+
+def put(path, rows: list[dict]):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return read_submission(path)
+
+
+@pytest.fixture
+def submit(submissions, tmp_path):
+    """A function that drafts answers to items."""
+
+    def draft(
+        texts: dict[str, str] | None = None,
+        wish: SubmissionRequest | None = None,
+        owner: str = "ada",
+        model: str = "Newcomer",
+    ):
+        texts = texts or {key: f"{model} says {place}" for place, key in enumerate(keys())}
+        rows = [{"item": key, f"{model} prediction": text} for key, text in texts.items()]
+        return submissions.draft(owner, put(tmp_path / "new.jsonl", rows), wish or SubmissionRequest(), JUDGE, ADDRESS)
+
+    return draft
+
+
+def judged(report: MatchReport, seed: int = 0) -> MatchReport:
+    """Return a report with steady verdicts: mostly by name, some by position, some none."""
+    coin = random.Random(seed)
+    outcomes = []
+    for _ in report.matches:
+        winner = coin.choice(["a", "b"])
+        outcomes += coin.choice([[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]])
+    return VisitBench().graded(report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes])
+
+
+# What comes in.
+@BOTH
+def test_the_authors_predictions_csv_is_joined_by_instruction_and_images(submissions, tmp_path):
+    path = tmp_path / "predictions.csv"
+    images = ["https://example.org/1/0.png", "https://example.org/1/1.png"]
+    path.write_text(
+        "instruction,instruction_category,images,LLaVA 13B prediction\n"
+        f'What  is in picture 1?,Color,"{json.dumps(images).replace(chr(34), chr(34) * 2)}","One, ""two""\n three"\n'
+        'What is the same here?,Directions,"[""2/0.png"", ""elsewhere/0.png""]",x\n'
+    )
+    file = read_submission(path)
+    assert (file.model, len(file.entries), file.problems) == ("LLaVA 13B", 2, ())
+    with pytest.raises(UploadError, match=r"unknown instances: 1 \(row 4: 'What is the same here\?'\)"):
+        submissions.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS)
+    path.write_text(path.read_text().replace('"[""2/0.png"", ""elsewhere/0.png""]"', "https://example.org/2/0.png"))
+    report = submissions.draft("ada", read_submission(path), SubmissionRequest(), JUDGE, ADDRESS).report
+    mine = [response for response in report.responses if response.model == "LLaVA 13B"]
+    assert {response.item: response.text for response in mine} == {keys()[1]: 'One, "two"\n three', keys()[2]: "x"}
+    assert report.title == "LLaVA 13B" and not report.complete
+
+
+def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
+    one, two, *_ = keys()
+    rows = [
+        {"item": one, "m1 prediction": "a", "other prediction": "b"},
+        {"item": one, "m1 prediction": "c", "other prediction": "d"},
+        {"item": "0000000000000000", "m1 prediction": "e", "other prediction": ""},
+        {"instruction": "What is the same here?", "m1 prediction": "f", "other prediction": ""},
+        {"item": two, "m1 prediction": 7, "other prediction": ""},
+        {"m1 prediction": "nothing else", "other prediction": ""},
+    ]
+    with pytest.raises(UploadError) as caught:
+        submissions.draft(
+            "ada", put(tmp_path / "new.jsonl", rows), SubmissionRequest(reference="backed"), JUDGE, ADDRESS
+        )
+    told = "\n".join(caught.value.problems)
+    for wanted in (
+        "two prediction columns or more: 'm1 prediction' and 'other prediction'",
+        "row 5, column 'm1 prediction': expected the answer as text",
+        "row 6, column 'instruction': expected an item's key or an instruction",
+        f"instances that stand there more than once: 1 (row 2: '{one}')",
+        "unknown instances: 1 (row 3: '0000000000000000')",
+        "instructions that several items share: 1 (row 4: 'What is the same here?')",
+        "a model named 'm1' is on the board already",
+    ):
+        assert wanted in told, told
+    assert len(caught.value.problems) == 7
+
+
+def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(submissions, submit, tmp_path):
+    lacking = drafts(2, captions=False, reference=False, start=10)
+    Ingest(submissions._database).add_items("bare", "visit", lacking)
+    texts = dict.fromkeys(keys(lacking), "x")
+    with pytest.raises(UploadError) as caught:
+        submit(texts, SubmissionRequest(reference="backed"))
+    first, second = caught.value.problems
+    assert "instances without a reference: 2" in first and "instances without a caption: 2" in second
+    with pytest.raises(UploadError, match=r"whose images are not kept: 2 .*import them again with their images"):
+        submit(texts, SubmissionRequest(context="images"))
+    with pytest.raises(UploadError, match="cannot judge it"):
+        submit(None, SubmissionRequest(reference="backed", opponents="reference"))
+    with pytest.raises(UploadError, match=r"several sources: 1 of 'test', 1 of 'bare'"):
+        submit({keys()[0]: "x", keys(lacking)[0]: "y"})
+    with pytest.raises(UploadError, match="no other model has answers"):
+        submit(texts, SubmissionRequest(opponents="reference"))
+
+
+def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_path):
+    with pytest.raises(RowsError, match="empty file"):
+        put(tmp_path / "new.jsonl", [])
+    with pytest.raises(RowsError, match="expected a column"):
+        put(tmp_path / "new.jsonl", [{"item": "x", "answer": "y"}])
+    nameless = put(tmp_path / "new.jsonl", [{"item": keys()[0], "prediction": "x"}])
+    with pytest.raises(UploadError, match="the model has no name"):
+        submissions.draft("ada", nameless, SubmissionRequest(), JUDGE, ADDRESS)
+    assert (
+        submissions.draft("ada", nameless, SubmissionRequest(title=" My  model "), JUDGE, ADDRESS).report.title
+        == "My model"
+    )
+    with pytest.raises(UploadError, match="shorten it"):
+        submissions.draft("ada", nameless, SubmissionRequest(title="x" * 121), JUDGE, ADDRESS)
+
+
+def test_empty_answers_are_kept_and_told(submit):
+    drafted = submit({keys()[0]: " ", keys()[1]: "x"})
+    assert 'empty answers, shown as "(no answer)": 1' in drafted.lines
+    assert any("items without an answer: 4" in line for line in drafted.lines)
+
+
+# Whom it meets.
+def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions(submissions, submit):
+    report = submit().report
+    assert {model for match in report.matches for model in (match.a, match.b)} == {
+        "m1",
+        "m2",
+        "m3",
+        REFERENCE,
+        "Newcomer",
+    }
+    assert len(report.matches) == 24 and all(match.a < match.b for match in report.matches)
+    assert "24 pairs x 2 orders = 48 verdicts" in submit().lines[0]
+    submissions.store.enter("ada", judged(report))
+    others = submit(owner="bob", model="Rival").report
+    assert "Newcomer" in {response.model for response in others.responses} and len(others.matches) == 30
+    again = submit({key: "changed" for key in keys()}).report
+    assert len(again.matches) == 24, "an earlier variant of one's own is no opponent"
+
+
+def test_the_reference_alone_or_a_sample_may_be_met(submit):
+    assert {match.b for match in submit(wish=SubmissionRequest("reference")).report.matches} == {REFERENCE}
+    some = submit(wish=SubmissionRequest(2)).report
+    assert len(some.matches) == 12
+    drawn = [{match.a, match.b} - {"Newcomer"} for match in some.matches]
+    assert len(set(map(frozenset, drawn))) > 2, "drawn anew for each item"
+    assert submit(wish=SubmissionRequest(2)).report.matches == some.matches
+    backed = submit(wish=SubmissionRequest("all", reference="backed")).report
+    assert REFERENCE not in {response.model for response in backed.responses} and len(backed.matches) == 18
+
+
+def test_stored_answers_can_be_submitted(submissions):
+    drafted = submissions.draft_stored("m2", "test", SubmissionRequest(), JUDGE, ADDRESS)
+    assert drafted.report.stored and drafted.report.complete and len(drafted.report.matches) == 18
+    assert submissions.store.enter("ada", judged(drafted.report))[:2] == ("m2", None)
+    with pytest.raises(UploadError, match="no answers of 'nobody'"):
+        submissions.draft_stored("nobody", "test", SubmissionRequest(), JUDGE, ADDRESS)
+
+
+def test_stored_models_are_those_with_answers_in_use(submissions, database):
+    ingest = Ingest(database)
+    ingest.add_items("later", "visit", drafts(8)[6:])
+    assert [str(one) for one in submissions.stored()[1:3]] == ["m1 · later", "m2 · later"]
+    assert len(submissions.stored()) == 8, "the references too"
+    ingest.retire("m2")
+    assert {one.model for one in submissions.stored()} == {"m1", "m3", REFERENCE}
+
+
+def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
+    Ingest(submissions._database).add_items("test", "visit", pictured())
+    report = submit(wish=SubmissionRequest(context="images")).report
+    shown = [next(task.begin()).messages[-1].pictures for task in VisitBench().tasks(report, None)]  # type: ignore[arg-type]
+    assert {len(pictures) for pictures in shown} == {1, 2}
+    submissions.store.enter("ada", judged(report))
+    submissions.store.enter("ada", judged(submit().report))
+    assert len({board_key.judging.id for board_key in submissions.store.board_keys()}) == 2
+    assert any("with the images" in str(board_key.judging) for board_key in submissions.store.board_keys())
+
+
+# What stays.
+@BOTH
+def test_a_submission_has_a_number_and_entering_it_twice_changes_nothing(submissions, submit):
+    report = judged(submit().report)
+    assert submissions.store.enter("ada", report) == ("Newcomer", 1, 24)
+    assert submissions.store.enter("ada", replace(report, created="2027-01-01T00:00:00+00:00")) == ("Newcomer", 1, 0)
+    changed = judged(submit({key: "changed" for key in keys()}).report)
+    assert submissions.store.enter("ada", changed)[:2] == ("Newcomer (variant 2)", 2)
+    renamed = judged(submit(model="Another").report)
+    assert submissions.store.enter("ada", renamed)[:2] == ("Another", 3), "a new name is no new start"
+    with pytest.raises(UploadError, match="on the board already"):
+        submit(owner="bob", model="newcomer")
+    assert submissions.store.enter("bob", report)[:2] == ("Newcomer (variant 1)", 1), (
+        "drafted before the name was taken"
+    )
+    assert submissions.store.enter("cat", report)[:2] == ("Newcomer (variant 1), 2", 1)
+
+
+def test_a_partial_submission_stays_private(submissions, submit):
+    report = judged(submit({keys()[0]: "x"}).report)
+    with pytest.raises(SubmissionError, match="some items only"):
+        submissions.store.enter("ada", report)
+    assert submissions.store.board_keys() == ()
+    single = {key: "x" for place, key in enumerate(keys()) if place % 2 == 0}
+    assert submit(single).report.complete, "all single images are one board"
+
+
+def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(submissions, submit, database):
+    """As the server's runner tells of it; told twice, it is there once."""
+    report, free = judged(submit().report), Quote(0, 0, 0, 0, 0, 0, None)
+    jobs = Jobs(database)
+    own = jobs.create("ada", report, replace(SPEC, price=None), free, own_key=True)
+    submissions.arrived(own, report)
+    lent = jobs.create("ada", report, SPEC, free, own_key=False)
+    submissions.arrived(lent, judged(submit({keys()[0]: "x"}).report))
+    assert submissions.store.board_keys() == ()
+    submissions.arrived(lent, report)
+    submissions.arrived(lent, report)
+    assert sum(board_key.matches for board_key in submissions.store.board_keys()) == 24
+
+
+@BOTH
+def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
+    store = submissions.store
+    store.enter("ada", judged(submit().report))
+    before = [table([store.standings(board_key).board]) for board_key in store.board_keys()]
+    with pytest.raises(SubmissionError, match="of yours"):
+        store.withdraw("bob", "test", "Newcomer")
+    met = judged(submit(owner="bob", model="Rival").report)
+    store.withdraw("ada", "test", "Newcomer")
+    (kept,) = store.submissions()
+    assert kept.withdrawn and kept.number == 1 and store.answers("test") == {}
+    assert [table([store.standings(board_key).board]) for board_key in store.board_keys()] == before
+    assert all(
+        verdict.replies == ()
+        for board_key in store.board_keys()
+        for match in store.matches(board_key)
+        for verdict in match.verdicts
+    )
+    assert "Newcomer" not in {response.model for response in submit(owner="bob", model="Rival").report.responses}
+    store.enter("bob", met)
+    assert all(
+        not verdict.replies
+        for match in store.matches(store.board_keys()[0])
+        for verdict in match.verdicts
+        if "Newcomer" in (match.a, match.b)
+    ), "nor what comes of a judging that began before"
+    exported = list(battle_rows(submissions.board_report(store.board_keys()[0])))
+    assert {row["A"] for row in exported if row["A_model"] == "Newcomer"} == {""}
+
+
+@BOTH
+def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submit):
+    wishes = [
+        SubmissionRequest(protocol=protocol, reference=use)
+        for protocol in ("paper", "hardened")
+        for use in ("free", "backed")
+    ]
+    for wish in wishes:
+        submissions.store.enter("ada", judged(submit(wish=wish).report))
+    other = submit().report
+    submissions.store.enter("ada", judged(replace(other, judge=replace(other.judge, model="another"))))
+    board_keys = submissions.store.board_keys()
+    assert len(board_keys) == 10 and len({(board_key.judging, board_key.multi) for board_key in board_keys}) == 10
+    assert {submissions.store.standings(board_key).board.multi for board_key in board_keys} == {True, False}
+    items = [{match.item for match in submissions.store.matches(board_key)} for board_key in board_keys]
+    assert all(len(found) == 3 for found in items)
+    assert len(set(labels(board_key.judging for board_key in board_keys).values())) == 5
+    assert [one.number for one in submissions.store.submissions()] == [1], "judged by several, submitted once"
+
+
+def test_verdicts_are_votes_of_judges(submissions, submit):
+    submissions.store.enter("ada", judged(submit().report))
+    verdicts = submissions.store.verdicts("test")
+    assert {verdict.judge for verdict in verdicts} == {"test-judge, reference-free, hardened"}
+    board_keys = submissions.store.board_keys()
+    assert len(verdicts) == sum(submissions.store.standings(board_key).board.matches for board_key in board_keys)
+
+
+# The board.
+TABLE_3 = {
+    "LLaVA (13B)": (64, 244, "26.23% (n=244)"),
+    "LlamaAdapter-v2 (7B)": (71, 259, "27.41% (n=259)"),
+    "mPLUG-Owl (7B)": (32, 214, "14.95% (n=214)"),
+    "InstructBLIP (13B)": (24, 194, "12.37% (n=194)"),
+    "MiniGPT-4 (7B)": (44, 299, "14.72% (n=299)"),
+    "PandaGPT (13B)": (24, 229, "10.48% (n=229)"),
+}
+
+
+def test_planted_votes_print_the_papers_table_3(tmp_path):
+    """As the authors' human preference CSV brings them: a match is one person's vote."""
+    path = tmp_path / "votes.csv"
+    lines = ["image_url,instruction,A,B,A_model,B_model,model_selection.A,model_selection.B"]
+    for model, (wins, n, _) in TABLE_3.items():
+        for number in range(n):
+            won, left = number < wins, number % 2 == 0
+            sides = (model, "human_verified_reference") if left else ("human_verified_reference", model)
+            lines.append(f"https://e.org/{number}.png,What?,x,y,{sides[0]},{sides[1]},{won == left},{won != left}")
+    path.write_text("\n".join(lines) + "\n")
+    board = automatic_board(played_of(read(path)), multi=False)
+    printed = dict(line.split("\t")[1::3] for line in table([board]).splitlines()[1:])
+    assert printed == {**{model: shown for model, (_, _, shown) in TABLE_3.items()}, "human_verified_reference": "-"}
+    reference = next(line for line in board.lines if line.row.model == "human_verified_reference")
+    assert (reference.row.battles, board.matches) == (1439, 1439)
+    assert reference.row.rank == 1
+
+
+MATCHES = st.lists(
+    st.builds(
+        Played,
+        st.sampled_from(["i", "j", "k"]),
+        st.just("Color"),
+        st.just(False),
+        st.sampled_from(["m", "n"]),
+        st.sampled_from(["o", "p", REFERENCE]),
+        st.sampled_from(["a", "b", "tie"]),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(matches=MATCHES, seed=st.integers(0, 9))
+def test_neither_order_nor_sides_of_the_matches_matter(matches, seed):
+    coin = random.Random(seed)
+    swapped = {"a": "b", "b": "a", "tie": "tie"}
+    other = [match._replace(a=match.b, b=match.a, winner=swapped[match.winner]) for match in matches]
+    mixed = [coin.choice(pair) for pair in zip(matches, other, strict=True)]
+    coin.shuffle(mixed)
+    assert automatic_board(other, False) == automatic_board(matches, False) == automatic_board(mixed, False)
+
+
+def test_ties_stay_out_of_the_win_rate_and_are_counted():
+    played = [Played(f"i{n}", "Color", False, "m", REFERENCE, winner) for n, winner in enumerate("aab")]
+    played += [Played(f"t{n}", "Count", False, REFERENCE, "m", "tie") for n in range(4)]
+    board = automatic_board(played, False, {"m": 2})
+    line = next(line for line in board.lines if line.row.model == "m")
+    rate = line.reference
+    assert rate and (rate.wins, rate.n, rate.ties, line.unscored, line.row.ties) == (2, 3, 4, 2, 4)
+    assert str(rate) == "66.67% (n=3)" and str(board.families["Count"]["m"]) == "- (n=0, 4 ties)"
+    assert rate.low < 2 / 3 < rate.high
+
+
+def test_single_and_multiple_images_are_apart():
+    played = [Played("i", "f", multi, "m", "n", "a") for multi in (False, True, True)]
+    played = [match._replace(item=f"i{number}") for number, match in enumerate(played)]
+    assert [automatic_board(played, multi).matches for multi in (False, True)] == [1, 2]
+    assert automatic_board([], False).lines == ()
+
+
+def test_rank_correlation_is_spearmans():
+    assert rank_correlation([1, 2], [1, 2]) is None and rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    found = rank_correlation([7, 6, 5, 4, 3, 2, 1], [70, 60, 50, 40, 30, 20, 10])
+    assert found and (found.rho, found.n) == (pytest.approx(1.0), 7)
+    assert found.p == pytest.approx(2 / 5040), "the paper's p < .01: this order and its reverse, of 7!"
+    tied = rank_correlation([1, 2, 2, 3, 5], [2, 1, 3, 3, 9])
+    assert tied and tied.rho == pytest.approx(0.7631578947, abs=1e-9), "by hand: ranks 1 2.5 2.5 4 5 and 2 1 3.5 3.5 5"
+    many = rank_correlation(range(30), [number + (number % 5) for number in range(30)])
+    assert many and many.p < 0.001 and many.rho > 0.9
+
+
+def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp_path):
+    submissions.store.enter("ada", judged(submit().report))
+    for board_key in submissions.store.board_keys():
+        files = VisitBench().files(submissions.board_report(board_key))
+        path = tmp_path / "battles.jsonl"
+        path.write_bytes(files["battles.jsonl"])
+        battles = read(path)
+        assert battles.format == "visit-battles" and set(battles.judge) == {True}
+        assert set(battles.item) <= set(keys())
+        again = tmp_path / "again.jsonl"
+        assert write(battles, again, "visit-battles") == ()
+        lines = (path.read_text("utf-8").splitlines(), again.read_text("utf-8").splitlines())
+        assert list(map(json.loads, lines[0])) == list(map(json.loads, lines[1]))
+        board = submissions.store.standings(board_key).board
+        assert table([automatic_board(played_of(battles), board_key.multi)]) == table([board])
+
+
+# The page.
+def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
+    report = submit().report
+    swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
+    submissions.store.enter("ada", VisitBench().graded(report, swayed))
+    board_key = submissions.store.board_keys()[0]
+    html = board_html(board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3})
+    assert "12 matches" in html and "read the pictures' captions" in html.replace("&#x27;", "'")
+    assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
+    assert "Ties</dt><dd>100.0% <small>12 of 12</small>" in html
+    assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
+    assert "variant 3" in html and "Too few of these models" in html
+    assert "&lt;b&gt;" in mine_html([replace(submissions.store.submissions()[0], name="<b>")])
+
+
+def test_figure_8_has_families_above_the_floor_only():
+    played = [Played(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(FLOOR)]
+    played += [Played(f"j{n}", "Count", False, "m", REFERENCE, "a") for n in range(FLOOR - 1)]
+    played += [Played(f"j{n}", "Color", False, "<n>", REFERENCE, "a") for n in range(FLOOR - 1)]
+    figure = family_figure(automatic_board(played, False))
+    assert figure and figure.traces[0]["y"] == ["Color"]
+    by_model = dict(zip(figure.traces[0]["x"], figure.traces[0]["z"][0], strict=True))
+    assert by_model == {"m": 0.8, "&lt;n&gt;": None}
+    assert family_figure(automatic_board(played[FLOOR:], False)) is None
+
+
+def test_people_stand_beside_the_judge_under_the_models_names(submissions, database):
+    bank = submissions._bank()
+    single = [place for place, item in enumerate(bank.values(), 1) if not item.instance.multi]
+    order = ["m1", "m2", "m3", REFERENCE]
+    votes = [Planted(item, one, other) for item in single for one, other in itertools.combinations(order, 2)] * 3
+    Ingest(database).add_items("test", "visit", pictured())
+    Ingest(database).rename("m1", "Model One")
+    plant(database, votes)
+    leaderboard = Leaderboard(database)
+    people = PeoplesBoards(leaderboard, database).ratings("test", multi=False)
+    leaderboard.close()
+    assert sorted(people, key=lambda name: -people[name]) == order
+    assert PeoplesBoards(leaderboard, database).ratings("nowhere", multi=False) == {}

@@ -1,0 +1,178 @@
+"""Batches: the same scores as call by call, whatever the order and the losses; nothing is sent twice."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from arena.database import Database
+from arena.types import Secret
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.judges.batch_api import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
+from scoring.judges.cache import ReplyCache
+from scoring.judges.client import Judge, JudgeError, JudgeStopped
+from scoring.judges.endpoint import Endpoint
+from scoring.judges.spec import Price
+from scoring.registry import score
+from scoring.report import Report
+from tests.support.judging_process import SPEC, drafted, scores
+from tests.support.openai_batches import Batches
+from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_command import Command
+from tests.support.servers import ROOT
+
+CALLS = 16 * 5 + 4 * 5
+
+
+@pytest.fixture
+def database(tmp_path) -> Iterator[Database]:
+    opened = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(batches=Batches()) as running:
+        yield running
+
+
+def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Report:
+    """Score the sample's outputs, in batches or call by call."""
+
+    async def work() -> Report:
+        address, cache = Endpoint(server.address, Secret("sk-test")), ReplyCache(database)
+        asked = BatchJudge(SPEC, address, database, quiet=0.3, every=0.02) if batch else Judge(SPEC, address)
+        async with asked as judge:
+            return await score(drafted(server.address), judge, cache, lambda progress: None, asyncio.Event())
+
+    return asyncio.run(work())
+
+
+def rows(database: Database) -> list:
+    with database.read() as connection:
+        return list(connection.execute(BATCH.select()).all())
+
+
+def wordings(batches: Batches) -> Counter[str]:
+    return Counter(json.dumps(line["body"], sort_keys=True) for line in batches.lines)
+
+
+def test_a_batch_gives_the_same_scores_as_call_by_call(server, database, tmp_path):
+    alone = Database(f"sqlite:///{tmp_path / 'alone.db'}")
+    one_by_one = judged(server, alone, batch=False)
+    alone.close()
+    asked = server.counts.calls
+    assert scores(judged(server, database)) == scores(one_by_one)
+    assert server.counts.calls == asked, "no call is made by itself"
+    assert len(server.batches.begun) == 1 and len(server.batches.lines) == CALLS
+    assert all(line["method"] == "POST" and line["url"] == "/v1/chat/completions" for line in server.batches.lines)
+    assert rows(database) == [], "what is done with is not kept"
+    judged(server, database)
+    assert len(server.batches.begun) == 1, "the second time all is in the cache"
+
+
+@pytest.mark.parametrize("faults", [{"lost": 0.3}, {"failing": 0.3}, {"lost": 0.2, "failing": 0.2}], ids=str)
+def test_what_a_batch_did_not_bring_goes_into_the_next(faults, server, database):
+    whole = scores(judged(server, database))
+    again = Database("sqlite:///" + str(database.url.database).replace("arena.db", "again.db"))
+    server.batches = Batches(**faults)
+    assert scores(judged(server, again)) == whole
+    again.close()
+    first, *more = server.batches.begun.values()
+    missing = len(server.batches.lines) - CALLS
+    assert len(more) == 1 and 0 < missing < CALLS
+    assert sorted(wordings(server.batches).values()) == [1] * (CALLS - missing) + [2] * missing
+
+
+def test_what_never_comes_ends_with_what_to_do(server, database):
+    server.batches = Batches(lost=1.0, always=True)
+    with pytest.raises(JudgeError, match="no reply from the judge in 3 batches"):
+        judged(server, database)
+
+
+def test_a_refused_batch_says_why_and_the_same_command_goes_on(server, database):
+    server.batches.refused = "token_limit_exceeded"
+    with pytest.raises(JudgeStopped, match=r"refused \(token_limit_exceeded: Too much is enqueued\); mend that"):
+        judged(server, database)
+    server.batches.refused = ""
+    assert judged(server, database).rows
+    assert len(server.batches.begun) == 2
+
+
+def test_a_batch_whose_beginning_got_no_answer_is_not_begun_again(server, database):
+    server.batches.deaf_after_create = 1
+    judged(server, database)
+    assert len(server.batches.begun) == 1
+
+
+def test_a_server_without_batches_is_told_in_one_line(database):
+    with OpenAIServer() as server, pytest.raises(JudgeError, match="404"):
+        judged(server, database)
+
+
+ONE_RUN = """
+import sys
+from arena.database import Database
+from tests.scoring.judges.test_batch_api import judged
+class Server: address = sys.argv[2]
+database = Database(sys.argv[1])
+print(len(judged(Server, database).rows))
+"""
+
+
+def test_killed_runs_send_nothing_twice(server, database):
+    """Killed while the batch is sent, while it is waited for, and while its replies are kept."""
+    whole = Database("sqlite:///" + str(database.url.database).replace("arena.db", "whole.db"))
+    expected = scores(judged(server, whole))
+    whole.close()
+    server.batches = Batches(looks=10**9)
+    luck, line = random.Random(), [sys.executable, "-c", ONE_RUN, str(database.url), server.address]
+    for number in range(5):
+        if number == 3:
+            server.batches.looks = 1
+        with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            deadline = time.monotonic() + 120
+            while run.poll() is None and not rows(database) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(luck.uniform(0, 0.4 if number != 3 else 2.0))
+            run.kill()
+    assert scores(judged(server, database)) == expected
+    assert len(server.batches.lines) == CALLS and len(server.batches.begun) == 1
+    assert rows(database) == []
+
+
+def test_a_file_holds_what_a_server_takes():
+    small = [_Waiting({"n": number}, None) for number in range(MOST_LINES + 1)]
+    assert [len(part) for part in _parts(small)] == [MOST_LINES, 1]
+    large = [_Waiting({"picture": "x" * 80_000_000}, None) for _ in range(3)]
+    assert [len(part) for part in _parts(large)] == [2, 1]
+
+
+def test_a_batch_costs_half():
+    assert half(Price(2.0, 8.0)) == Price(1.0, 4.0) and half(None) is None
+
+
+def test_the_command_tells_the_half_price_and_scores(tmp_path):
+    (tmp_path / "prices.csv").write_text("model,prompt,completion\ntest-judge,2000,8000\n")
+    with OpenAIServer(batches=Batches(looks=1)) as judge:
+        command = Command(tmp_path, judge)
+        told = {}
+        for words in ((), ("--batch",)):
+            declined = command(
+                "--sample", str(SAMPLE_PREDICTIONS), *words, answer="y\nn\n", JUDGE_PRICES=tmp_path / "prices.csv"
+            )
+            told[words] = float(declined.stdout.partition("at most $")[2].partition(" ")[0].replace(",", ""))
+        assert told[("--batch",)] == pytest.approx(told[()] / 2, rel=0.01)
+        done = command(
+            "--sample", str(SAMPLE_PREDICTIONS), "--yes", "--batch", JUDGE_PRICES=str(tmp_path / "prices.csv")
+        )
+        assert done.returncode == 0, done.stderr
+        assert f"{CALLS} questions are in batch batch-0" in done.stdout
+        assert len(command.files()) == 6 and len(judge.batches.lines) == CALLS

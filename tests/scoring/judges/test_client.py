@@ -1,0 +1,740 @@
+"""The judge's client against a real server on loopback: faults, pace, money, secrets and addresses."""
+
+import asyncio
+import base64
+import gzip
+import json
+import logging
+import socket
+import ssl
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.io.fetch import Fetcher, is_public
+from arena.types import Secret
+from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, probe
+from scoring.judges.endpoint import Endpoint, EndpointError
+from scoring.judges.rate_limit import RateLimiter, RateLimits
+from scoring.judges.replies import JudgeAnswer, Trouble, read_answer, refusal, retry_after
+from scoring.judges.spec import Ask, JudgeSpec, Message, Price, cost, most_cost
+from tests.support.certificates import HOST
+from tests.support.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
+
+KEY = "sk-planted-Zq7_0123456789"
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
+HASTY = RateLimits(concurrency=8, timeout=30.0, attempts=4, backoff=0.01)
+BREAKDOWNS: tuple[Fault, ...] = (*(kind for kind in PASSING if kind not in TEXTS), "drip")
+"""Faults that the client itself gets over."""
+T = TypeVar("T")
+
+
+def question(text: str = "What is it? | a cat | a dog | ", **fields: Any) -> Ask:
+    return Ask((Message("user", text),), **fields)
+
+
+def address(server: OpenAIServer) -> Endpoint:
+    return Endpoint(server.address, Secret(KEY))
+
+
+def with_judge(
+    server: OpenAIServer,
+    work: Callable[[Judge], Awaitable[T]],
+    spec: JudgeSpec = SPEC,
+    pace: RateLimits = HASTY,
+    **more: Any,
+) -> T:
+    """Return what `work` makes of a judge on this server."""
+
+    async def run() -> T:
+        async with Judge(spec, address(server), pace, **more) as judge:
+            return await work(judge)
+
+    return asyncio.run(run())
+
+
+def failing(kind: Fault, in_a_row: int = 1000, **fields: Any) -> OpenAIServer:
+    return OpenAIServer(faults=Faults(1.0, kinds=(kind,), in_a_row=in_a_row, hang=5.0, **fields))
+
+
+@dataclass
+class Recorder:
+    """A purse that remembers."""
+
+    held: list[int] = field(default_factory=list)
+    settled: dict[int, int] = field(default_factory=dict)
+
+    def reserve(self, amount: int) -> int:
+        """Hold an amount."""
+        self.held.append(amount)
+        return len(self.held) - 1
+
+    def commit(self, number: int, amount: int) -> None:
+        """Settle an amount, once."""
+        assert number not in self.settled
+        self.settled[number] = amount
+
+
+def test_a_reply_arrives_whole():
+    with OpenAIServer() as server:
+        ask = question(temperature=0.0, reply_tokens=3, seed=4)
+        reply = with_judge(server, lambda judge: judge.ask(ask))
+    (body,) = server.counts.bodies
+    assert body["seed"] == 4 and body["max_tokens"] == 3 and "n" not in body
+    assert reply.texts == (steady_score(body, 0),) and reply.finish == ("stop",)
+    assert reply.model == "test-judge-2026-01-01" and reply.prompt_tokens > 0 and reply.completion_tokens > 0
+    assert server.counts.keys == {KEY}
+
+
+def test_samples_come_in_one_call():
+    with OpenAIServer() as server:
+        reply = with_judge(server, lambda judge: judge.ask(question(samples=5)))
+    assert server.counts.calls == 1 and len(reply.texts) == len(reply.finish) == 5
+    assert reply.texts == tuple(steady_score(server.counts.bodies[0], run) for run in range(5))
+
+
+def test_estimates_are_corrected_by_what_the_replies_say():
+    with OpenAIServer() as server:
+
+        async def work(judge: Judge) -> tuple[float, float]:
+            before = judge.tokens_per_estimate
+            await judge.ask(question("word " * 4000))
+            return before, judge.tokens_per_estimate
+
+        before, after = with_judge(server, work)
+    assert before == 1.0 and after == pytest.approx(5008 / 5007)
+
+
+# Faults
+
+
+@pytest.mark.parametrize("kind", BREAKDOWNS)
+def test_a_passing_fault_is_got_over(kind):
+    with failing(kind, in_a_row=2) as server:
+        pace = replace(HASTY, timeout=0.5) if kind in ("hang", "drip") else HASTY
+        reply = with_judge(server, lambda judge: judge.ask(question()), pace=pace)
+    assert server.counts.calls == 3
+    assert reply.texts == (steady_score(server.counts.bodies[0], 0),)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_that_is_no_score_is_a_reply(kind):
+    with failing(kind) as server:
+        assert with_judge(server, lambda judge: judge.ask(question())).texts == (TEXTS[kind],)
+    assert server.counts.calls == 1
+
+
+@pytest.mark.parametrize("kind", BREAKDOWNS)
+def test_a_lasting_fault_ends_after_the_last_attempt(kind):
+    """The best of three, so that a busy machine does not decide."""
+    took: list[float] = []
+    while len(took) < 3 and min(took, default=5.0) >= 5:
+        start = time.monotonic()
+        with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts; the last: "):
+            with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3))
+        assert server.counts.calls == 4
+        took.append(time.monotonic() - start)
+    assert min(took) < 5, took
+
+
+def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
+    asks = [question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(200)]
+    pace = replace(HASTY, concurrency=16, attempts=8, timeout=0.5)
+
+    def texts(faults: Faults) -> list[tuple[str, ...]]:
+        with OpenAIServer(faults=faults) as server:
+            replies = with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
+        assert server.counts.paid <= 1.4 * len(asks)
+        return [reply.texts for reply in replies]
+
+    assert texts(Faults(0.3, kinds=BREAKDOWNS, hang=5.0)) == texts(Faults())
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("401", "does not accept the key"), ("insufficient_quota", "no quota or credit left")]
+)
+def test_a_hopeless_error_stops_at_once_and_for_all(kind, said):
+    with failing(kind) as server:
+
+        async def work(judge: Judge) -> list[object]:
+            first = await asyncio.gather(judge.ask(question()), return_exceptions=True)
+            more = await asyncio.gather(*(judge.ask(question()) for _ in range(20)), return_exceptions=True)
+            return [*first, *more]
+
+        errors = with_judge(server, work)
+    assert server.counts.calls == 1
+    assert all(isinstance(error, JudgeStopped) and said in str(error) for error in errors)
+
+
+def test_an_unknown_model_stops_at_once():
+    with OpenAIServer(models=("another",)) as server, pytest.raises(JudgeStopped, match="knows no such model"):
+        with_judge(server, lambda judge: judge.ask(question()))
+    assert server.counts.calls == 1
+
+
+def test_a_field_that_the_model_refuses_stops_at_once_and_is_named():
+    with OpenAIServer(refused=("temperature",)) as server, pytest.raises(JudgeStopped, match="not take temperature"):
+        with_judge(server, lambda judge: judge.ask(question()))
+    assert server.counts.calls == 1
+
+
+def http(status: int, body: object = b"{}", *headers: str) -> bytes:
+    """Return a whole HTTP answer."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(raw)}", "Content-Type: application/json", *headers]
+    return "\r\n".join([*head, "", ""]).encode() + raw
+
+
+def completion(text: object, **fields: object) -> dict[str, object]:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"model": "m", "choices": [{**choice, **fields}]}
+
+
+def test_one_refused_prompt_leaves_the_others_alone():
+    with OpenAIServer() as server:
+        server.answers.append(http(400, {"error": {"code": "content_filter", "message": "filtered"}}))
+
+        async def work(judge: Judge) -> str:
+            with pytest.raises(AskRefused, match="content policy refuses this prompt"):
+                await judge.ask(question())
+            return (await judge.ask(question())).texts[0]
+
+        assert with_judge(server, work)
+
+
+def test_a_filtered_and_an_empty_reply_are_replies():
+    with OpenAIServer() as server:
+        server.answers += [
+            http(200, completion(None, finish_reason="content_filter")),
+            http(200, completion(None, message={"content": None, "refusal": "No."})),
+        ]
+
+        async def work(judge: Judge) -> list[Any]:
+            return [await judge.ask(question()), await judge.ask(question())]
+
+        filtered, refused = with_judge(server, work)
+    assert (filtered.texts, filtered.finish) == (("",), ("content_filter",))
+    assert refused.texts == ("No.",) and refused.prompt_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, {"code": "unsupported_parameter", "param": "max_tokens", "message": "Unsupported parameter"}, "field"),
+        (400, {"code": "unsupported_value", "param": "temperature", "message": "Only 1"}, "field"),
+        (422, {"message": "Extra inputs are not permitted: seed"}, "field"),
+        (400, {"code": "content_policy_violation", "message": "no"}, "refused"),
+        (400, {"code": "invalid_prompt", "message": "flagged as violating"}, "refused"),
+        (400, {"code": "context_length_exceeded", "message": "maximum context length is 8192"}, "refused"),
+        (413, {"message": "Request Entity"}, "refused"),
+        (400, {"message": "Something else"}, "refused"),
+        (400, {"message": "API key not valid"}, "hopeless"),
+        (400, {"message": "foo is not a valid model: unknown model"}, "hopeless"),
+        (400, {"code": "model_not_found", "message": "?"}, "hopeless"),
+        (401, {"message": "?"}, "hopeless"),
+        (402, {"message": "?"}, "hopeless"),
+        (403, {"message": "?"}, "hopeless"),
+        (404, {"message": "?"}, "hopeless"),
+        (405, {"message": "?"}, "hopeless"),
+        (302, {"message": "?"}, "hopeless"),
+        (429, {"code": "rate_limit_exceeded", "message": "slow down"}, "busy"),
+        (429, {"type": "insufficient_quota", "message": "?"}, "hopeless"),
+        (429, {"code": "billing_hard_limit_reached", "message": "?"}, "hopeless"),
+        (408, {}, "again"),
+        (409, {}, "again"),
+        (500, {}, "again"),
+        (503, {}, "again"),
+        (529, {}, "again"),
+        (504, {}, "again"),
+        (524, {}, "again"),
+    ],
+)
+def test_what_a_status_means(status, error, kind):
+    found = refusal(status, {}, {"error": error})
+    assert found.kind == kind and found.billed == (status in (504, 524))
+    assert refusal(status, {}, error).kind == kind
+
+
+def test_a_server_that_sends_no_json_with_its_error_is_understood():
+    assert refusal(429, {}, "<html>insufficient_quota</html>").kind == "hopeless"
+    assert refusal(502, {}, "<html>").kind == "again"
+    assert refusal(400, {}, None).kind == refusal(400, {}, ["?"]).kind == "refused"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "86400"}, 120.0),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, 20.0),
+    ],
+)
+def test_retry_after(headers, seconds):
+    assert retry_after(headers, now=10.0) == seconds
+
+
+def test_the_server_is_not_asked_before_it_said():
+    with failing("429 with Retry-After", in_a_row=1, retry_after="0.6") as server:
+        with_judge(server, lambda judge: judge.ask(question()))
+    first, second = server.counts.times
+    assert 0.6 <= second - first < 3.0
+
+
+def test_back_off_doubles_with_jitter_up_to_its_end():
+    pace = RateLimits(backoff=0.5)
+    for attempt, most in ((1, 0.5), (2, 1.0), (3, 2.0), (12, 30.0)):
+        waits = [pace.wait(attempt, None) for _ in range(100)]
+        assert most / 2 <= min(waits) < max(waits) <= most
+    assert all(7.0 <= pace.wait(1, 7.0) <= 7.25 for _ in range(100))
+
+
+def test_many_failures_in_a_row_open_the_circuit_breaker():
+    with failing("500") as server:
+
+        async def work(judge: Judge) -> list[object]:
+            return await asyncio.gather(*(judge.ask(question()) for _ in range(50)), return_exceptions=True)
+
+        errors = with_judge(server, work, pace=replace(HASTY, concurrency=4, attempts=100))
+    assert all(isinstance(error, JudgeStopped) and "resume later" in str(error) for error in errors)
+    assert 12 <= server.counts.calls <= 12 + 4
+
+
+def test_a_busy_server_opens_no_breaker_and_is_asked_less_often():
+    with failing("429", in_a_row=2) as server:
+        asks = [question(f"question {number}") for number in range(40)]
+        pace = replace(HASTY, concurrency=20, attempts=8)
+        replies = with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
+    assert len(replies) == 40
+
+
+# Pace
+
+
+def test_no_more_calls_at_one_time_than_agreed():
+    with OpenAIServer(latency=0.05) as server:
+        asks = [question(f"question {number}") for number in range(30)]
+        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=replace(HASTY, concurrency=5))
+    assert server.counts.at_once == 5
+
+
+def test_a_call_that_waits_for_its_place_is_not_yet_late():
+    with OpenAIServer(latency=0.3) as server:
+        asks = [question(f"question {number}") for number in range(5)]
+        pace = replace(HASTY, concurrency=1, timeout=0.9)
+        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
+    assert server.counts.calls == 5
+
+
+def length(server: OpenAIServer) -> float:
+    """Return the seconds from the second call to the last: the first takes longer on its way."""
+    return server.counts.times[-1] - server.counts.times[1]
+
+
+@pytest.mark.parametrize(
+    "pace", [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)], ids=["requests", "tokens"]
+)
+def test_calls_are_spaced_out(pace):
+    asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(20)]
+    with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
+        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
+    assert length(server) >= 0.8
+
+
+def test_judges_that_share_a_key_share_its_pace():
+    async def work(server: OpenAIServer) -> None:
+        pace = RateLimits(requests_per_minute=1200)
+        meter = RateLimiter(pace)
+        async with (
+            Judge(SPEC, address(server), pace, meter=meter) as one,
+            Judge(SPEC, address(server), pace, meter=meter) as two,
+        ):
+            await asyncio.gather(*(judge.ask(question()) for judge in (one, two) * 10))
+
+    with OpenAIServer() as server:
+        asyncio.run(work(server))
+    assert length(server) >= 0.8
+
+
+# Money
+
+
+def test_a_reply_costs_what_its_usage_says():
+    job_budget = Recorder()
+    with OpenAIServer() as server:
+        ask = question(reply_tokens=3)
+        reply = with_judge(server, lambda judge: judge.ask(ask), job_budget=job_budget)
+    assert job_budget.held == [most_cost(SPEC, ask)]
+    assert job_budget.settled == {0: cost(SPEC.price, reply.prompt_tokens, reply.completion_tokens)}
+    assert job_budget.settled[0] < job_budget.held[0]
+
+
+def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
+    job_budget, usage = Recorder(), {"prompt_tokens": 0, "completion_tokens": 0}
+    said = json.dumps({"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "usage": usage}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n".encode()
+    with OpenAIServer() as server:
+        server.answers = [head + said]
+        reply = with_judge(server, lambda judge: judge.ask(question()), job_budget=job_budget)
+    assert reply.prompt_tokens > 0 and job_budget.settled == {0: job_budget.held[0]}
+
+
+@pytest.mark.parametrize("kind", BREAKDOWNS)
+def test_a_failed_attempt_costs_its_bound_unless_it_cannot_have_been_billed(kind):
+    job_budget = Recorder()
+    with failing(kind, in_a_row=1) as server:
+        with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3), job_budget=job_budget)
+    told = kind in ("no choices", "no finish_reason")
+    expected = job_budget.settled[1] if told else job_budget.held[0] if kind in PAID else 0
+    assert job_budget.settled[0] == expected and len(job_budget.settled) == len(job_budget.held) == 2
+
+
+def test_a_refused_connection_costs_nothing():
+    job_budget = Recorder()
+    with socket.socket() as probing:
+        probing.bind(("127.0.0.1", 0))
+        port = probing.getsockname()[1]
+
+    async def run() -> None:
+        async with Judge(SPEC, Endpoint(f"http://127.0.0.1:{port}/v1", Secret(KEY)), HASTY, job_budget) as judge:
+            await judge.ask(question())
+
+    with pytest.raises(JudgeFailed, match="could not be reached"):
+        asyncio.run(run())
+    assert list(job_budget.settled.values()) == [0, 0, 0, 0]
+
+
+def test_a_call_that_is_cancelled_costs_its_bound():
+    job_budget = Recorder()
+    with OpenAIServer(latency=5.0) as server:
+
+        async def work(judge: Judge) -> None:
+            task = asyncio.create_task(judge.ask(question()))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        with_judge(server, work, pace=replace(HASTY, timeout=10.0), job_budget=job_budget)
+    assert job_budget.settled == {0: job_budget.held[0]}
+
+
+def test_a_hold_that_is_cancelled_is_given_back():
+    class Slow(Recorder):
+        def reserve(self, amount: int) -> int:
+            time.sleep(0.4)
+            return super().reserve(amount)
+
+    job_budget = Slow()
+    with OpenAIServer() as server:
+
+        async def work(judge: Judge) -> None:
+            task = asyncio.create_task(judge.ask(question()))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        with_judge(server, work, job_budget=job_budget)
+    assert job_budget.settled == {0: 0} and server.counts.calls == 0
+
+
+def test_without_money_nothing_is_sent():
+    class EmptyError(Exception):
+        pass
+
+    class Empty(Recorder):
+        def reserve(self, amount: int) -> int:
+            raise EmptyError("the job's ceiling is in the way")
+
+    with OpenAIServer() as server, pytest.raises(EmptyError):
+        with_judge(server, lambda judge: judge.ask(question()), job_budget=Empty())
+    assert server.counts.calls == 0
+
+
+# Secrets
+
+
+def traces() -> list[str]:
+    """Return how the key may be written, in base64 also after "Bearer "."""
+    coded = [base64.b64encode(text.encode()).decode() for text in (KEY, f"Bearer {KEY}")]
+    return [KEY, *(code[8:-4] for code in coded), coded[0][:-4]]
+
+
+@pytest.mark.parametrize("kind", ["401", "insufficient_quota", "500", "429", "HTML", "reset", "hang"])
+def test_the_key_is_in_no_error_and_no_log(kind, caplog):
+    caplog.set_level(logging.DEBUG)
+    with failing(kind) as server:
+
+        async def work(judge: Judge) -> str:
+            try:
+                await judge.ask(question())
+            except (JudgeStopped, JudgeFailed) as error:
+                logging.getLogger("test").exception("failed")
+                return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(judge))
+            return ""
+
+        shown = with_judge(server, work, pace=replace(HASTY, timeout=0.3, attempts=2))
+    assert shown and caplog.text and server.counts.keys == {KEY}
+    assert not any(trace in text for trace in traces() for text in (shown, caplog.text))
+
+
+@given(st.binary(max_size=9), st.binary(max_size=9), st.text("abcXYZ019-_+/.~", min_size=8, max_size=40))
+def test_a_key_in_base64_is_taken_out_wherever_it_stands(before, after, key):
+    judged = Endpoint("https://judge.example/v1", Secret(key))
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        written = encode(before + key.encode() + after).decode()
+        assert judged.redacted(f"see {written}") != f"see {written}"
+    assert key not in judged.redacted(f"0.5 {key} 0.5")
+
+
+def test_a_reply_that_echoes_the_key_arrives_without_it():
+    coded = base64.b64encode(f"Bearer {KEY}".encode()).decode()
+    with OpenAIServer(score=lambda _body, _sample: f"0.5 {KEY} {coded}") as server:
+        reply = with_judge(server, lambda judge: judge.ask(question()))
+    assert reply.texts[0].startswith("0.5 [key] ")
+    assert not any(trace in repr(reply) for trace in traces())
+
+
+def test_nothing_of_the_environment_is_sent(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-operator-000")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-operator")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-operator")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Operator: yes\nAuthorization: Bearer sk-operator-000")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with OpenAIServer() as server:
+        with_judge(server, lambda judge: judge.ask(question()))
+    (headers,) = server.counts.headers
+    assert headers["authorization"] == f"Bearer {KEY}" and "operator" not in repr(headers)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://judge.example/v1", "judge.example/v1", "https://", "https://user:pass@judge.example/v1",
+        "https://judge.example/v1?key=1", "https://judge.example/v1#x", "https://judge.example/a b", "https://judge.example:99999/v1",
+        "https://0177.0.0.1/v1", "",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_unshown(url):
+    with pytest.raises(EndpointError) as caught:
+        Endpoint(url, Secret(KEY))
+    assert "user:pass" not in str(caught.value) and "key=1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "ключ", "tab\t"])
+def test_what_is_no_key_is_refused_unshown(key):
+    with pytest.raises(EndpointError, match="copy it anew") as caught:
+        Endpoint("https://judge.example/v1", Secret(key))
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://judge.example/v1", "https://judge.example:8443/v1"])
+def test_a_users_address_is_https_on_its_port(url):
+    assert Endpoint(url, Secret(KEY)).shown == url
+    with pytest.raises(EndpointError):
+        Endpoint(url, Secret(KEY), owner="user")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "192.168.1.1", "100.64.0.1", "0.0.0.0", "[::1]",
+        "[::ffff:127.0.0.1]", "[fd00::1]", "[fe80::1]", "2130706433", "0x7f000001", "127.1",
+    ],
+)  # fmt: skip
+def test_a_users_address_inside_is_never_asked(host):
+    async def run() -> None:
+        async with Judge(SPEC, Endpoint(f"https://{host}/v1", Secret(KEY), owner="user"), HASTY) as judge:
+            await judge.ask(question())
+
+    with pytest.raises(JudgeStopped, match="not on the public internet|was not found"):
+        asyncio.run(run())
+
+
+class Names:
+    """A resolver that gives a public address first and loopback after."""
+
+    def __init__(self, *found: list[str]) -> None:
+        self.found, self.asked = list(found), 0
+
+    async def resolve(self, _host: str) -> list[str]:
+        """Return the next addresses."""
+        self.asked += 1
+        return self.found.pop(0)
+
+
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def user_ask(server: OpenAIServer, names: Names, certificate: Path, allowed: Callable[[str], bool]) -> list[Any]:
+    """Return what three questions get at a user's address that a resolver finds."""
+    trust = ssl.create_default_context(cafile=str(certificate))
+    fetcher = Fetcher(names.resolve, allowed, trust, server.port)
+
+    async def run() -> list[Any]:
+        user = Endpoint(f"https://{HOST}/v1", Secret(KEY), owner="user")
+        async with Judge(SPEC, user, HASTY, fetcher=fetcher) as judge:
+            return [await judge.ask(question(f"question {number}")) for number in range(3)]
+
+    return asyncio.run(run())
+
+
+def test_a_users_host_is_resolved_once_and_shows_the_certificate_of_its_name(certificate):
+    context, shown = tls(certificate), set()
+    context.sni_callback = lambda _socket, name, _context: shown.add(name)
+    with OpenAIServer(tls=context) as server:
+        names = Names(["127.0.0.1"])
+        assert len(user_ask(server, names, certificate, lambda _address: True)) == 3
+    assert names.asked == 1 and shown == {HOST}
+    assert all(headers["host"] == HOST for headers in server.counts.headers)
+
+
+def test_the_next_address_of_a_users_host_is_tried(certificate):
+    with OpenAIServer(tls=tls(certificate)) as server:
+        names = Names(["127.0.0.2", "127.0.0.1"])
+        assert len(user_ask(server, names, certificate, lambda _address: True)) == 3
+
+
+def test_one_private_address_among_public_ones_is_enough_to_refuse(certificate):
+    with OpenAIServer(tls=tls(certificate)) as server:
+        with pytest.raises(JudgeStopped, match="not on the public internet"):
+            user_ask(server, Names(["8.8.8.8", "127.0.0.1"]), certificate, is_public)
+        with pytest.raises(JudgeStopped, match="not on the public internet"):
+            user_ask(server, Names([]), certificate, is_public)
+    assert server.counts.calls == 0
+
+
+def test_a_redirect_is_never_followed():
+    with OpenAIServer() as other, OpenAIServer() as server:
+        server.answers.append(http(307, b"", f"Location: {other.address}/chat/completions"))
+        with pytest.raises(JudgeStopped, match="answered 307"):
+            with_judge(server, lambda judge: judge.ask(question()))
+    assert other.counts.calls == 0
+
+
+ZIPPED = gzip.compress(json.dumps(completion("0.5")).encode())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [http(200, b" " * 2_000_001), http(500, b" " * 2_000_001), http(200, ZIPPED, "Content-Encoding: gzip")],
+    ids=["long", "long error", "compressed"],
+)
+def test_a_reply_too_long_or_compressed_is_an_error(answer):
+    with OpenAIServer() as server:
+        server.answers += [answer] * 4
+        with pytest.raises(JudgeFailed, match="broke off"):
+            with_judge(server, lambda judge: judge.ask(question()))
+
+
+# Replies
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["choices", "message", "content", "finish_reason", "usage", "model", "index", "x"]), inner
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_no_json_breaks_the_reading(found):
+    for whole in (found, {"choices": found}, {"choices": [found]}, {"choices": [{"message": found}], "usage": found}):
+        answer = read_answer(json.dumps(whole).encode())
+        assert isinstance(answer, JudgeAnswer | Trouble)
+        if isinstance(answer, JudgeAnswer):
+            assert answer.texts and all(answer.finish) and len(answer.texts) == len(answer.finish)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reading(content):
+    assert isinstance(read_answer(content), Trouble)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        None, [], {}, {"message": {"content": "1"}}, {"message": {"content": "1"}, "finish_reason": None},
+        {"message": {"content": "1"}, "finish_reason": ""}, {"message": {"content": "1"}, "finish_reason": 1},
+        {"finish_reason": "stop"}, {"message": "1", "finish_reason": "stop"},
+        {"message": {"content": 1}, "finish_reason": "stop"}, {"message": {"content": ["1"]}, "finish_reason": "stop"},
+    ],
+)  # fmt: skip
+def test_a_choice_without_text_or_finish_reason_is_no_answer(choice):
+    whole = completion("0.5")["choices"]
+    assert isinstance(whole, list)
+    found = read_answer(json.dumps({"choices": [*whole, choice]}).encode())
+    assert isinstance(found, Trouble) and found.kind == "again" and found.billed
+
+
+def test_deep_nesting_is_no_answer():
+    assert isinstance(read_answer(b"[" * 200_000), Trouble)
+
+
+def test_texts_can_be_stored():
+    answer = read_answer(json.dumps(completion("a\0b\ud800c")).encode())
+    assert isinstance(answer, JudgeAnswer) and answer.texts == ("a\ufffdb?c",)
+
+
+def test_samples_stand_in_the_order_of_their_index():
+    choices = [{"index": n, "message": {"content": str(n)}, "finish_reason": "stop"} for n in (2, 0, 1)]
+    answer = read_answer(json.dumps({"choices": choices, "usage": {"prompt_tokens": -1}}).encode())
+    assert isinstance(answer, JudgeAnswer) and answer.texts == ("0", "1", "2") and answer.usage is None
+
+
+# Probing
+
+
+@pytest.mark.parametrize(
+    ("server", "found"),
+    [
+        (
+            OpenAIServer(score=lambda _body, _sample: "0.5"),
+            JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, None),
+        ),
+        (
+            OpenAIServer(refused=("temperature", "max_tokens", "n", "seed", "logprobs"), reasoning=300),
+            JudgeSpec("test-judge", False, "max_completion_tokens", False, False, False, True, 4096, None),
+        ),
+        (
+            OpenAIServer(refused=("n", "response_format"), faults=Faults(0.5, kinds=("500", "429"))),
+            JudgeSpec("test-judge", True, "max_tokens", False, True, True, False, 0, None),
+        ),
+    ],
+    ids=["allows all", "reasons", "some, with faults"],
+)
+def test_what_a_model_allows_is_found_out(server, found):
+    with server:
+        assert asyncio.run(probe(address(server), "test-judge", HASTY)) == found
+    assert server.counts.calls - server.counts.faults.total() <= 7
+
+
+def test_a_model_that_is_not_there_is_not_probed_on():
+    with OpenAIServer(models=()) as server, pytest.raises(JudgeStopped, match="knows no such model"):
+        asyncio.run(probe(address(server), "test-judge", HASTY))
+    assert server.counts.calls == 1

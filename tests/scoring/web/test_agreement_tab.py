@@ -1,0 +1,360 @@
+"""Judges and people: votes out of the database, the page's HTML, and the tab in a real browser at both widths."""
+
+import asyncio
+import csv
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import update
+
+from arena.database import Database, now
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.formats.registry import read
+from arena.imports.importer import ImportRequest, VoteImporter
+from arena.imports.polls import Polls
+from arena.io.tables import RowsError
+from arena.items.store import ANSWER, ItemBank
+from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.types import REFERENCE, item_key
+from scoring.agreement.people_agreement import PeopleAgreements, people_agreement
+from scoring.agreement.reader import measures_csv, scores_csv
+from scoring.agreement.service import AgreementService
+from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.report import JudgeStamp
+from scoring.visit_bench.matches import Instance, Match, MatchReport
+from scoring.visit_bench.matches import Verdict as InOneOrder
+from scoring.visit_bench.store import SubmissionStore
+from scoring.web.agreement_view import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
+from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
+from tests.support.planting import plant
+from tests.support.screens import shoot, turn
+from tests.support.servers import AppServer
+
+HOSTILE = "<img src=x onerror=document.title='hit'>, free"
+
+
+# The database.
+def test_a_poll_counts_each_persons_choice_on_either_side(bank):
+    first, second = list(ItemBank(bank).bank().items.values())[:2]
+    plant(bank, [*votes_on(first.id, "m2", "m1", 3, 2), *votes_on(first.id, "m1", "m3", 1, 0)])
+    plant(bank, votes_on(second.id, "m3", "m2", 2, 2))
+    poll = Polls(bank).poll("test")
+    assert poll.choices == {
+        Contest(first.key, "m1", "m2"): Choices(2, 3),
+        Contest(first.key, "m1", "m3"): Choices(1, 0),
+        Contest(second.key, "m2", "m3"): Choices(2, 2),
+    }
+    assert poll.answers[first.key, "m2"] == "m2 says 0"
+    assert poll.notices == ()
+    assert Polls(bank).sources() == ("test",)
+    assert Polls(bank).poll("another").choices == {}
+
+
+def test_votes_on_withdrawn_answers_are_left_out_and_told(bank):
+    first, second = list(ItemBank(bank).bank().items.values())[:2]
+    plant(bank, [*votes_on(first.id, "m1", "m2", 3, 0), *votes_on(first.id, "m1", "m3", 2, 1)])
+    gone = (ANSWER.c.item_id == first.id) & (ANSWER.c.text == "m2 says 0")
+    with bank.write() as connection:
+        connection.execute(update(ANSWER).where(gone).values(withdrawn_at=now()))
+    poll = Polls(bank).poll("test")
+    assert poll.choices == {Contest(first.key, "m1", "m3"): Choices(2, 1)}
+    assert poll.notices == ("votes left out, on answers that were withdrawn since: 3",)
+    assert (first.key, "m2") not in poll.answers
+    assert (second.key, "m2") in poll.answers
+
+
+def test_votes_from_elsewhere_are_a_source_and_a_judges_stand_beside_all(bank, tmp_path):
+    """The preferences of unknown voters, and a judge's battles on the same items and on one of the bank's."""
+    (item, *_) = ItemBank(bank).bank().items.values()
+    plant(bank, votes_on(item.id, "m1", "m2", 2, 1))
+    asked = {"instruction": "What?", "image_url": "https://images.test/1.jpg", "A": "one two", "B": "one"}
+    models = {"A_model": "owl prediction", "B_model": "human_verified_reference"}
+    row = {**asked, **models, "model_selection.A": "True", "model_selection.B": "False"}
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        writer.writeheader()
+        writer.writerows([row, row, {**row, "B_model": "m2"}])
+    verdict = Vote("m2", "m1", "a", item=item.key, voter="gpt-4", judge=True)
+    key = item_key("What?", [asked["image_url"]])
+    beside = Vote("owl", "m2", "tie", item=key, voter="gpt-4", judge=True)
+    judged = Battles("stereoscope", *columns_of([verdict, beside]), rows=tuple(map(STEREOSCOPE.row, (verdict, beside))))
+    VoteImporter(bank).add(read(tmp_path / "people.csv"), ImportRequest("elsewhere"))
+    VoteImporter(bank).add(judged, ImportRequest("battles"))
+    polls = Polls(bank)
+    assert polls.sources() == ("elsewhere (imported)", "test")
+    mine, theirs = polls.poll("test"), polls.poll("elsewhere (imported)")
+    assert mine.verdicts == (Verdict(item.key, "m2", "m1", "a", "gpt-4 (battles)"),)
+    assert theirs.choices == {Contest(key, REFERENCE, "owl"): Choices(0, 2), Contest(key, "m2", "owl"): Choices(0, 1)}
+    assert theirs.answers == {(key, "owl"): "one two", (key, REFERENCE): "one", (key, "m2"): "one"}
+    assert theirs.verdicts == (Verdict(key, "owl", "m2", "tie", "gpt-4 (battles)"),)
+
+
+# Kept concordances.
+class Counted:
+    """Polls that count how often they are read; no judge has judged."""
+
+    def __init__(self, poll: Poll) -> None:
+        self.poll_now, self.read = poll, 0
+
+    def sources(self) -> Sequence[str]:
+        return ("one",)
+
+    def poll(self, source: str) -> Poll:
+        self.read += 1
+        return self.poll_now
+
+    def verdicts(self, source: str) -> Sequence[Verdict]:
+        return ()
+
+
+def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b")) -> Poll:
+    contests = [Contest(f"i{place}", "m1", "m2") for place in range(len(chosen))]
+    answers = {
+        (contest.item, model): text for contest in contests for model, text in zip(("m1", "m2"), texts, strict=True)
+    }
+    return Poll(dict(zip(contests, (Choices(*votes) for votes in chosen), strict=True)), answers)
+
+
+def test_a_concordance_is_found_once_for_all_visitors():
+    polls = Counted(poll_of((5, 0), (4, 1)))
+    kept = PeopleAgreements(polls, polls)
+    assert kept.of("one") is kept.of("one")
+    assert polls.read == 1
+    fresh = PeopleAgreements(polls, polls, every=0)
+    one = fresh.of("one")
+    assert fresh.of("one") is one, "the same votes: nothing is reckoned anew"
+    polls.poll_now = poll_of((5, 0), (1, 4))
+    other = fresh.of("one")
+    assert other == people_agreement(polls.poll_now) != one
+    polls.poll_now = poll_of((5, 0), (1, 4), texts=("a", "a b"))
+    assert fresh.of("one") == people_agreement(polls.poll_now) != other, "a new text is scored anew"
+
+
+async def chunks(path: Path) -> AsyncIterator[bytes]:
+    yield path.read_bytes()
+
+
+def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
+    polls = Counted(poll_of((5, 0), (4, 1), (1, 4)))
+    kept = PeopleAgreements(polls, polls)
+    scores = {("i0", "m1"): 2.0, ("i0", "m2"): 1.0, ("i1", "m1"): 0.0, ("i1", "m2"): 1.0, ("i2", "m1"): 0.5}
+    found = kept.of("one", {"mine": scores})
+    assert found == people_agreement(polls.poll_now, {"mine": scores})
+    (mine,) = (one for one in found.reproductions if one.measure == "mine")
+    assert (mine.overall.hits, mine.overall.n, mine.missing) == (1, 2, 1)
+    assert "mine" not in {one.measure for one in kept.of("one").reproductions}, "they are kept for nobody"
+    assert kept.answers("one") == [(f"i{place}", model) for place in range(3) for model in ("m1", "m2")]
+
+
+def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
+    polls = Counted(poll_of((5, 0), (4, 1)))
+    upload_store = UploadStore(tmp_path / "inbox")
+    service = AgreementService(PeopleAgreements(polls, polls), upload_store)
+
+    def arrived(*rows: tuple[object, ...]) -> str:
+        return asyncio.run(upload_store.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
+
+    token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
+    found = service.beside("one", "ada", token)
+    assert [(one.measure, one.overall.n) for one in found.own] == [("=mine", 1), ("<b>", 0)]
+    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in own_html(found.own)
+    assert "must be called as in the file" in own_html(found.own[1:]) and own_html(()) == ""
+    assert "'=mine,all" in measures_csv(found.people_agreement)
+    assert service.of("one").own == ()
+    for owner, other in (("bob", token), ("ada", "forged")):
+        with pytest.raises(UploadStoreError, match="no longer here"):
+            service.beside("one", owner, other)
+    with pytest.raises(RowsError, match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'"):
+        service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
+    assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
+
+
+def test_the_boards_judges_stand_beside_the_people(bank):
+    """A stored model's matches, judged in both orders: for m1, for m2, a tie, and one that is unscored."""
+    items = list(ItemBank(bank).bank().items.values())[:4]
+    plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
+    orders: list[list[Winner | None]] = [["a", "a"], ["b", "b"], ["a", "b"], ["a", None]]
+    matches = [
+        Match(item.key, "m1", "m2", tuple(InOneOrder(winner, replies=("...",)) for winner in winners))
+        for item, winners in zip(items, orders, strict=True)
+    ]
+    judged = MatchReport(
+        **{"benchmark": "visit-bench", "protocol": "hardened", "title": "m1", "file": "", "created": "2026-01-31"},
+        judge=JudgeStamp("gpt-4", (), "https://judge.test/v1", "0" * 64, "last"),
+        **{"reference": "free", "context": "captions", "source": "test", "complete": True, "stored": True},
+        instances=tuple(Instance(item.key, item.family, "", ("a caption",), (), (), None) for item in items),
+        responses=(),
+        matches=tuple(matches),
+    )
+    SubmissionStore(bank).enter("me", judged)
+    found = PeopleAgreements(Polls(bank), SubmissionStore(bank)).of("test")
+    (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
+    tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
+    assert (judge.overall.hits, judge.overall.n, judge.ties, judge.missing) == (1 + tie, 3, 1, 1)
+    assert judge.measure == "gpt-4, reference-free, hardened"
+
+
+# The page.
+def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
+    return "".join((tells_html(found), people_html(found.people), measures_html(found), notes_html(found)))
+
+
+def test_the_page_has_the_hand_computed_figures():
+    """Eight pairs, 27 of 40 votes for m1: alpha 1/2, AC1 0.33625/0.56125 (see the command's test)."""
+    poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
+    verdicts = [Verdict(f"i{place}", "m2", "m1", "b" if place < 6 else "tie", HOSTILE) for place in range(7)]
+    text = page_of(poll, verdicts)
+    assert "<b>8 pairs</b> of models' answers have votes of several people." in text
+    assert "These are too few for an interval" in text
+    assert "<dd>0.500 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert "<dd>0.599 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert re.search(r"5/5 chose the same</th><td>4</td><td>50\.0% <small>22–78%</small>", text)
+    assert re.search(r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text)
+    right = 5 + (coin(Contest("i6", "m1", "m2")) == "second")
+    assert re.search(
+        rf"free</th><td>{right / 7:.1%} <small>\d+–\d+%</small> <small>n = 7</small>.*?<td>1</td></tr>", text
+    )
+    assert "<img" not in text, "a judge's name is text"
+    assert "overlaps those of" in text
+    assert "It is not the truth" in text
+
+
+def test_undefined_is_said():
+    text = page_of(poll_of(*[(5, 0)] * 12))
+    assert "<dt>Krippendorff's alpha</dt><dd>undefined <small>n = 12 pairs, 60 votes</small></dd>" in text
+    assert "Alpha is undefined: every vote is for the model that comes first (or last) by name." in text
+
+
+@pytest.mark.parametrize(
+    ("poll", "told"),
+    [
+        (poll_of(), "Nobody has voted on these items yet."),
+        (poll_of((1, 0)), "1 pair of answers has votes, but none"),
+        (poll_of((1, 0), (0, 1)), "2 pairs of answers have votes, but none"),
+        (
+            Poll({Contest("i", REFERENCE, "otter"): Choices(3, 2)}, {}),
+            "yet (1 pair with the reference left out)",
+        ),
+    ],
+)
+def test_empty_and_tiny_data_give_clear_text(poll, told):
+    found = people_agreement(poll)
+    assert told in tells_html(found)
+    assert people_html(found.people) == measures_html(found) == ""
+
+
+def test_a_pair_without_majority_is_told_and_reproduces_nothing():
+    found = people_agreement(poll_of((1, 1)))
+    assert "1 pair has no majority." in tells_html(found)
+    assert "1/2 chose the same" in people_html(found.people)
+    assert measures_html(found) == ""
+
+
+def test_the_best_measure_is_named_only_where_its_interval_is_above():
+    poll = poll_of(*[(5, 0)] * 200)
+    verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
+    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
+    assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
+    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
+    assert "its interval overlaps another's" in text
+
+
+def test_figure_9_shows_what_the_table_has():
+    poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
+    verdicts = [Verdict("i0", "m1", "m2", "a", HOSTILE)]
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
+    figure = reproduction_figure(found)
+    assert [trace["name"] for trace in figure.traces] == ["all", "5/5", "4/5", "3/5"]
+    shown = [one for one in found.reproductions if one.overall.n]
+    assert list(figure.traces[0]["x"]) == [one.overall.value for one in shown]
+    assert not any("<img" in name for name in figure.traces[0]["y"])
+
+
+# The browser.
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory) -> Iterator[AppServer]:
+    """A server with a bank of many votes and one with a single vote."""
+    folder = tmp_path_factory.mktemp("agreement") / "data"
+    folder.mkdir()
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    plant_source(database)
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "narrow"])
+def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the tab; any script error fails the test."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(voted.address)
+    turn(opened, "Judges and people")
+    expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def choose(page: Page, source: str) -> None:
+    page.get_by_label("Items", exact=True).locator("visible=true").click()
+    page.get_by_role("option", name=source, exact=True).click()
+
+
+def test_the_tab_shows_people_measures_and_the_plot(page):
+    expect(page.locator("#agreement-body")).to_be_hidden()
+    choose(page, "test")
+    tells = page.locator("#agreement-tells")
+    expect(tells).to_contain_text("60 pairs of models' answers have votes of several people.")
+    rows = page.locator("#agreement-measures tbody th")
+    expect(rows).to_have_count(4)
+    assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
+    expect(page.locator("#agreement-people")).to_contain_text(re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d"))
+    expect(page.locator("#agreement-plot .js-plotly-plot .trace").first).to_be_visible(timeout=15_000)
+    page.get_by_text("How this is counted").click()
+    expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
+    body = page.locator("#agreement-body").inner_text()
+    assert not any(model in body for model in MODELS), "the tab is about measures, not models"
+    shoot(page, "agreement", whole=True)
+    choose(page, "later")
+    expect(tells).to_contain_text("there is nothing to tell")
+    expect(page.locator("#agreement-body")).to_be_hidden()
+
+
+def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, tmp_path):
+    choose(page, "test")
+    links = page.locator("#agreement-downloads a")
+    expect(links).to_have_count(3)
+    empty = httpx.get(f"{voted.address}/{links.last.get_attribute('href')}").text.splitlines()
+    assert empty[0] == "item,model,metric,score" and len(empty) == 1 + 20 * len(MODELS)
+    answers = [line.split(",")[:2] for line in empty[1:]]
+    path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
+    page.get_by_text("Compare a metric of your own").click()
+    page.locator("#scores-file").set_input_files(path)
+    expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)", timeout=15_000)
+    expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
+    shoot(page, "own-metric", whole=True)
+    address = f"{voted.address}/{links.first.get_attribute('href')}"
+    with page.expect_download() as download:
+        links.first.click()
+    assert "img src" in Path(download.value.path()).read_text("utf-8")
+    theirs = httpx.get(address)
+    assert theirs.status_code == 400 and "no longer here" in theirs.text, "another visitor's token is none"
+    open_to_all = httpx.get(address.split("&own=")[0]).text
+    assert open_to_all.startswith("measure,level") and "img src" not in open_to_all
+    for wrong in ("measures.csv?source=nowhere", "else.csv?source=test"):
+        assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
+    page.locator("#scores-file").set_input_files(scores_file(tmp_path, ("i", "m", "random", 1)))
+    expect(page.locator("#agreement-own")).to_contain_text("expected a name of its own, found 'random'")
+    expect(page.locator("#agreement-measures tbody th")).to_have_count(4)

@@ -1,0 +1,378 @@
+"""What multiple-choice reports show: every level, the piece that was read, what-ifs, and nothing that is not text."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated, under
+from scoring.benchmarks.vqa import VQAnswer
+from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.metrics import Comparison, differences
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.report import Grade, JudgeStamp
+from scoring.web.audit_view import ROWS_A_PAGE, AuditFilter, audit_html, marked_html
+from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
+from scoring.web.levels_view import board_html, label
+from scoring.web.multiple_choice_view import (
+    MOST_PROBLEMS,
+    WORST,
+    comparison_html,
+    file_problems_html,
+    letters_html,
+    mmbench_success_html,
+    mmt_success_html,
+    overalls_html,
+    published_html,
+    worst_html,
+)
+from scoring.web.report_head import choice_head_html, marks_head_html, what_if_html
+from scoring.web.vqa_view import (
+    MarksFilter,
+    mark_counts_html,
+    marks_audit_html,
+    marks_totals_html,
+    table_3_html,
+)
+from tests.support.circular_passes import RIGHT, decided, passes
+from tests.support.mmt_answers import answered
+
+HOSTILE = "</dd></ol><script>alert(1)</script><img src=x onerror=alert(1)>'\"&"
+ABILITIES = [name for names in mmbench.L3.values() for name in names]
+STAMP = JudgeStamp("test-judge", ("test-judge-2026",), "https://judge.example/v1", "c0ffee" * 8, "closed letter 1")
+
+
+class Seen(HTMLParser):
+    """The tags and the text of a piece of HTML; every attribute that could run something fails."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+        assert not {"script", "img", "iframe", "style", "link"} & set(self.tags), html[:500]
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def report(rows, benchmark="mmbench", protocol="strict", title="our model", judge=None, problems=()):
+    return ChoiceReport(
+        benchmark, protocol, title, "file.xlsx", "2026-11-21T12:00:00+00:00", judge, tuple(rows), problems
+    )
+
+
+@pytest.fixture(scope="module")
+def circular():
+    """A complete circular file with two questions of each ability: all of the first right, half of the second."""
+    rows = []
+    for place, ability in enumerate(ABILITIES):
+        rows += passes(2 * place, RIGHT, category=ability)
+        rows += passes(2 * place + 1, RIGHT if place % 2 else ["A", *RIGHT[1:]], category=ability)
+    rows[1]["prediction"], rows[8]["prediction"] = "It shows a dog and a cat.", "A cat"
+    return report(decided(rows))
+
+
+@pytest.fixture(scope="module")
+def mmt():
+    """Three samples of each subtask; the k-th meta-task's subtasks have k % 4 of them right."""
+    metas = {key: place for place, key in enumerate(mmt_bench.meta_tasks())}
+    return report(
+        [
+            answered(3 * place + sample, one.key, sample < metas[one.meta_task] % 4)
+            for place, one in enumerate(mmt_bench.subtasks().values())
+            for sample in range(3)
+        ],
+        "mmt-bench",
+    )
+
+
+def tables(shown, place=-1):
+    found = tabulated(shown)
+    return BENCHMARK_VIEWS[shown.benchmark].tables(shown.title, found, place)
+
+
+def rows_of(html):
+    """Return the body rows of a table as lists of texts, with their depth and whether they are hidden."""
+    found = []
+    for attributes, inner in re.findall(r"<tr([^>]*)>(.*?)</tr>", html.split("<tbody>", 1)[1], re.DOTALL):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", inner, re.DOTALL)
+        depth = re.search(r'data-depth="(\d)"', attributes)
+        found.append((int(depth[1]) if depth else None, " hidden" in attributes, [Seen(cell).text for cell in cells]))
+    return found
+
+
+def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
+    rows = rows_of(tables(circular).levels)
+    assert [depth for depth, _, _ in rows].count(0) == 1 and len(rows) == 1 + 2 + 6 + 20
+    assert all(hidden == (depth == 3) for depth, hidden, _ in rows)
+    names = [cells[0] for _, _, cells in rows]
+    assert names[:3] == ["Overall", "Perception", "Coarse perception (CP)"] and "OCR" in names
+    overall = rows[0][2]
+    assert overall[1] == "1,164" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
+    assert overall[4] == "1125"  # one question is undecided, the others are missing: they stay out of the mean
+    assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", ""]
+
+
+def test_a_file_that_is_not_circular_has_one_column(circular):
+    base = report(row for row in circular.rows if row.question.index < PASS)
+    html = tables(base).levels
+    assert "CircularEval" not in html and "Vanilla" in html
+    head = Seen(choice_head_html(base, tabulated(base), -1)).text
+    assert "base rows only" in head and "vanilla only" not in head
+
+
+def test_an_incomplete_file_says_why_it_is_vanilla(circular):
+    rows = [row for row in circular.rows if row.question.index != 2 * PASS]
+    head = Seen(choice_head_html(report(rows), tabulated(report(rows)), -1)).text
+    assert (
+        "vanilla only; what keeps the file from CircularEval is named below (1)" in head
+        and "question 2 lacks pass 2" not in head
+    )
+    assert "question 0 lacks pass 2" in head
+
+
+def test_splits_stand_by_themselves_and_together(circular):
+    other = [replace(row, question=replace(row.question, split="test")) for row in circular.rows[:40]]
+    shown = report([*other, *circular.rows[40:]])
+    found = tabulated(shown)
+    assert split_names(found) == ("test", "dev", "all")
+    assert [rows_of(tables(shown, place).levels)[0][2][1] for place in range(3)] == ["1,784", "1,164", "2,948"]
+
+
+def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
+    found = tabulated(mmt)
+    totals = BENCHMARK_VIEWS["mmt-bench"].totals(found, -1)
+    assert [total.name for total in totals] == [
+        "Overall, mean over subtasks", "Overall, mean over samples", "Overall*, without Visual Recognition"
+    ]  # fmt: skip
+    rows = rows_of(tables(mmt).levels)
+    assert [depth for depth, _, _ in rows].count(1) == 32 and [depth for depth, _, _ in rows].count(2) == 162
+    guessing = Seen(overalls_html(found.splits[-1])).text
+    assert "Random" in guessing and "25.0" in guessing and "100.0" in guessing
+    more = tables(mmt).more
+    assert len(rows_of(board_html("", "", found.splits[-1].image_types))) == 13
+    assert len(rows_of(board_html("", "", found.splits[-1].capabilities))) == 14
+    assert "By image type" in more and "By capability" in more
+
+
+def test_missing_meta_tasks_are_blank(mmt):
+    some = report([row for row in mmt.rows if mmt_bench.meta_task(row.question) == "visual_recognition"], "mmt-bench")
+    rows = {cells[0]: cells[2] for depth, _, cells in rows_of(tables(some).levels) if depth == 1}
+    assert rows["Localization"] == "–" and rows["Visual Recognition"].startswith("0.0")
+
+
+def test_the_worst_come_first(mmt):
+    nodes = tabulated(mmt).splits[-1].tree.find("subtask")
+    html = worst_html("subtasks", nodes)
+    means = [float(mean) for mean in re.findall(r"<b>([\d.]+)</b>", html)]
+    assert means == sorted(means) and len(means) == 162
+    assert f"{162 - WORST} more" in html and html.index("<details>") > html.index("<li>")
+
+
+def test_letters_and_steps(circular, mmt):
+    found = tabulated(circular)
+    rows = [cells for _, _, cells in rows_of(letters_html(found.letters))]
+    predicted = sum(float(cells[1].split("%")[0]) for cells in rows)
+    assert [cells[0] for cells in rows] == list("ABCD") and predicted == pytest.approx(100, abs=0.2)
+    assert letters_html(()) == ""
+    ours = rows_of(mmbench_success_html("our model", found.success))[0][2]
+    assert ours == ["our model", "99.4%", "99.4%", "0.0%"]
+    steps = rows_of(mmt_success_html("our model", tabulated(mmt).success))
+    assert len(steps) == 8 and steps[1][2] == ["GPT-4V (Table A17)", "87.2%", "87.2%", "87.2%", "10.1%"]
+
+
+def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
+    more = tables(circular).more
+    assert "Table 5" in more and "role=" not in more
+    rows = [cells for _, _, cells in rows_of(more)]
+    assert rows[0][:2] == ["our model", "74.4"] and rows[1][:2] == ["OpenFlamingo", "4.6"]
+    chinese = report(replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows)
+    assert "this is MMBench-CN, the table is MMBench" in tables(chinese).more
+    test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)
+    assert "Table 6" in tables(test).more and "role=" not in tables(test).more
+    apart = BENCHMARK_VIEWS["mmbench"].figure(
+        "m", tabulated(test), -1, BENCHMARK_VIEWS["mmbench"].beside(tabulated(test))[0]
+    )
+    assert "these are questions of test, the table is dev" in str(apart.layout["title"])
+    assert published_html("m", None, mmbench.published()[:1], "").count("<tr") == 2
+
+
+def test_figures_hold_every_bar_and_no_markup(circular, mmt):
+    hostile = replace(circular, title=HOSTILE)
+    figure = BENCHMARK_VIEWS["mmbench"].figure(HOSTILE, tabulated(hostile), -1, "InstructBLIP (Table 5, dev)")
+    assert list(figure.traces[0]["x"]) == ["CP", "FP-S", "FP-C", "AR", "RR", "LR", "Overall"]
+    assert "<script" not in str(figure) and len(figure.traces) == 2
+    bars = BENCHMARK_VIEWS["mmt-bench"].figure(HOSTILE, tabulated(mmt), -1, "").traces[0]
+    assert len(bars["y"]) == 32 and list(bars["x"]) == sorted(bars["x"])
+
+
+def test_what_if_counts_what_parts(circular):
+    other = under(circular, "mmbench-paper")
+    parted = differences(circular.rows, other.rows)
+    pairs = BENCHMARK_VIEWS["mmbench"].pairs(tabulated(circular), tabulated(other))
+    text = Seen(what_if_html(circular, "mmbench-paper", pairs, parted)).text
+    assert f"{len(parted):,} of {len(circular.rows):,} answers are read differently" in text
+    assert pairs[0].here.name == pairs[0].there.name == "Overall"
+    judged = what_if_html(replace(circular, judge=STAMP), "mmbench-paper", pairs, parted)
+    assert "rules alone read" in judged and "rules alone read" not in text
+
+
+def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
+    """A missing pass matters to one protocol and not to another, which reads a wrong letter in the question."""
+    rows = [*passes(1, RIGHT), *passes(2, ["It shows a dog and a cat.", "right", "right", None])]
+    here = report(decided(rows))
+    there = under(here, "mmbench-paper")
+    found = [tabulated(one) for one in (here, there)]
+    assert [one.splits[-1].circular is None for one in found] == [True, False]
+    pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
+    assert pairs[0].here is found[0].splits[-1].vanilla.line and pairs[0].there is found[1].splits[-1].vanilla.line
+
+
+def test_the_audit_is_paged_filtered_and_marked(circular):
+    rows = circular.rows
+    whole = audit_html(rows, (), "mmt-paper", AuditFilter())
+    assert whole.count('<li><p class="about">') == ROWS_A_PAGE and "page 1 of 7" in whole
+    last = audit_html(rows, (), "mmt-paper", AuditFilter(page=99))
+    assert "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
+    undecided = audit_html(rows, (), "mmt-paper", AuditFilter("undecided"))
+    assert undecided.count('<li><p class="about">') == 1 and "conflict → undecided" in Seen(undecided).text
+    wrong = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong"))).text
+    assert "10 of 160 answers" in wrong
+    of_ocr = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong", "ocr"))).text
+    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
+        rows, (), "mmt-paper", AuditFilter("wrong", "x")
+    )
+    others = under(circular, "mmt-paper").rows
+    both = audit_html(rows, others, "mmt-paper", AuditFilter("differs by protocol"))
+    parted = differences(rows, others)
+    assert len(parted) == both.count('class="both"') > 0 and "MMT-Bench's paper" in Seen(both).text
+
+
+def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
+    rows = [replace(row, question=replace(row.question, index=at)) for at, row in enumerate(mmt.rows * 65)][:31_325]
+    html = audit_html(rows, (), "mmbench-paper", AuditFilter(page=1253))
+    assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
+    assert "<b>31324</b>" in html and "<b>31299</b>" not in html
+
+
+@given(st.text(max_size=60), st.text(max_size=8), st.booleans())
+def test_a_marked_answer_is_the_answer(prediction, span, last):
+    for one in (span, prediction[len(prediction) // 3 : 2 * len(prediction) // 3]):
+        html = marked_html(prediction, one, last)
+        assert unescape(re.sub("</?mark>", "", html)) == prediction
+        assert html.count("<mark>") == html.count("</mark>") <= 1
+
+
+@pytest.mark.parametrize(
+    ("prediction", "span", "last", "marked"),
+    [
+        ("A cat. The answer is A", "A", True, "A cat. The answer is <mark>A</mark>"),
+        ("Answer: B", "B", False, "Answer: <mark>B</mark>"),
+        ("ABBA is B", "B", False, "ABBA is <mark>B</mark>"),
+        ("答案是Ｂ。", "B", True, "答案是<mark>Ｂ</mark>。"),
+        ("it is\n a  <cat>", "a <cat>", False, "it is\n <mark>a  &lt;cat&gt;</mark>"),
+        ("a dog", "cat", False, "a dog"),
+        ("a dog", "", False, "a dog"),
+    ],
+)
+def test_the_piece_that_was_read_is_marked(prediction, span, last, marked):
+    assert marked_html(prediction, span, last) == marked
+
+
+def hostile_rows():
+    question = ChoiceQuestion(7, HOSTILE, {"A": HOSTILE, "B": "cat"}, "A", HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    clues = (Clue(Rule.CUT, None, HOSTILE), Clue(Rule.JUDGE, "B", HOSTILE))
+    none = Decision(NONE, (Clue(Rule.REFUSAL, NONE, HOSTILE),))
+    read = Decision("B", clues, (HOSTILE,), HOSTILE)
+    return [Decided(question, HOSTILE, read), Decided(replace(question, index=8), HOSTILE, none)]
+
+
+@pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
+def test_whatever_a_file_says_is_text(benchmark):
+    stamp = replace(STAMP, model=HOSTILE, address=HOSTILE)
+    problems = tuple(Problem(2, 7, HOSTILE, blocks) for blocks in ("scoring", "circular", "nothing"))
+    shown = report(hostile_rows(), benchmark, title=HOSTILE, judge=stamp, problems=problems)
+    found = tabulated(shown)
+    other = under(shown, "mmt-paper")
+    pairs = BENCHMARK_VIEWS[benchmark].pairs(found, tabulated(other))
+    parted = differences(shown.rows, other.rows)
+    pieces = [
+        choice_head_html(shown, found, -1),
+        *tables(shown),
+        BENCHMARK_VIEWS[benchmark].success(HOSTILE, found),
+        letters_html(found.letters),
+        what_if_html(shown, "mmt-paper", pairs, parted),
+        audit_html(shown.rows, (), "mmt-paper", AuditFilter()),
+        audit_html(shown.rows, other.rows, "mmt-paper", AuditFilter("differs by protocol")),
+        comparison_html(HOSTILE, HOSTILE, [Compared(HOSTILE, (Comparison(HOSTILE, 1, 0, 0, 0, 1.0),))]),
+    ]
+    for piece in pieces:
+        assert Seen(piece).text or not piece
+    assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[-3]).text
+
+
+def test_problems_stand_with_their_rows_the_gravest_first():
+    problems = [Problem(0, None, "whole file", "nothing"), *(Problem(n, n, "bad", "scoring") for n in range(2, 200))]
+    html = file_problems_html(problems)
+    assert html.index("keeps the file from being scored") < html.index("Good to know") and "Row 2: bad" in html
+    assert html.count("<li>") == MOST_PROBLEMS + 1 + 1 and "and 98 more" in html
+    assert html.count('role="alert"') == 1 and file_problems_html(()) == ""
+
+
+def test_two_models_are_compared():
+    lines = (
+        Comparison("Overall", 50, 30, 10, 10, 0.002),
+        Comparison("ocr", 5, 1, 1, 0, 1.0),
+        Comparison("x", 0, 0, 0, 0, 1.0),
+    )
+    text = Seen(html := comparison_html("one", "two", [Compared("base rows", lines)])).text
+    assert "80.0 and 60.0 of 100 in both files, more than chance does (p = 0.002)" in text
+    assert [cells[0] for _, _, cells in rows_of(html)] == ["Overall", "OCR"]
+
+
+def test_names_are_read_as_the_papers_write_them():
+    assert label("object_localization") == "Object localization" and label("FP-C").endswith("(FP-C)")
+    assert label("facail_expression_change_recognition") != "facail_expression_change_recognition"
+    assert label("made_up_<b>") == "made_up_<b>"
+
+
+@pytest.fixture
+def marks():
+    rows = tuple(VQAnswer(str(at), "What brand?", ("dakota", "dakota", "nikon"), said, at) for at, said in enumerate(
+        ["Dakota", "a camera", "NIKON", "dakota camera"]
+    ))  # fmt: skip
+    grades = (Grade("0", 0, 5.0, "", (), ("5",), "j"), Grade("3", 0, None, "no reply is a mark", (), ("x",), "j"))
+    return MarksReport("TextVQA", "strict", "our model", "f.csv", "2026-11-21T12:00:00+00:00", STAMP, rows, grades, ())
+
+
+def test_marks_stand_beside_exact_match(marks):
+    found = tabulated(marks)
+    text = Seen(marks_totals_html(found)).text
+    assert "50.0" in text and "5.00" in text and "1 of 4 marked" in text
+    table = rows_of(table_3_html("our model", found))
+    published = [["Flamingo (published)", "22.9", "1.92"], ["MiniGPT-4 (published)", "9.8", "1.54"]]
+    assert [cells for _, _, cells in table] == [["our model", "50.0", "5.00"], *published]
+    assert "100.0%" in mark_counts_html(found.marks)
+    assert "test-judge" in marks_head_html(marks, found) and "3 answers got no mark" in marks_head_html(marks, found)
+    assert "No marks yet" in mark_counts_html(tabulated(replace(marks, grades=())).marks)
+
+
+def test_marks_are_audited(marks):
+    def shown(show):
+        return marks_audit_html(marks, MarksFilter(show)).count('<li><p class="about">')
+
+    counts = {"all answers": 4, "exact match": 2, "no exact match": 2, "not marked": 3, "marked 1 or 2": 0}
+    assert {show: shown(show) for show in counts} == counts
+    hostile = replace(marks, rows=(VQAnswer(HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, 1),), grades=())
+    hostile = replace(hostile, grades=(Grade(HOSTILE, 0, None, HOSTILE, (), (HOSTILE,), HOSTILE),))
+    assert HOSTILE in Seen(marks_audit_html(hostile, MarksFilter())).text

@@ -1,0 +1,412 @@
+"""Scoring in a real browser: upload, cost, judging, report, audit, downloads, at 1280 and at 390 px."""
+
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
+from tests.support.screens import shoot
+from tests.support.servers import ROOT, AppServer
+from tests.support.voter import Voter
+
+KEY = "sk-planted-4f9a8b7c6d5e"
+NOTHING = ({"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}, ["x"])
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[OpenAIServer]:
+    with OpenAIServer(score=reply) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
+    """An app whose operator lends a judge."""
+    folder = tmp_path_factory.mktemp("scoring")
+    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+    environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": KEY}
+    running = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
+    yield running
+    running.stop()
+    found = [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert found == [], "the operator's key lies in no file"
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def visitor(request, browser, scoring) -> Iterator[Page]:
+    """A fresh visitor at "Score outputs", once wide and once narrow."""
+    with visiting(browser, scoring, request.param) as page:
+        yield page
+
+
+@pytest.fixture
+def wide(browser, scoring) -> Iterator[Page]:
+    """A fresh visitor at "Score outputs" where the width does not matter."""
+    with visiting(browser, scoring, 1280) as page:
+        yield page
+
+
+@contextmanager
+def visiting(browser: Browser, scoring: AppServer, width: int) -> Iterator[Page]:
+    """Open a fresh page at "Score outputs"; any script error fails the test."""
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(scoring.address)
+    page.get_by_role("tab", name="Score outputs").click()
+    expect(page.locator("#mine")).not_to_be_empty()
+    yield page
+    context.close()
+    assert errors == []
+
+
+def judged(page: Page) -> str:
+    """Upload the sample's predictions, accept the cost, wait for the end; return the report's link."""
+    upload(page, SAMPLE_PREDICTIONS)
+    expect(page.locator("#found")).to_contain_text("16 answers")
+    page.locator("#check").click()
+    expect(page.locator("#quote")).to_contain_text("calls to test-judge")
+    shoot(page, "scoring-quote", whole=True)
+    page.locator("#confirm").click()
+    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+    shoot(page, "scoring-done", whole=True)
+    return page.locator(".mine a").first.get_attribute("href")
+
+
+def test_a_file_is_scored_and_its_report_read(visitor, scoring):
+    visitor.goto(f"{scoring.address}/{judged(visitor)}")
+    expect(visitor.locator(".report-head .total")).to_be_visible(timeout=15_000)
+    for name in ("rec", "ocr", "know", "gen", "spat", "math", "total"):
+        assert visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
+    expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
+    expect(visitor.locator("#capability-plot")).to_contain_text("not comparable")
+    expect(visitor.locator("#audit > div .audit > li")).to_have_count(16)
+    shoot(visitor, "scoring-report", whole=True)
+
+
+def test_the_audit_is_filtered(visitor, scoring):
+    visitor.goto(f"{scoring.address}/{judged(visitor)}")
+    rows = visitor.locator(".audit > li")
+    expect(rows).to_have_count(16)
+    visitor.get_by_label("Capability").click()
+    visitor.get_by_role("option", name="math").click()
+    expect(rows).not_to_have_count(16)
+    assert all("math" in text for text in rows.locator(".about").all_inner_texts())
+    visitor.get_by_label("Show").click()
+    visitor.get_by_role("option", name="no prediction").click()
+    expect(visitor.locator("#audit")).to_contain_text("No question fits")
+
+
+def test_every_download_is_whole(visitor, scoring):
+    visitor.goto(f"{scoring.address}/{judged(visitor)}")
+    links = visitor.locator(".files a")
+    expect(links).to_have_count(6)
+    for link in links.all():
+        with visitor.expect_download() as download:
+            link.click()
+        content = Path(download.value.path()).read_bytes()
+        assert content and download.value.suggested_filename == link.inner_text()
+        if download.value.suggested_filename.endswith("-grade-5runs.json"):
+            grades = json.loads(content)
+            assert len(grades) == 16 and all(len(grade["score"]) == 5 for grade in grades.values())
+
+
+def test_what_is_wrong_with_a_file_is_told_whole(visitor, tmp_path):
+    answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+    first, second = list(answers)[:2]
+    answers["nobody"] = answers.pop(first)
+    answers["<b>noone</b>"] = answers.pop(second)
+    (tmp_path / "wrong.json").write_text(json.dumps(answers))
+    upload(visitor, tmp_path / "wrong.json")
+    visitor.locator("#check").click()
+    told = visitor.locator("#scoring-problem")
+    for word in (first, second, "nobody", "<b>noone</b>"):
+        expect(told).to_contain_text(word)
+    shoot(visitor, "scoring-problems", whole=True)
+    visitor.get_by_label("Leave them unscored").check()
+    visitor.locator("#check").click()
+    expect(told).not_to_contain_text(first)
+    expect(told).to_contain_text("nobody")
+
+
+def test_a_broken_file_is_refused_in_words(visitor, tmp_path):
+    (tmp_path / "broken.json").write_text('{"a": NaN}')
+    upload(visitor, tmp_path / "broken.json")
+    told = visitor.locator("#scoring-problem")
+    expect(told).to_contain_text("broken.json, row 1")
+    visitor.get_by_role("tab", name="Battle").click()
+    with visitor.expect_response("**/run/predict*"):  # the page looks how jobs stand, as it also does by its clock
+        visitor.get_by_role("tab", name="Score outputs").click()
+    visitor.wait_for_timeout(500)
+    expect(told).to_contain_text("broken.json, row 1")
+    (tmp_path / "model.pkl").write_bytes(b"\x80\x04.")
+    visitor.set_input_files("#drop-file", tmp_path / "model.pkl")
+    expect(visitor.locator("#drop-state")).to_contain_text(".json")
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("http://api.example.org/v1", "https"),
+        ("https://127.0.0.1/v1", "public"),
+        ("https://me:pass@api.example.org/v1", "without user"),
+    ],
+)
+def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring, address, told):
+    upload(visitor, SAMPLE_PREDICTIONS)
+    visitor.get_by_label("My own key").check()
+    for label, value in (("Address", address), ("Judge model", "unknown-judge"), ("Key", "sk-own-1122334455")):
+        visitor.get_by_label(label, exact=label == "Key").fill(value)
+    visitor.locator("#check").click()
+    if told == "public":
+        expect(visitor.locator("#scoring-problem")).to_contain_text("We do not know 'unknown-judge'")
+        visitor.get_by_label("Try out").check()
+        visitor.locator("#check").click()
+    expect(visitor.locator("#scoring-problem")).to_contain_text(told)
+    shoot(visitor, "scoring-own-key", whole=True)
+    assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
+    assert "sk-own" not in scoring.log.read_text("utf-8")
+
+
+def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
+    answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+    del answers[next(iter(answers))]
+    (tmp_path / "part.json").write_text(json.dumps(answers))
+    upload(visitor, tmp_path / "part.json")
+    visitor.get_by_label("Leave them unscored").check()
+    visitor.locator("#check").click()
+    visitor.locator("#confirm").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+    visitor.goto(f"{scoring.address}/{visitor.locator('.mine a').first.get_attribute('href')}")
+    expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16")
+
+
+def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
+    href = judged(visitor)
+    link = href.removeprefix("?report=")
+    with Voter(scoring.address) as stranger:
+        for event in ("on_cancel", "on_delete"):
+            assert "no such job of yours" in str(stranger.call(event, link))
+    assert httpx.get(f"{scoring.address}/reports/{link}/x").status_code == 404
+    visitor.locator("#delete").click()
+    expect(visitor.locator("#mine")).not_to_contain_text("mm_vet_sample_predictions")
+    visitor.goto(f"{scoring.address}/{href}")
+    expect(visitor.locator("#report-head")).to_contain_text("no such report")
+
+
+def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
+    bare = httpx.post(f"{scoring.address}/uploads?name=a.json", content=b"{}")
+    assert bare.status_code == 403
+    assert httpx.get(f"{scoring.address}/sample-predictions.json").content == SAMPLE_PREDICTIONS.read_bytes()
+    with httpx.Client(base_url=scoring.address) as client:
+        client.get("/")
+        assert client.post("/uploads?name=a.json", content=b"{}").status_code == 200
+        foreign = client.post("/uploads?name=a.json", content=b"{}", headers={"origin": "https://evil.example"})
+        assert foreign.status_code == 403
+    raw = http.client.HTTPConnection("127.0.0.1", scoring.port, timeout=10)
+    raw.putrequest("POST", "/uploads?name=a.json")
+    raw.putheader("content-length", "100000001")
+    raw.endheaders()
+    assert raw.getresponse().status == 413
+    raw.close()
+
+
+def test_nothing_in_the_page_is_believed(scoring):
+    """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
+    with Voter(scoring.address) as voter:
+        good = [
+            "token",
+            "MM-Vet",
+            "MM-Vet",
+            "Hardened",
+            "Stop and tell me",
+            "1 run",
+            "",
+            "My own key",
+            "https://h/v1",
+            "m",
+            "k",
+            False,
+        ]
+        for place in range(len(good)):
+            for value in (*NOTHING, None, 7, "x" * 5000, "../../etc/passwd"):
+                forged = [*good[:place], value, *good[place + 1 :]]
+                answer = voter.client.post(
+                    f"{scoring.address}/gradio_api/run/predict",
+                    json={"data": forged, "fn_index": voter.events["on_check"]["id"], "session_hash": "s"},
+                )
+                assert "passwd" not in answer.text.replace("../../etc/passwd", "") and "Traceback" not in answer.text
+    log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
+    assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
+
+
+def read_letters(page: Page, path: Path) -> str:
+    """Upload a multiple-choice file, have rules read it, and return the report's link."""
+    upload(page, path)
+    expect(page.locator("#check")).to_contain_text("free")
+    page.locator("#check").click()
+    expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem)
+    return page.locator(".progress a.open").get_attribute("href")
+
+
+def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, tmp_path):
+    path = write_csv(tmp_path / "our <b>model.csv", mmbench_rows())
+    href = read_letters(visitor, path)
+    assert visitor.get_by_label("MMBench, CN, v1.1, CCBench").is_checked()
+    expect(visitor.locator("#found")).to_contain_text("12 questions with rotated passes")
+    shoot(visitor, "scoring-letters", whole=True)
+    visitor.get_by_role("button", name="Have a judge read 1 undecided answer:").click()
+    expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer")
+    visitor.locator("#confirm").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1")
+    judged_href = visitor.locator(".progress a.open").get_attribute("href")
+    assert judged_href != href
+    for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
+        visitor.goto(f"{scoring.address}/{link}")
+        expect(visitor.locator("#report-head")).to_contain_text(told)
+    visitor.locator("#choice-show input").click()
+    visitor.get_by_role("option", name="read by the judge").click()
+    expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
+    expect(visitor.locator("#choice-audit .trail")).to_contain_text("judge → B")
+    assert visitor.title() == "Stereoscope" and visitor.locator("#choice-audit img, #choice-audit script").count() == 0
+
+
+def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scoring, tmp_path):
+    href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    visitor.goto(f"{scoring.address}/{href}")
+    shown = visitor.locator("#levels tbody tr:visible")
+    expect(shown).to_have_count(1 + 2 + 4)
+    group = visitor.locator("#levels button", has_text="Coarse perception")
+    group.focus()
+    visitor.keyboard.press("Enter")
+    expect(shown).to_have_count(1 + 2 + 4 + 1)
+    assert group.get_attribute("aria-expanded") == "true"
+    visitor.get_by_role("button", name="Unfold all").click()
+    expect(shown).to_have_count(1 + 2 + 4 + 6)
+    visitor.locator("#levels button", has_text="Perception").first.click()
+    expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
+    expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2")
+    shoot(visitor, "scoring-choices", whole=True)
+    marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
+    assert marks.all_inner_texts() == ["cat"]
+
+
+def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tmp_path):
+    visitor.goto(f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}")
+    expect(visitor.locator("#what-if")).to_be_visible(timeout=15_000)
+    visitor.locator("#what-if").get_by_label("MMT-Bench's paper").check()
+    expect(visitor.locator("#what-if-answer")).to_contain_text("1 of 48 answers are read differently")
+    rows = visitor.locator("#choice-audit .audit > li")
+    expect(rows).to_have_count(1)
+    expect(rows.locator(".both")).to_contain_text("token that is a letter → A")
+    shoot(visitor, "scoring-what-if", whole=True)
+    visitor.locator("#choice-show input").click()
+    visitor.get_by_role("option", name="wrong", exact=True).click()
+    expect(rows).to_have_count(2)
+    links = visitor.locator(".files a")
+    for link in links.all():
+        with visitor.expect_download() as download:
+            link.click()
+        assert Path(download.value.path()).read_bytes()
+    assert {"partial_circular_acc.csv", "partial_circular-audit.jsonl"} <= set(links.all_inner_texts())
+
+
+def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
+    rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
+    path = write_csv(tmp_path / "gap.csv", rows)
+    upload(visitor, path)
+    expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3")
+    expect(visitor.locator("#scoring-problem")).to_contain_text("This keeps the file from CircularEval")
+    expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
+    shoot(visitor, "scoring-incomplete", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
+    visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
+    expect(visitor.locator(".warning").first).to_contain_text("vanilla only")
+    expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
+
+
+def test_a_file_that_cannot_be_scored_says_so_row_by_row(wide, tmp_path):
+    rows = mmbench_rows()
+    rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
+    upload(wide, write_csv(tmp_path / "broken.csv", rows))
+    told = wide.locator("#scoring-problem")
+    expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'")
+    expect(told).to_contain_text("stands there 2 times")
+    expect(wide.locator("#check")).to_be_disabled()
+
+
+def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
+    worse = mmbench_rows()
+    for row in worse[12:20]:
+        row["prediction"] = "D"
+    second = read_letters(visitor, write_csv(tmp_path / "worse.csv", worse))
+    visitor.goto(scoring.address)
+    visitor.get_by_role("tab", name="Score outputs").click()
+    first = read_letters(visitor, write_csv(tmp_path / "better.csv", mmbench_rows()))
+    visitor.goto(f"{scoring.address}/{first}")
+    visitor.get_by_label("Link of its report").fill("not a link")
+    visitor.get_by_role("button", name="Compare").click()
+    expect(visitor.locator("#comparison")).to_contain_text("no report of multiple choice")
+    visitor.get_by_label("Link of its report").fill(f"{scoring.address}/{second}")
+    visitor.get_by_role("button", name="Compare").click()
+    expect(visitor.locator("#comparison")).to_contain_text("better beside worse")
+    assert visitor.locator("#comparison tbody tr").count() > 6
+    shoot(visitor, "scoring-comparison", whole=True)
+
+
+def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
+    rows = [
+        {"index": str(at), "question": "What brand?", "answer": "['nikon', 'nikon', 'canon']", "prediction": said}
+        for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
+    ]
+    upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
+    expect(visitor.get_by_label("OK-VQA: marks 1 to 5")).to_be_checked(timeout=15_000)
+    visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check()
+    expect(visitor.locator("#found")).to_contain_text("TextVQA: 3 answers")
+    visitor.locator("#check").click()
+    visitor.get_by_role("button", name="Have a judge give 3 marks").click()
+    expect(visitor.locator("#confirm")).to_be_visible(timeout=15_000)
+    visitor.locator("#confirm").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks")
+    visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
+    expect(visitor.locator(".totals")).to_contain_text("4.00")
+    visitor.locator("#marks-show input").click()
+    visitor.get_by_role("option", name="marked, no exact match").click()
+    expect(visitor.locator("#marks-audit .audit > li")).to_have_count(1)
+    shoot(visitor, "scoring-marks", whole=True)
+
+
+@pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
+def test_real_files_go_through(wide, scoring, data, name):
+    wide.goto(f"{scoring.address}/{read_letters(wide, data / 'vlmevalkit' / name)}")
+    expect(wide.locator(".totals")).to_be_visible(timeout=15_000)
+    expect(wide.locator(".audit:visible > li")).to_have_count(25)
+    shoot(wide, f"scoring-{name.split('.')[0]}", whole=True)
+
+
+def test_what_the_report_is_asked_for_is_looked_up(wide, scoring, tmp_path):
+    """Unknown protocols, splits, filters and links change nothing; a deleted report is gone for its handlers too."""
+    href = read_letters(wide, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    link = href.removeprefix("?report=")
+    with Voter(scoring.address) as voter:
+        on_page = next(
+            name for name, event in voter.events.items() if name.startswith("on_page") and len(event["inputs"]) == 5
+        )
+        assert "48 of 48 answers" in str(voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99))
+        assert voter.call("on_what_if", link, "nobody's", "x").get("what-if-answer", "") == ""
+        assert "Overall" in str(voter.call("on_split", link, "nobody's", "nobody's"))
+        wide.locator("#delete").click()
+        expect(wide.locator("#mine")).not_to_contain_text("circular")
+        assert "answers" not in str(voter.call(on_page, link, None, "all answers", "every ability", 1))
+        assert "Overall" not in str(voter.call("on_split", link, "all", ""))

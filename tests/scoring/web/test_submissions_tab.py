@@ -1,0 +1,141 @@
+"""VisIT-Bench in a real browser: a submission, its cost, its judging, the report, the judges' boards, a withdrawal."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert
+
+from arena.database import Database, now
+from scoring.visit_bench.store import SUBMISSION, SubmissionStore
+from tests.support.openai_server import OpenAIServer
+from tests.support.screens import shoot, turn
+from tests.support.servers import AppServer
+from tests.support.visit_bank import MODELS, NEW, fill_bank, instances, judge, predictions
+
+KEY = "sk-planted-boards-5d0e"
+TITLES = {1280: NEW, 390: "Pocket <b>-1B"}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory, data) -> Iterator[AppServer]:
+    """An app with the 63 instances, four stored models, and a judge that the operator lends."""
+    folder = tmp_path_factory.mktemp("boards")
+    (folder / "data").mkdir()
+    database = Database(f"sqlite:///{folder / 'data' / 'arena.db'}")
+    fill_bank(database, data, folder)
+    database.close()
+    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+    with OpenAIServer(judge) as server:
+        lent = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": server.address, "OPENAI_API_KEY": KEY}
+        lent |= {"JUDGE_CONCURRENCY": "32", "JUDGE_JOB_BUDGET": "100", "JUDGE_DAY_BUDGET": "500"}
+        lent |= {"JUDGE_TOTAL_BUDGET": "900"}
+        running = AppServer(folder / "data", DEMO_BANK="off", JUDGE_PRICES=str(folder / "prices.csv"), **lent)
+        yield running
+        running.stop()
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
+def visitor(request, browser: Browser, app: AppServer) -> Iterator[Page]:
+    """A fresh visitor; any script error fails the test."""
+    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(app.address)
+    yield page
+    context.close()
+    assert errors == []
+
+
+def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visitor, app, data, tmp_path):
+    page, title = visitor, TITLES[visitor.viewport_size["width"]]
+    rows = instances(data)
+    texts = [{**row, "text": "" if place == 3 else f"{title} sees {place} " * 3} for place, row in enumerate(rows)]
+    turn(page, "Score outputs")
+    page.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", texts, title))
+    expect(page.locator("#found")).to_contain_text(f"{title}: 63 answers to VisIT-Bench", timeout=20_000)
+    expect(page.locator("#found")).to_contain_text('empty answers, shown as "(no answer)": 1')
+    expect(page.locator("#opponents")).to_be_visible()
+    expect(page.locator("#runs")).to_be_hidden()
+    page.locator("#check").click()
+    expect(page.locator("#quote")).to_contain_text(re.compile(r"for \d{3} pairs x 2 orders = [78]\d\d verdicts"))
+    shoot(page, "visit-quote", whole=True)
+    page.locator("#confirm").click()
+    page.locator("#progress a.open").click(timeout=120_000)
+    expect(page.locator("#report-heading")).to_have_text(title, timeout=20_000)
+    expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
+    expect(page.locator("#match-boards .model", has_text=MODELS[0])).to_be_visible()
+    expect(page.locator("#match-plot")).to_be_visible()
+    expect(page.locator("#matches .match")).to_have_count(10)
+    page.locator("#matches summary").first.click()
+    expect(page.locator("#matches .plain").first).to_be_visible()
+    shoot(page, "visit-report", whole=True)
+
+    turn(page, "Judges' boards")
+    line = page.locator("#automatic tbody tr", has_text=title)
+    expect(line.locator(".model")).to_have_text(f"{title} variant 1")
+    expect(line.locator(".win-rate")).to_contain_text("(n=")
+    expect(page.locator("#automatic-plot .plot-container").first).to_be_visible()
+    shoot(page, "visit-board", whole=True)
+    address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
+    tsv = httpx.get(f"{app.address}/{address}").text
+    assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {*MODELS, title}
+    page.locator("#withdraw").click()
+    expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay. Your report holds them until")
+    expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
+    expect(line.locator(".model")).to_have_text(f"{title} variant 1")
+    shoot(page, "visit-withdrawn", whole=True)
+
+
+def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp_path):
+    rows = instances(data)[:2]
+    wrong = [rows[0], rows[0], {**rows[1], "images": '["nowhere.png"]'}]
+    turn(visitor, "Score outputs")
+    visitor.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", wrong, "m1"))
+    expect(visitor.locator("#found")).to_contain_text("3 problems", timeout=20_000)
+    visitor.locator("#check").click()
+    problems = visitor.locator("#scoring-problem")
+    for told in ("more than once: 1", "unknown instances: 1", "a model named 'm1' is on the board already"):
+        expect(problems).to_contain_text(told)
+    expect(visitor.locator("#confirm")).to_be_hidden()
+    shoot(visitor, "visit-problems", whole=True)
+
+
+def test_stored_answers_are_chosen_by_name(visitor, app):
+    turn(visitor, "Score outputs")
+    visitor.get_by_role("radio", name="VisIT-Bench").check()
+    choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
+    choice.click(timeout=20_000)
+    visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
+    visitor.get_by_label("The reference alone").check()
+    visitor.locator("#check").click()
+    expect(visitor.locator("#quote")).to_contain_text("for 63 pairs x 2 orders = 126 verdicts", timeout=20_000)
+    shoot(visitor, "visit-stored", whole=True)
+    visitor.locator("#confirm").click()
+    visitor.locator("#progress a.open").click(timeout=120_000)
+    expect(visitor.locator("#report-heading")).to_have_text("m1", timeout=20_000)
+    turn(visitor, "Judges' boards")
+    line = visitor.locator("#automatic tbody tr").filter(has=visitor.get_by_role("rowheader", name="m1", exact=True))
+    expect(line.locator(".win-rate")).to_contain_text("(n=")
+    expect(line.locator(".model")).to_have_text("m1")
+    expect(visitor.locator("#submissions")).to_be_hidden()
+
+
+def test_nobody_withdraws_what_is_not_theirs(app):
+    """A forged event, with any argument, changes nothing."""
+    database = Database(f"sqlite:///{app.data_dir / 'arena.db'}")
+    planted = {"owner": "somebody", "source": "VisIT-Bench", "title": "Theirs", "name": "Theirs", "number": 1}
+    with database.write() as connection:
+        connection.execute(insert(SUBMISSION).values(**planted, digest="0", file="theirs.csv", created=now()))
+    config = httpx.get(f"{app.address}/config").json()
+    number = next(place["id"] for place in config["dependencies"] if place["api_name"].startswith("on_withdraw"))
+    for which in ("Theirs · VisIT-Bench", "", None, "7"):
+        event = {"data": [which, ""], "fn_index": number, "session_hash": "forged"}
+        answer = httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json=event)
+        assert answer.status_code == 200 and "Choose a submission of yours" in answer.text
+    (theirs,) = (one for one in SubmissionStore(database).submissions() if one.owner == "somebody")
+    database.close()
+    assert not theirs.withdrawn

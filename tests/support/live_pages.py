@@ -1,0 +1,74 @@
+"""What the browser tests of live battles and the chat share: an app with live models, and pages on it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.live_visitor import card, catalogue, picture
+from tests.support.openai_server import Body, Faults, OpenAIServer
+from tests.support.servers import AppServer
+
+NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
+LONG = (
+    "The picture shows a **red square** on a white page.\n\n- It is red.\n- It is square.\n\n"
+    "I would say that somebody drew it in the early evening, since nothing else is to be seen here."
+)
+SHORT = "In this picture there is a red square, and it fills nearly everything. <b>Nothing</b> else is there."
+
+
+def said(body: Body, _: int) -> str:
+    """Say one thing at first, and another to a follow-up."""
+    text = LONG if body["model"] == "one" else SHORT
+    return text if len(body["messages"]) == 1 else f"Again: {text}"
+
+
+class LiveApp(NamedTuple):
+    """An app with live models and the server that speaks for them."""
+
+    app: AppServer
+    server: OpenAIServer
+
+
+@contextmanager
+def live_app(folder: Path, faults: Faults | None = None, pace: float = 0.04, **environ: str) -> Iterator[LiveApp]:
+    """Run an app with two models."""
+    with OpenAIServer(said, faults, models=tuple(NAMES), pace=pace) as server:
+        tables = [card(name, model, server) for model, name in NAMES.items()]
+        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
+        try:
+            yield LiveApp(app, server)
+        finally:
+            app.stop()
+
+
+@contextmanager
+def opened(browser: Browser, address: str, width: int, tab: str) -> Iterator[Page]:
+    """Open a tab of a fresh visitor; any script error fails the test."""
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address)
+    page.get_by_role("tab", name=tab).click()
+    yield page
+    context.close()
+    assert errors == []
+
+
+def photo(name: str = "red.png", colour: str = "red") -> dict:
+    """Return a picture as Playwright uploads it."""
+    return {"name": name, "mimeType": "image/png", "buffer": picture(colour, 400)}
+
+
+def phase(page: Page, name: str, tab: str = "live") -> None:
+    """Wait until a tab stands there."""
+    expect(page.locator(f"#{tab}")).to_have_attribute("data-phase", name, timeout=30_000)
+
+
+def words(page: Page, side: str) -> list[str]:
+    """Return the words of a pane."""
+    return re.findall(r"\w+", page.locator(f"#live-text-{side}").inner_text())

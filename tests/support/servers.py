@@ -1,0 +1,94 @@
+"""The app as a process, fresh PostgreSQL databases, and items to fill a bank with."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+from sqlalchemy import create_engine, text
+
+from arena.items.ingest import ImageDraft, ItemDraft
+
+ROOT = Path(__file__).parents[2]
+
+
+def new_postgresql_database(server: str) -> str:
+    """Make an empty database on a server and return its address."""
+    name = f"t{time.monotonic_ns()}"
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server.replace("/postgres?", f"/{name}?")
+
+
+def drafts(items: int = 6, models: tuple[str, ...] = ("m1", "m2", "m3"), images: int = 1) -> list[ItemDraft]:
+    """Return items of three families that models answered; their pictures count as kept."""
+    return [
+        ItemDraft(
+            instruction=f"What is in picture {number}?",
+            family=("Counting", "Color", "Directions")[number % 3],
+            images=tuple(
+                ImageDraft(f"key-{number}-{place}", f"{number}-{place}.png", sha256=f"{number:064x}", suffix="png")
+                for place in range(images)
+            ),
+            answers={model: f"{model} says {number}" for model in models},
+        )
+        for number in range(items)
+    ]
+
+
+class AppServer:
+    """The app as a process of its own, started as the README says."""
+
+    def __init__(self, data_dir: Path, program: Path = ROOT / "app.py", **environ: str) -> None:
+        self._program = program
+        self.port = _free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.data_dir = data_dir
+        self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
+        self.log = data_dir / "server.log"
+        self.start()
+
+    def start(self) -> None:
+        """Start the process and wait until it answers."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(self._program)], env=self._environ, cwd=ROOT, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + 180
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+            try:
+                if httpx.get(f"{self.address}/healthz", timeout=1).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError("the server did not answer within 180 s")
+
+    def kill(self) -> None:
+        """End the process as a power cut would: SIGKILL."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the process in order."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
