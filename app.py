@@ -34,15 +34,11 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
 from arena.live.store import LiveModelError
-from arena.server import uvicorn_server as serving
-from arena.server import zero_gpu
+from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_of
-from arena.web import admin_auth as access
-from arena.web import health_api as health
-from arena.web import leaderboard_api as leaderboard_routes
-from arena.web import login_api as login
+from arena.web import admin_auth, health_api, leaderboard_api, login_api
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
@@ -65,9 +61,7 @@ from scoring.agreement.people_agreement import PeopleAgreements
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
-from scoring.web import agreement_api as agreement_routes
-from scoring.web import jobs_api as scoring_routes
-from scoring.web import visit_bench_api as automatic_routes
+from scoring.web import agreement_api, jobs_api, visit_bench_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
@@ -83,7 +77,7 @@ STOPS = (
 )
 """Errors that stop the start with a one-line message."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
-SCRIPTS = HEAD + login.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + ADMIN_HEAD + UPLOAD
+SCRIPTS = HEAD + login_api.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + ADMIN_HEAD + UPLOAD
 YEAR = 365 * 24 * 3600
 
 
@@ -112,7 +106,7 @@ class AppContext:
     scoring: ScoringSetup
     agreement: AgreementService
     live: LiveSetup
-    operating: AdminSetup
+    admin: AdminSetup
     servers: ServerDirectory | None
     """Set where several servers may share the database."""
 
@@ -145,7 +139,7 @@ class AppContext:
                 PeopleAgreements(Polls(database), scoring.submissions.store), scoring.upload_store
             ),
             live=live,
-            operating=AdminSetup.build(settings, database, operators, backup, queues),
+            admin=AdminSetup.build(settings, database, operators, backup, queues),
             servers=None
             if database.is_sqlite
             else ServerDirectory(database, own_address(settings.host, settings.port, database)),
@@ -155,7 +149,7 @@ class AppContext:
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
         at_home = self.servers.running() if self.servers else nullcontext()
-        async with backing_up(self.backup), self.scoring.running(app), self.live.running(), at_home:
+        async with backup_running(self.backup), self.scoring.running(app), self.live.running(), at_home:
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -164,15 +158,15 @@ class AppContext:
         settings = self.settings
         return (
             page_routes(self.pictures, self.terms),
-            health.routes(health.Health(self.database, settings.data_dir)),
-            login.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
-            access.routes(self.operating.operators),
-            *self.operating.routers(),
+            health_api.routes(health_api.Health(self.database, settings.data_dir)),
+            login_api.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
+            admin_auth.routes(self.admin.operators),
+            *self.admin.routers(),
             *self.live.routers(),
-            leaderboard_routes.routes(self.leaderboard),
-            automatic_routes.routes(self.scoring.submissions),
-            agreement_routes.routes(self.agreement),
-            scoring_routes.routes(self.scoring.upload_store, self.scoring.jobs),
+            leaderboard_api.routes(self.leaderboard),
+            visit_bench_api.routes(self.scoring.submissions),
+            agreement_api.routes(self.agreement),
+            jobs_api.routes(self.scoring.upload_store, self.scoring.jobs),
         )
 
 
@@ -203,7 +197,7 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     if context.servers:
         app.add_middleware(AffinityMiddleware, servers=context.servers, hops=settings.trusted_hops)
-    uploads = {scoring_routes.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
+    uploads = {jobs_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
@@ -230,7 +224,7 @@ def open_backup(settings: Settings, database: Database) -> HubBackup | None:
 
 
 @asynccontextmanager
-async def backing_up(backup: HubBackup | None) -> AsyncIterator[None]:
+async def backup_running(backup: HubBackup | None) -> AsyncIterator[None]:
     """Back up while the server runs, and copy the rest when it ends."""
     if backup:
         await asyncio.to_thread(backup.start)
@@ -252,8 +246,8 @@ def build_page(context: AppContext) -> gr.Blocks:
                 ChatTab(len(context.live.models))
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(context.leaderboard)
-            with gr.Tab("Judges' boards") as automatic_tab:
-                automatic = SubmissionsTab(
+            with gr.Tab("Judges' boards") as judge_boards_tab:
+                judge_boards = SubmissionsTab(
                     context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
                 )
             with gr.Tab("Judges and people") as agreement_tab:
@@ -263,14 +257,14 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(context.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:
-                operating = AdminTab(context.operating.watch, context.operating.service, context.operating.operators)
+                admin = AdminTab(context.admin.watch, context.admin.service, context.admin.operators)
         battle.listen(page)
         board.listen(board_tab)
-        automatic.listen(automatic_tab)
+        judge_boards.listen(judge_boards_tab)
         agreement.listen(agreement_tab)
         scored.listen(scoring_tab)
         report.listen(page, tabs, report_tab)
-        operating.listen(page, operator_tab)
+        admin.listen(page, operator_tab)
     page.queue(api_open=False, max_size=64)
     page.max_threads = 80
     page.state_session_capacity = 2000
@@ -328,10 +322,10 @@ def main() -> int:
         return 2
     address = f"http://{settings.host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage.line})\n")
-    link = context.operating.operators.link(address)
+    link = context.admin.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
-    serve = zero_gpu.serve if settings.zero_gpu else serving.serve
+    serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.serve
     gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
     try:
         serve(app, settings, context.database.close)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command is at home: a room with `GRAMMAR`, `run` and `ERRORS`, entered when the command is called."""
+    """Where a command is at home: a room with `ARGUMENTS`, `run` and `ERRORS`, entered when the command is called."""
 
     help: str
     module: str
@@ -39,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
         root.parse_args(words)
         return 2
     command = importlib.import_module(COMMANDS[chosen].module)
-    command.GRAMMAR[chosen](parsers[chosen])
+    command.ARGUMENTS[chosen](parsers[chosen])
     arguments = root.parse_args(words)
     try:
         for line in command.run(arguments):

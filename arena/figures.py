@@ -3,7 +3,6 @@
 A figure is the JSON document that plotly.js draws. Model names are text, never markup.
 """
 
-import importlib
 import importlib.util
 import json
 import math
@@ -182,10 +181,10 @@ def page(title: str, figures: Iterable[Figure]) -> str:
 def plotly_figure(figure: Figure) -> Any:
     """Return the figure as a Plotly object, validated by Plotly. Raises PlotsError if Plotly is not installed."""
     try:
-        objects = importlib.import_module("plotly.graph_objects")
+        from plotly import graph_objects
     except ImportError as error:
         raise PlotsError("plots need plotly; install it") from error
-    return objects.Figure({"data": list(figure.traces), "layout": figure.layout})
+    return graph_objects.Figure({"data": list(figure.traces), "layout": figure.layout})
 
 
 def _library() -> str:

@@ -48,7 +48,7 @@ class Call(NamedTuple):
     """Request as bytes on the wire, with the event it calls."""
 
     event: str
-    transport: bytes
+    request: bytes
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Measured:
         return sorted(self.times)[min(len(self.times) - 1, int(share * len(self.times)))] * 1000
 
 
-class Ballot(NamedTuple):
+class VoterBattles(NamedTuple):
     """Voter's cookie, with the tokens of the voter's open battles."""
 
     cookie: str
     tokens: list[str]
 
 
-def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
+def prepare(url: str, vote_rows: Sequence[int]) -> list[VoterBattles]:
     """Create an item bank and voters, and open this many battles for each voter; return the voters in that order."""
     database = Database(url)
     drafts = [
@@ -99,7 +99,7 @@ def prepare(url: str, vote_rows: Sequence[int]) -> list[Ballot]:
         for item in coin.sample(items, wanted):  # a voter may have an open battle on each item, as by links
             battle = store.serve(voter, lambda seen, item=item: draw([item], {}, seen, coin), item=item.id)
             tokens.append(battle.token if battle else "")
-        opened.append(Ballot(cookie, tokens))
+        opened.append(VoterBattles(cookie, tokens))
     database.close()
     return opened
 
@@ -159,7 +159,7 @@ async def voter(port: int, calls: Sequence[Call]) -> list[float]:
     times = []
     for one in calls:
         began = time.perf_counter()
-        writer.write(one.transport)
+        writer.write(one.request)
         head = await reader.readuntil(b"\r\n\r\n")
         length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         body = await reader.readexactly(length)
@@ -177,7 +177,7 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
     return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
 
 
-def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[Ballot]) -> dict[str, list[Measured]]:
+def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[VoterBattles]) -> dict[str, list[Measured]]:
     """Alternate rounds of empty events and of votes, starting with either in turn."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
     for number in range(len(vote_rows) // voters):

@@ -17,7 +17,7 @@ on where it was; nothing could be graded."""
 
 
 class Command(NamedTuple):
-    """Where a command is at home: a room with `GRAMMAR`, which names what to run, and `MENDABLE` errors."""
+    """Where a command is at home: a room with `ARGUMENTS`, which names what to run, and `USER_ERRORS` errors."""
 
     help: str
     module: str
@@ -48,14 +48,14 @@ def main(words: Sequence[str] | None = None) -> int:
         root.parse_args(words)
         return WRONG
     command = importlib.import_module(COMMANDS[chosen].module)
-    command.GRAMMAR[chosen](parsers[chosen])
+    command.ARGUMENTS[chosen](parsers[chosen])
     arguments = root.parse_args(words)
     try:
         for line in arguments.run(arguments, Settings.from_env()):
             print(line)
     except (NoAnswersError, NothingGradedError) as error:
         return _ended(NOTHING, str(error))
-    except command.MENDABLE as error:
+    except command.USER_ERRORS as error:
         return _ended(WRONG, str(error))
     except DeclinedError:
         return _ended(DECLINED, "Nothing was sent.")

@@ -22,8 +22,7 @@ from scoring.agreement import text_metrics
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.judges import injection as defence
-from scoring.judges import replies
+from scoring.judges import injection, replies
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
@@ -72,7 +71,7 @@ def patterns() -> Mapping[str, re.Pattern]:
         for name, value in list(vars(module).items()):
             for number, pattern in enumerate(held(value, set())):
                 found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
-    for number, pattern in enumerate(held(defence._rules(), set())):
+    for number, pattern in enumerate(held(injection._rules(), set())):
         found.setdefault(pattern, f"scoring.defence.rules{number}")
     return {name: pattern for pattern, name in found.items()}
 
@@ -152,9 +151,9 @@ READERS: dict[str, Callable[[str], object]] = {
     ],
     "a judge's reply": lambda text: replies.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: replies.refusal(400, {}, text),
-    "neutralise": defence.neutralise,
-    "attacks": lambda text: defence.flags(text, QUESTION),
-    "another truth": lambda text: defence.swapped(QUESTION, text, [Question("2", "", text, ())]),
+    "neutralise": injection.neutralise,
+    "attacks": lambda text: injection.flags(text, QUESTION),
+    "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
     "reference answers": vqa_marks.references,
     "VQA accuracy": lambda text: vqa_marks.consensus(text, (text, "cat")),

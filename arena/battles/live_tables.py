@@ -146,9 +146,9 @@ def _counted_votes(*columns) -> Select:
     return select(*columns).select_from(joined).where(counted)
 
 
-_YOUNG = LIVE_VOTE.alias("young")
-_REVEALED = select(LIVE_REVEAL.c.battle_id).where(LIVE_REVEAL.c.battle_id == _YOUNG.c.battle_id).exists()
-_OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
+_RECENT = LIVE_VOTE.alias("young")
+_REVEALED = select(LIVE_REVEAL.c.battle_id).where(LIVE_REVEAL.c.battle_id == _RECENT.c.battle_id).exists()
+_OPEN = select(_RECENT.c.id).where(_RECENT.c.attempt == 1, _RECENT.c.tick > LAST_OPEN, ~_REVEALED)
 
 
 def live_battle_states() -> Select:

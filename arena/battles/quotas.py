@@ -108,7 +108,7 @@ class Quotas:
         if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
             raise LimitError("You have had as many battles about this item as one voter may; take another item.")
 
-    def closed_live(self, voter: int) -> frozenset[frozenset[str]]:
+    def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
         """Return the pairs of models, by name, that a voter has had in live battles as often as allowed."""
         a, b = MODEL.alias(), MODEL.alias()
         turns = (

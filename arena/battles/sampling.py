@@ -25,7 +25,7 @@ from arena.types import Battle, Contestant, Item, Phase
 Pair = tuple[int, int]
 CHECK_SHARE = 0.1
 """Share of a voter's battles that are on check items, while any remain that the voter has not had."""
-NOTHING = Collected((), frozenset())
+NOT_IN_CAMPAIGN = Collected((), frozenset())
 """The collected state outside campaigns."""
 
 
@@ -102,7 +102,7 @@ class PairSampler:
             return self._why_none(items, wanted, request)
         battle = self._store.serve(
             voter,
-            choose=lambda taken: self._or_check(self._draw(wanted, taken, seat), taken, linked),
+            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, linked),
             comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
             item=linked,
             seat=seat.id if seat else None,
@@ -117,7 +117,7 @@ class PairSampler:
         lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
-    def _or_check(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
+    def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
         """Now and then, replace the drawn battle by one on a check item that this voter has not had.
 
         An item that was asked for is never replaced.
@@ -131,7 +131,7 @@ class PairSampler:
 
         Raises LimitError when only the limits per item and pair leave nothing to draw.
         """
-        begun, full = self._campaigns.collected(seat) if seat else NOTHING
+        begun, full = self._campaigns.collected(seat) if seat else NOT_IN_CAMPAIGN
         over = _exhausted(self._limits, taken)
         left = [item for item in wanted if item.id not in over.items]
         found = _begun(left, (one for one in begun if (one.low, one.high) not in over.pairs), taken | full, self._coin)

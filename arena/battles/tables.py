@@ -140,9 +140,9 @@ def open_votes(*columns) -> Select:
     return counted_votes(*columns).where(VOTE.c.id.in_(_OPEN))
 
 
-_YOUNG = VOTE.alias("young")
-_REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _YOUNG.c.battle_id).exists()
-_OPEN = select(_YOUNG.c.id).where(_YOUNG.c.attempt == 1, _YOUNG.c.tick > LAST_OPEN, ~_REVEALED)
+_RECENT = VOTE.alias("young")
+_REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _RECENT.c.battle_id).exists()
+_OPEN = select(_RECENT.c.id).where(_RECENT.c.attempt == 1, _RECENT.c.tick > LAST_OPEN, ~_REVEALED)
 
 
 def battle_states() -> Select:

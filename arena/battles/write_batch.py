@@ -12,7 +12,7 @@ from arena.database import DatabaseError
 from arena.types import Battle
 
 
-class _Cast(NamedTuple):
+class _PendingVote(NamedTuple):
     vote_request: VoteRequest
     answer: "asyncio.Future[Battle]"
 
@@ -22,7 +22,7 @@ class WriteBatch:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cast: list[_Cast] = []
+        self._pending: list[_PendingVote] = []
         self._counting: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
@@ -33,15 +33,15 @@ class WriteBatch:
         if not self._store.gathers_votes:
             return await asyncio.to_thread(self._store.vote, *vote_request)
         answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
-        self._cast.append(_Cast(vote_request, answer))
+        self._pending.append(_PendingVote(vote_request, answer))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.create_task(self._count())
         return await answer
 
     async def _count(self) -> None:
         """Store the waiting votes, in rounds until none is left."""
-        while self._cast:
-            cast, self._cast = self._cast, []
+        while self._pending:
+            cast, self._pending = self._pending, []
             try:
                 outcomes = await asyncio.to_thread(self._store.vote_all, [one.vote_request for one in cast])
             except DatabaseError as error:

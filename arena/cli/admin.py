@@ -51,5 +51,5 @@ def add_export(group: argparse.ArgumentParser) -> None:
     group.set_defaults(command=export)
 
 
-GRAMMAR = {"forget": add_forget, "export": add_export}
+ARGUMENTS = {"forget": add_forget, "export": add_export}
 """Functions that add each command's arguments to its parser."""

@@ -73,5 +73,5 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="CARD", help="name of a model in the catalogue (MODELS)")
 
 
-GRAMMAR = {"answer": add_answer}
+ARGUMENTS = {"answer": add_answer}
 """Function that adds the command's arguments to its parser."""

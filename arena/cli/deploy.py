@@ -44,7 +44,7 @@ def add_deploy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done; nothing is sent")
 
 
-GRAMMAR = {"deploy": add_deploy}
+ARGUMENTS = {"deploy": add_deploy}
 """Function that adds the command's arguments to its parser."""
 
 

@@ -173,5 +173,5 @@ def _csv_line(*cells: object) -> str:
     return line.getvalue()
 
 
-GRAMMAR = {"items": add_items, "models": add_models, "campaign": add_campaign}
+ARGUMENTS = {"items": add_items, "models": add_models, "campaign": add_campaign}
 """Functions that add each command's arguments to its parser."""

@@ -1,7 +1,6 @@
 """Commands `rate` and `votes`: rate a file of votes, and convert votes between formats; files need no database."""
 
 import argparse
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -46,7 +45,7 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
     room = _stored_votes()
     source = arguments.source or arguments.file.stem
     order = room.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
-    yield from room.bring_in(battles, order)
+    yield from room.import_file(battles, order)
 
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
@@ -59,7 +58,9 @@ def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _stored_votes() -> Any:
     """Import the module for stored votes lazily: commands on files do without a database."""
-    return importlib.import_module("arena.imports.export")
+    from arena.imports import export
+
+    return export
 
 
 def add_rate(group: argparse.ArgumentParser) -> None:
@@ -120,5 +121,5 @@ def _prior(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected 0 or a number from {LEAST_PRIOR} up, found {text!r}")
 
 
-GRAMMAR = {"rate": add_rate, "votes": add_votes}
+ARGUMENTS = {"rate": add_rate, "votes": add_votes}
 """Functions that add each command's arguments to its parser."""

@@ -1,6 +1,5 @@
 """Parquet rows: read and written by pyarrow, which only this file imports, and only when a file needs it."""
 
-import importlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,10 @@ _REAL = re.compile("float|double")
 def _pyarrow() -> tuple[Any, Any]:
     """pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
     try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+        import pyarrow
+        import pyarrow.parquet
+
+        return pyarrow, pyarrow.parquet
     except ImportError as error:
         raise RowsError("is Parquet, which pyarrow reads and writes; install pyarrow, or use JSONL") from error
 

@@ -27,7 +27,7 @@ class StoredVotesError(OSError):
     """This arena's votes cannot be read, or votes cannot be imported; says why."""
 
 
-def bring_in(battles: Battles, order: ImportRequest) -> Iterator[str]:
+def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
     """Import votes into the database and yield a summary by lines. Raises StoredVotesError; then nothing counts."""
     with _database() as database:
         done = VoteImporter(database).add(battles, order)
@@ -54,11 +54,11 @@ def stored_votes(source: str | None) -> Battles:
     with _database() as database, _moment(database) as connection:
         bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
         live = {one.label: one for one in live_sources(connection)}
-        import_summary = {one.name: one for one in imported_sources(connection) if one.name not in bank}
-        names = [*bank, *live, *import_summary]
+        imported = {one.name: one for one in imported_sources(connection) if one.name not in bank}
+        names = [*bank, *live, *imported]
         name = names[0] if source is None and len(names) == 1 else source
-        if name in import_summary:
-            return imported_battles(connection, import_summary[name])
+        if name in imported:
+            return imported_battles(connection, imported[name])
         if name in bank:
             return _battles(map(_bank_vote, _bank_rows(connection, bank[name].id), repeat(_names(connection))))
         if name in live:

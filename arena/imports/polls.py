@@ -31,8 +31,8 @@ class Polls:
         """Return the names of the sources in the order of their first import, imported votes first."""
         with self._database.read() as connection:
             own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
-            import_summary = [one.label for one in imported_sources(connection) if not one.judge]
-        return (*import_summary, *own)
+            imported = [one.label for one in imported_sources(connection) if not one.judge]
+        return (*imported, *own)
 
     def poll(self, source: str) -> Poll:
         """Return the votes of a source and the verdicts on their contests; an empty poll if there is no such source.

@@ -15,21 +15,21 @@ from arena.live.sessions import checked_text
 from arena.live.streaming import SideBySide
 from arena.types import VLM, ModelError, Turn
 
-MOST_TALKS = 500
+MOST_CHATS = 500
 """Conversations kept in memory; the least recently used goes."""
 MOST_QUESTIONS = 20
 """Questions of one conversation."""
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
 
 
-class UnknownTalkError(LookupError):
+class UnknownChatError(LookupError):
     """No such conversation for this visitor; a lost one and another visitor's read the same."""
 
     def __init__(self) -> None:
         super().__init__("This conversation is not yours or is no longer here. Begin a new one.")
 
 
-class Said(NamedTuple):
+class ChatTurn(NamedTuple):
     """A question and its answer; a stopped answer holds the part shown so far."""
 
     question: str
@@ -38,7 +38,7 @@ class Said(NamedTuple):
 
 
 @dataclass(eq=False)
-class Talk:
+class ChatSession:
     """A conversation of one visitor with one model."""
 
     token: str
@@ -46,7 +46,7 @@ class Talk:
     vlm: VLM
     images: tuple[str, ...]
     live_budget: LiveBudget
-    said: list[Said] = field(default_factory=list)
+    said: list[ChatTurn] = field(default_factory=list)
     asked: str | None = None
     """The question being answered."""
     problem: str | None = None
@@ -57,7 +57,7 @@ class Talk:
 class ChatState(NamedTuple):
     """The current state of a conversation for a page."""
 
-    talk: Talk
+    session: ChatSession
     growing: bool
     ahead: int
     text: str
@@ -72,10 +72,10 @@ class Chats:
         self._images = images
         self._budget = budget
         self._queue = queue
-        self._talks: OrderedDict[int, Talk] = OrderedDict()
+        self._sessions: OrderedDict[int, ChatSession] = OrderedDict()
         """By visitor; one each."""
 
-    async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> Talk:
+    async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> ChatSession:
         """Begin a conversation with a model by its name; an earlier one ends and its images are deleted.
 
         Raises LiveError, OwnImageError, DatabaseError.
@@ -86,90 +86,92 @@ class Chats:
         if len(images) > MOST_IMAGES:
             raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
         token = secrets.token_urlsafe(16)
-        talk = Talk(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
-        await self._ask(talk, text)
-        before = self._talks.pop(voter, None)
-        self._talks[voter] = talk
+        session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
+        await self._ask(session, text)
+        before = self._sessions.pop(voter, None)
+        self._sessions[voter] = session
         ended = [before] if before else []
-        if len(self._talks) > MOST_TALKS:
-            ended.append(self._talks.popitem(last=False)[1])
+        if len(self._sessions) > MOST_CHATS:
+            ended.append(self._sessions.popitem(last=False)[1])
         for other in ended:
             await self._end(other, but=images)
-        return talk
+        return session
 
-    def find(self, voter: int, token: str) -> Talk:
-        talk = self._talks.get(voter)
-        if talk is None or not secrets.compare_digest(talk.token.encode(), token.encode()):
-            raise UnknownTalkError
-        self._talks.move_to_end(voter)
-        return talk
+    def find(self, voter: int, token: str) -> ChatSession:
+        session = self._sessions.get(voter)
+        if session is None or not secrets.compare_digest(session.token.encode(), token.encode()):
+            raise UnknownChatError
+        self._sessions.move_to_end(voter)
+        return session
 
-    async def follow(self, voter: int, token: str, text: str) -> Talk:
-        talk = self.find(voter, token)
-        await self._ask(talk, text)
-        return talk
+    async def follow(self, voter: int, token: str, text: str) -> ChatSession:
+        session = self.find(voter, token)
+        await self._ask(session, text)
+        return session
 
-    async def stop(self, voter: int, token: str) -> Talk:
-        talk = self.find(voter, token)
-        if talk.generation is not None:
-            await talk.generation.stop()
-        return talk
+    async def stop(self, voter: int, token: str) -> ChatSession:
+        session = self.find(voter, token)
+        if session.generation is not None:
+            await session.generation.stop()
+        return session
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[ChatState]:
         """Yield the state of a conversation at each change; the last state is not growing."""
-        talk = self.find(voter, token)
-        if (generation := talk.generation) is not None:
+        session = self.find(voter, token)
+        if (generation := session.generation) is not None:
             with generation.watched():
                 seen, words = -1, 0
                 while not generation.over:
-                    side_text = generation.round.side_texts["a"]
+                    side_text = generation.side_by_side.side_texts["a"]
                     text, words = side_text.since(words), side_text.shown
-                    yield ChatState(talk, True, generation.ahead, text)
+                    yield ChatState(session, True, generation.ahead, text)
                     seen = await generation.changed(seen)
-        yield ChatState(talk, False, 0, "")
+        yield ChatState(session, False, 0, "")
 
-    async def _ask(self, talk: Talk, text: str) -> None:
+    async def _ask(self, session: ChatSession, text: str) -> None:
         question = checked_text(text)
         await self._queue.check_room()
-        if talk.asked is not None:
+        if session.asked is not None:
             raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
-        if len(talk.said) >= MOST_QUESTIONS:
+        if len(session.said) >= MOST_QUESTIONS:
             raise LiveError(f"A conversation has at most {MOST_QUESTIONS} questions; begin a new one")
-        talk.asked = question  # at once: the next two lines wait
+        session.asked = question  # at once: the next two lines wait
         try:
-            files = await asyncio.to_thread(self._images.files, talk.voter, talk.images)
-            turns = _conversation(talk, files)
-            check_limits(talk.vlm.card, turns)
+            files = await asyncio.to_thread(self._images.files, session.voter, session.images)
+            turns = _conversation(session, files)
+            check_limits(session.vlm.card, turns)
         except ModelError as error:
-            talk.asked = None
+            session.asked = None
             raise LiveError(f"This cannot be asked: {error}") from error
         except BaseException:
-            talk.asked = None
+            session.asked = None
             raise
 
         async def finish(ended: SideBySide) -> None:
             answer = ended.side_texts["a"].text
-            talk.problem = None
+            session.problem = None
             if ended.ending == "void" or not answer:
-                talk.problem = talk.live_budget.empty or (
+                session.problem = session.live_budget.empty or (
                     FAILED if ended.failures else "Stopped before the first word."
                 )
             else:
-                talk.said.append(Said(question, answer, ended.ending == "stopped"))
-            talk.asked = talk.generation = None
+                session.said.append(ChatTurn(question, answer, ended.ending == "stopped"))
+            session.asked = session.generation = None
 
-        talk.generation = GenerationTask(
-            self._queue, SideBySide({"a": talk.vlm}, lambda _, vlm: talk.live_budget.stream_answer(vlm, turns)), finish
+        session.generation = GenerationTask(
+            self._queue,
+            SideBySide({"a": session.vlm}, lambda _, vlm: session.live_budget.stream_answer(vlm, turns)),
+            finish,
         )
 
-    async def _end(self, talk: Talk, but: tuple[str, ...]) -> None:
-        if talk.generation is not None:
-            await talk.generation.stop()
-        await asyncio.to_thread(self._images.discard, talk.voter, [one for one in talk.images if one not in but])
+    async def _end(self, session: ChatSession, but: tuple[str, ...]) -> None:
+        if session.generation is not None:
+            await session.generation.stop()
+        await asyncio.to_thread(self._images.discard, session.voter, [one for one in session.images if one not in but])
 
 
-def _conversation(talk: Talk, files: tuple[bytes, ...]) -> list[Turn]:
+def _conversation(session: ChatSession, files: tuple[bytes, ...]) -> list[Turn]:
     turns: list[Turn] = []
-    for number, said in enumerate(talk.said):
+    for number, said in enumerate(session.said):
         turns += [Turn("user", said.question, files if number == 0 else ()), Turn("assistant", said.answer)]
-    return [*turns, Turn("user", talk.asked or "", () if talk.said else files)]
+    return [*turns, Turn("user", session.asked or "", () if session.said else files)]

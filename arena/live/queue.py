@@ -12,9 +12,9 @@ from arena.types import VLM, Conversation, ModelError, Usage
 
 MOST_WAITING = 200
 """Visitors who may wait in the queue; others are asked to come back."""
-LEFT_SECONDS = 1.0
+DISCONNECT_SECONDS = 1.0
 """Grace period of answers whose page is gone: it may come back."""
-STILL_SECONDS = 15.0
+KEEPALIVE_SECONDS = 15.0
 """Longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0
 """How long answers run before a page shows them."""
@@ -97,7 +97,7 @@ class GenerationQueue:
         self._generations.append(generation)
         try:
             seen = 0
-            while self.ahead(generation) and generation.round.ending is None:
+            while self.ahead(generation) and generation.side_by_side.ending is None:
                 seen = await generation.changed(seen)
             yield
         finally:
@@ -113,7 +113,7 @@ class GenerationTask:
         self, queue: GenerationQueue, side_by_side: SideBySide, finish: Callable[[SideBySide], Awaitable[None]]
     ) -> None:
         """Start; `finish` is awaited when the answers have ended."""
-        self.round = side_by_side
+        self.side_by_side = side_by_side
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()
@@ -139,7 +139,7 @@ class GenerationTask:
         Returns the version seen now.
         """
         try:
-            async with asyncio.timeout(STILL_SECONDS):
+            async with asyncio.timeout(KEEPALIVE_SECONDS):
                 while self._version == seen and not self.over:
                     await self._news.wait()
         except TimeoutError:
@@ -154,7 +154,7 @@ class GenerationTask:
 
     async def stop(self) -> None:
         """End the answers and wait until that is stored."""
-        self.round.stop()
+        self.side_by_side.stop()
         self.tell()
         await asyncio.wait([self._task])
 
@@ -166,12 +166,12 @@ class GenerationTask:
             yield
         finally:
             self._watchers -= 1
-            self._expect(LEFT_SECONDS)
+            self._expect(DISCONNECT_SECONDS)
 
     async def _run(self, finish: Callable[[SideBySide], Awaitable[None]]) -> None:
         async with self._queue.turn(self):
-            await self.round.run(self.tell)
-        await finish(self.round)
+            await self.side_by_side.run(self.tell)
+        await finish(self.side_by_side)
 
     def _expect(self, seconds: float) -> None:
         """Stop if nobody watches after so many seconds."""
@@ -181,7 +181,7 @@ class GenerationTask:
 
     def _leave(self) -> None:
         if self._watchers == 0:
-            self.round.stop()
+            self.side_by_side.stop()
             self.tell()
 
     def _done(self, task: "asyncio.Task[None]") -> None:

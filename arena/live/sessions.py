@@ -129,7 +129,7 @@ class LiveSessions:
             with generation.watched():
                 seen, words = -1, dict.fromkeys(SIDES, 0)
                 while not generation.over:
-                    side_texts = generation.round.side_texts
+                    side_texts = generation.side_by_side.side_texts
                     texts: dict[Side, str] = {
                         side: side_text.since(words[side]) for side, side_text in side_texts.items()
                     }
@@ -161,7 +161,7 @@ class LiveSessions:
             raise LiveError(_why_not(self.vlms, turn))
         votes = await asyncio.to_thread(self._store.pair_votes)
 
-        closed = await asyncio.to_thread(self._store.quotas.closed_live, voter)
+        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
         pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")

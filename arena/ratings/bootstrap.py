@@ -7,7 +7,6 @@ an optional extra) give the same ratings. Lanes are draws computed side by side.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from statistics import NormalDist
 from types import ModuleType
 from typing import NamedTuple
@@ -264,4 +263,6 @@ def _refitted(fit: Strengths, pairs: _Pairs, drawn: _Drawn, strengths: Floats, s
 @cache
 def _compiled() -> ModuleType:
     """Import the compiled loops. Raises ImportError if numba is not installed."""
-    return import_module("arena.ratings.compiled")
+    from arena.ratings import compiled
+
+    return compiled

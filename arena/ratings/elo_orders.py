@@ -12,7 +12,6 @@ is known beforehand, and the number of lanes keeps it small.
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Literal, NamedTuple
 
@@ -241,4 +240,6 @@ def _compiled_draws(votes: Votes, drawn: _Orders | _Resamples, settings: EloSett
 @cache
 def _compiled() -> ModuleType:
     """Import the compiled loops. Raises ImportError if numba is not installed."""
-    return import_module("arena.ratings.compiled")
+    from arena.ratings import compiled
+
+    return compiled

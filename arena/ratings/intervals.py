@@ -6,7 +6,6 @@ curvatures of the likelihood. Which votes count as independent decides its width
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -259,5 +258,6 @@ def _quantile(clusters: Floats, level: float, z: float) -> Floats:
     several = (clusters >= LONE) & (clusters < MANY)
     if not several.any():  # so that a command line need not wait for SciPy
         return np.full(len(clusters), z)
-    student = import_module("scipy.special").stdtrit(np.maximum(clusters - 1, 1), (1 + level) / 2)
-    return np.where(several, student, z)
+    from scipy.special import stdtrit
+
+    return np.where(several, stdtrit(np.maximum(clusters - 1, 1), (1 + level) / 2), z)

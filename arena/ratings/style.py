@@ -108,7 +108,7 @@ def style_control(
     return StyledStrengths(ratings, of_models, fitted.parameters[m:] * points, errors, plain, fitted.steps)
 
 
-class _Fitted(NamedTuple):
+class _StyledFit(NamedTuple):
     parameters: Floats
     """Strengths, then coefficients, in log odds."""
     information: Floats
@@ -129,7 +129,7 @@ class _Model:
         self._votes, self._differences, self._weights, self._plain = votes, differences, weights, plain
         self._scores = SCORES[votes.outcome]
 
-    def fit(self) -> _Fitted:
+    def fit(self) -> _StyledFit:
         """Climb to the maximum by Newton's method from the fit without style; a step too far is halved."""
         m = self._votes.models
         parameters = np.concatenate([self._plain.strengths, np.zeros(self._differences.shape[1])])
@@ -138,7 +138,7 @@ class _Model:
             information = self._information(parameters)
             move = np.linalg.solve(information, slope)
             if np.abs(move).max(initial=0.0) < SETTLED:
-                return _Fitted(parameters, information, surprise, steps)
+                return _StyledFit(parameters, information, surprise, steps)
             climb = slope @ move
             surprise, slope = self._slope(parameters + move)
             while abs(slope @ move) > climb and climb > 0:

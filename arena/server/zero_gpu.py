@@ -4,7 +4,6 @@ launch() serves an empty front that forwards every request to our app, so nothin
 GPU stays unused: models answer through their APIs.
 """
 
-import importlib
 import signal
 import sys
 from collections.abc import Callable
@@ -63,7 +62,7 @@ def prepare(settings: Settings) -> None:
                 "take it out of MODELS, or give it an address (kind api)"
             )
     try:
-        spaces = importlib.import_module("spaces")
+        import spaces  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SettingError("SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces") from error
     spaces.GPU(_on_the_card)  # the platform refuses an app without such a function

@@ -15,7 +15,7 @@ from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
 from arena.web import admin_api as routes
-from arena.web import export_api as public_routes
+from arena.web import export_api
 from arena.web.admin_auth import Operators
 
 
@@ -56,4 +56,4 @@ class AdminSetup:
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
         """Return the operators' routes, and the public ones."""
-        return routes.routes(self.images, self.operators), public_routes.routes(self.files)
+        return routes.routes(self.images, self.operators), export_api.routes(self.files)

@@ -39,7 +39,7 @@ def dashboard_html(overview: Dashboard) -> str:
         _section("Items", _items(overview)),
         _section("Images that visitors let us keep", _uploads(overview)),
         _section("Forget a visitor", _FORGET),
-        _section("What operators did", _acts(overview)),
+        _section("What operators did", _actions(overview)),
     )
     again = _button("look", "", "Look again")
     return f'<div class="operator"><p>As of {_time(overview.read_at)} {again}</p>{"".join(parts)}</div>'
@@ -164,6 +164,6 @@ _FORGET = (
 )
 
 
-def _acts(overview: Dashboard) -> str:
+def _actions(overview: Dashboard) -> str:
     rows = ((f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in overview.acts)
     return _table(("When (UTC)", "Who", "What", "About"), rows)

@@ -7,22 +7,22 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from arena.battles.store import Store
-from arena.live.chat import Chats, ChatState, Talk
-from arena.web.live_view import talk_scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_errors, visitor
+from arena.live.chat import Chats, ChatSession, ChatState
+from arena.web.live_view import chat_scene, waiting_text
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, shows_errors, visitor
 
 
 def routes(chats: Chats, voters: Store) -> APIRouter:
     """Return the routes; each identifies the visitor by the cookie, and accepts only that visitor's conversations."""
     chat = _Chat(chats, voters)
     router = APIRouter()
-    talk = "/chat/talks/{token}"
+    session = "/chat/talks/{token}"
     for method, path, handler in (
         ("GET", "/chat/models", chat.models),
         ("POST", "/chat/talks", chat.begin),
-        ("GET", talk, chat.watch),
-        ("POST", f"{talk}/questions", chat.follow),
-        ("POST", f"{talk}/stop", chat.stop),
+        ("GET", session, chat.watch),
+        ("POST", f"{session}/questions", chat.follow),
+        ("POST", f"{session}/stop", chat.stop),
     ):
         router.add_api_route(path, handler, methods=[method], response_model=None)
     return router
@@ -41,39 +41,39 @@ class _Chat:
 
     @shows_errors
     async def begin(self, request: Request) -> Response:
-        voter, sent = await visitor(request, self._voters), await Sent.read(request)
-        talk = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
-        return JSONResponse({"talk": talk.token}, headers=NO_STORE)
+        voter, sent = await visitor(request, self._voters), await JsonBody.read(request)
+        session = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
+        return JSONResponse({"talk": session.token}, headers=NO_STORE)
 
     @shows_errors
     async def watch(self, request: Request) -> Response:
         """Stream a conversation's state until no answer is being generated."""
-        talk = self._chats.find(await visitor(request, self._voters), request.path_params["token"])
-        return events(self._messages(talk))
+        session = self._chats.find(await visitor(request, self._voters), request.path_params["token"])
+        return events(self._messages(session))
 
     @shows_errors
     async def follow(self, request: Request) -> Response:
         """Ask another question."""
-        voter, sent = await visitor(request, self._voters), await Sent.read(request)
-        talk = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
-        return JSONResponse({"talk": talk.token}, headers=NO_STORE)
+        voter, sent = await visitor(request, self._voters), await JsonBody.read(request)
+        session = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
+        return JSONResponse({"talk": session.token}, headers=NO_STORE)
 
     @shows_errors
     async def stop(self, request: Request) -> Response:
         """Stop the answer."""
-        talk = await self._chats.stop(await visitor(request, self._voters), request.path_params["token"])
-        return await self._scene(ChatState(talk, False, 0, ""))
+        session = await self._chats.stop(await visitor(request, self._voters), request.path_params["token"])
+        return await self._scene(ChatState(session, False, 0, ""))
 
-    async def _messages(self, talk: Talk) -> AsyncIterator[Mapping[str, object]]:
+    async def _messages(self, session: ChatSession) -> AsyncIterator[Mapping[str, object]]:
         growing = GrowingTexts()
         begun = False
-        async for shown in self._chats.watch(talk.voter, talk.token):
+        async for shown in self._chats.watch(session.voter, session.token):
             if not shown.growing or not begun:
-                yield await asyncio.to_thread(talk_scene, shown)
+                yield await asyncio.to_thread(chat_scene, shown)
             if shown.growing:
                 line = {"kind": "line", "status": waiting_text(shown.ahead)}
                 yield line if shown.ahead else await asyncio.to_thread(growing.words, {"a": shown.text})
             begun = shown.growing
 
     async def _scene(self, shown: ChatState) -> Response:
-        return JSONResponse(await asyncio.to_thread(talk_scene, shown), headers=NO_STORE)
+        return JSONResponse(await asyncio.to_thread(chat_scene, shown), headers=NO_STORE)

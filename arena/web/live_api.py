@@ -25,7 +25,7 @@ from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase
 from arena.web.live_view import bank_html, head_html, scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, Sent, events, shows_errors, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, shows_errors, visitor
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
@@ -111,7 +111,7 @@ class _Live:
 
     @shows_errors
     async def begin(self, request: Request) -> Response:
-        voter, sent = await self._visitor(request), await Sent.read(request)
+        voter, sent = await self._visitor(request), await JsonBody.read(request)
         key = sent.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
@@ -130,7 +130,7 @@ class _Live:
     @shows_errors
     async def follow(self, request: Request) -> Response:
         """Ask both models another question."""
-        voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
+        voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
         battle = await asyncio.to_thread(self._services.store.find, voter, token)
         item = self._item(battle)
         if battle.item is not None and item is None:
@@ -147,7 +147,7 @@ class _Live:
 
     @shows_errors
     async def choose(self, request: Request) -> Response:
-        voter, token, sent = await self._visitor(request), request.path_params["token"], await Sent.read(request)
+        voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
         choice = sent.text("choice")
         battle = await asyncio.to_thread(self._services.store.vote, voter, token, choice, self._services.terms)
         return await self._scene(voter, battle)

@@ -119,9 +119,9 @@ def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]
     }
 
 
-def talk_scene(shown: ChatState) -> dict[str, object]:
+def chat_scene(shown: ChatState) -> dict[str, object]:
     """Return all that the page shows of a chat, as live.js takes it."""
-    talk = shown.talk
+    talk = shown.session
     asked = [
         f'<p class="asked">{instruction_html(said.question)}</p>{_said(said.answer, said.stopped)}'
         for said in talk.said

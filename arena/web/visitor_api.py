@@ -15,9 +15,9 @@ from arena.battles.store import ChoiceError, Store, UnknownBattleError
 from arena.database import DatabaseError
 from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json
-from arena.live.chat import UnknownTalkError
+from arena.live.chat import UnknownChatError
 from arena.live.images import OwnImageError
-from arena.live.queue import LEFT_SECONDS, LiveError
+from arena.live.queue import DISCONNECT_SECONDS, LiveError
 from arena.markdown import seen_length, visible_text
 from arena.web.battle_view import side_html
 from arena.web.cookies import cookie_hash
@@ -25,7 +25,7 @@ from arena.web.middleware import sent_cookie
 
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
-_BACK_SECONDS = LEFT_SECONDS / 2
+_BACK_SECONDS = DISCONNECT_SECONDS / 2
 """A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
 """An empty line before an unindented one, in the output of `visible_text`; the start or end of a code block."""
@@ -48,7 +48,7 @@ _STATUS: Mapping[type[Exception], int] = {
     RowsError: 400,
     NoVisitorError: 403,
     UnknownBattleError: 404,
-    UnknownTalkError: 404,
+    UnknownChatError: 404,
     LimitError: 429,
     DatabaseError: 503,
 }
@@ -80,14 +80,14 @@ def over_https(request: Request) -> bool:
     return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
 
 
-class Sent:
+class JsonBody:
     """A JSON object sent by a page, with values checked one by one. Raises RowsError for another shape."""
 
     def __init__(self, values: dict[str, JSON]) -> None:
         self._values = values
 
     @classmethod
-    async def read(cls, request: Request) -> "Sent":
+    async def read(cls, request: Request) -> "JsonBody":
         try:
             body = parse_json((await request.body()).decode())
         except UnicodeDecodeError as error:

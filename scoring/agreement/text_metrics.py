@@ -6,8 +6,6 @@ answer without one.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import Literal, NamedTuple
 
 from arena.ratings.agreement import random_score
@@ -69,47 +67,50 @@ def _length(candidates: Sequence[Candidate]) -> list[float]:
 
 def _bleu(candidates: Sequence[Candidate]) -> list[float]:
     """sacrebleu's sentence BLEU with its default tokens and smoothing; short answers by the n-gram orders they have."""
-    metric = _library("sacrebleu").BLEU(effective_order=True)
-    return [metric.sentence_score(one.text, [one.reference]).score for one in candidates]
+    from sacrebleu import BLEU
+
+    metric = BLEU(effective_order=True)
+    return [metric.sentence_score(one.text, [one.reference or ""]).score for one in candidates]
 
 
 def _rouge(candidates: Sequence[Candidate]) -> list[float]:
     """F-measure of the longest common subsequence of words (Lin 2004), unstemmed."""
-    longest = _library("rapidfuzz.distance").LCSseq.similarity
+    from rapidfuzz.distance import LCSseq
+
     scores = []
     for one in candidates:
         told, truth = words(one.text), words(one.reference or "")
-        scores.append(2 * longest(told, truth) / (len(told) + len(truth)) if told and truth else 0.0)
+        scores.append(2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0)
     return scores
 
 
 # Installed by requirements-metrics.txt.
 def _meteor(candidates: Sequence[Candidate]) -> list[float]:
-    meteor = _library("nltk.translate.meteor_score").single_meteor_score
-    return [meteor(words(one.reference or ""), words(one.text)) for one in candidates]
+    from nltk.translate.meteor_score import single_meteor_score  # pyright: ignore[reportMissingImports]
+
+    return [single_meteor_score(words(one.reference or ""), words(one.text)) for one in candidates]
 
 
 def _cider(candidates: Sequence[Candidate]) -> list[float]:
     """CIDEr of each model's answers; document frequencies come from the references of the items it answered."""
-    cider, scores = _library("pycocoevalcap.cider.cider").Cider, [0.0] * len(candidates)
+    from pycocoevalcap.cider.cider import Cider  # pyright: ignore[reportMissingImports]
+
+    scores = [0.0] * len(candidates)
     for model in dict.fromkeys(one.model for one in candidates):
         places = [place for place, one in enumerate(candidates) if one.model == model]
         truth = {place: [" ".join(words(candidates[place].reference or ""))] for place in places}
         told = {place: [" ".join(words(candidates[place].text))] for place in places}
-        for place, value in zip(places, cider().compute_score(truth, told)[1], strict=True):
+        for place, value in zip(places, Cider().compute_score(truth, told)[1], strict=True):
             scores[place] = value
     return scores
 
 
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
     """BERTScore's F1 with RoBERTa-large, English, as in VisIT-Bench."""
+    from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
+
     texts, references = [one.text for one in candidates], [one.reference for one in candidates]
-    return _library("bert_score").score(texts, references, lang="en")[2].tolist()
-
-
-def _library(name: str) -> ModuleType:
-    """A metric's library, which nothing else here needs. Raises ImportError if not installed."""
-    return import_module(name)
+    return bert_score(texts, references, lang="en")[2].tolist()
 
 
 METRICS: Mapping[MetricName, TextMetric] = {

@@ -18,7 +18,7 @@ from scoring.multiple_choice.reader import IMAGE_COLUMNS, ChoiceFile, Problem, r
 from scoring.multiple_choice.types import LETTERS, PROTOCOLS, ChoiceQuestion, Protocol
 from scoring.report import NoAnswersError
 
-Subject: TypeAlias = ChoiceBenchmark | Dataset
+BenchmarkName: TypeAlias = ChoiceBenchmark | Dataset
 CHOICES: tuple[ChoiceBenchmark, ...] = ("mmbench", "mmt-bench")
 DATASETS: tuple[Dataset, ...] = ("GQA", "OK-VQA", "TextVQA")
 MARK_PROTOCOLS: tuple[MarkProtocol, ...] = ("strict", "mmbench-paper")
@@ -122,7 +122,7 @@ def opened(
     path: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
-    benchmark: Subject | None = None,
+    benchmark: BenchmarkName | None = None,
     questions: Mapping[int, ChoiceQuestion] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Opened | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from arena.database import now
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks.predictions import Filled, Missing
-from scoring.judges import injection as defence
+from scoring.judges import injection
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec
 from scoring.report import (
@@ -72,7 +72,7 @@ def draft(
     """
     if options.sampled and not spec.samples:
         raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
-    flags = [() if one.prediction is None else defence.flags(one.prediction, one.question) for one in filled]
+    flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
     rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
     prompt, parser = mm_vet.prompt_digest(options.protocol), mm_vet.PARSERS[options.protocol]
     return Report(
@@ -166,7 +166,7 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
         if row.flags and row.prediction is not None:
-            yield place, Filled(defence.swapped(row.question, row.prediction, questions), row.prediction)
+            yield place, Filled(injection.swapped(row.question, row.prediction, questions), row.prediction)
 
 
 def _by_place(marked: _JudgedAnswer) -> tuple[int, int]:
@@ -177,4 +177,4 @@ def _worst(probe: Grade) -> float:
     return -1.0 if probe.score is None else probe.score
 
 
-_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in defence.canaries())
+_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in injection.canaries())

@@ -47,7 +47,7 @@ class AnsweringError(ValueError):
 
 
 @dataclass(frozen=True)
-class Paper:
+class OfflineBenchmark:
     """A benchmark's questions, ready to ask."""
 
     digest: str
@@ -60,14 +60,14 @@ class Paper:
     """Makes a model's prediction file from its answers and name."""
 
 
-def mm_vet_paper(folder: Path | None) -> Paper:
+def mm_vet_paper(folder: Path | None) -> OfflineBenchmark:
     """MM-Vet's questions from its folder. Raises what `load_mm_vet` raises, and AnsweringError."""
     questions = load_mm_vet(folder)
     assert folder
     images = (folder if folder.is_dir() else folder.parent) / "images"
     if not images.is_dir():
         raise AnsweringError(f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)")
-    return Paper(
+    return OfflineBenchmark(
         questions.digest,
         len(questions.questions),
         (lambda _: (Task(one.id, partial(_from_file, images / one.image, one.text)) for one in questions.questions),),
@@ -75,7 +75,7 @@ def mm_vet_paper(folder: Path | None) -> Paper:
     )
 
 
-def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Paper:
+def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> OfflineBenchmark:
     """The questions of an MMBench or MMT-Bench TSV that contains its images.
 
     `circular` adds rotated passes to a file of base rows. `early_stop` asks the passes one after the other, and none
@@ -92,7 +92,7 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Paper:
         raise AnsweringError(f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out")
     sheet = _ChoiceSheet(file, rows, references)
     rounds = range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
-    return Paper(
+    return OfflineBenchmark(
         _sha256(file),
         len(questions),
         tuple(partial(sheet.tasks, number) for number in rounds),

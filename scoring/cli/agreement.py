@@ -13,12 +13,12 @@ from arena.settings import Settings
 from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName, TextMetricError
-from scoring.cli import progress as command_judge
+from scoring.cli import progress
 from scoring.cli.progress import written
 from scoring.report import NothingGradedError
 from scoring.web.agreement_view import TITLE, reproduction_figure
 
-MENDABLE = (*command_judge.MENDABLE, TextMetricError, PlotsError)
+USER_ERRORS = (*progress.USER_ERRORS, TextMetricError, PlotsError)
 
 
 def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
@@ -77,4 +77,4 @@ def _estimate(one: Estimate) -> str:
     return f"{one.value:.4f} {interval}"
 
 
-GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"agreement": _grammar}
+ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"agreement": _grammar}

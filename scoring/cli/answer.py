@@ -10,10 +10,10 @@ from arena.inference.offline import AnswerFile, AnswerFileError, UnfinishedError
 from arena.io.tables import RowsError
 from arena.settings import SettingError, Settings, secret
 from scoring.benchmarks.mm_vet_questions import QuestionsError
-from scoring.benchmarks.offline_answers import AnsweringError, Asked, Paper, choice_paper, mm_vet_paper
+from scoring.benchmarks.offline_answers import AnsweringError, Asked, OfflineBenchmark, choice_paper, mm_vet_paper
 from scoring.visit_bench.offline_answers import visit_paper
 
-MENDABLE = (
+USER_ERRORS = (
     SettingError,
     RowsError,
     QuestionsError,
@@ -51,7 +51,7 @@ def answer(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     outcome.check()
 
 
-def _paper(arguments: argparse.Namespace, settings: Settings) -> Paper:
+def _paper(arguments: argparse.Namespace, settings: Settings) -> OfflineBenchmark:
     if arguments.early_stop and arguments.benchmark != "mmbench":
         raise AnsweringError(f"--early-stop is for the circular passes of mmbench; {arguments.benchmark} has none")
     if arguments.benchmark == "mm-vet":
@@ -74,5 +74,5 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=answer)
 
 
-GRAMMAR = {"answer": add_answer}
+ARGUMENTS = {"answer": add_answer}
 """Argument builder by command."""

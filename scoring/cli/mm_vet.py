@@ -10,11 +10,11 @@ from scoring.benchmarks.mm_vet import tabulate
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError, draft
 from scoring.benchmarks.mm_vet_questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
-from scoring.cli import progress as command_judge
+from scoring.cli import progress
 from scoring.cli.progress import CommandJudge, add_judge, finished
 from scoring.report import NothingGradedError, QuestionSet, Report, bounds, missing_notice
 
-MENDABLE = (*command_judge.MENDABLE, OptionsError, QuestionsError, UploadError)
+USER_ERRORS = (*progress.USER_ERRORS, OptionsError, QuestionsError, UploadError)
 
 
 def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
@@ -85,4 +85,4 @@ def _runs(text: str) -> int:
     return int(text)
 
 
-GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"mm-vet": _score_grammar, "fetch": _fetch_grammar}
+ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"mm-vet": _score_grammar, "fetch": _fetch_grammar}

@@ -27,14 +27,14 @@ from scoring.benchmarks.detect import (
     opened,
     question_file,
 )
-from scoring.cli import progress as command_judge
+from scoring.cli import progress
 from scoring.cli.progress import CommandJudge, Lines, add_judge, finished, written
 from scoring.cli.text_report import comparison_lines, problem_lines, report_lines
 from scoring.multiple_choice.types import PROTOCOLS
 from scoring.report import file_stem
 
 R = TypeVar("R", ChoiceReport, MarksReport)
-MENDABLE = (*command_judge.MENDABLE, ChoicesError, ComparisonError)
+USER_ERRORS = (*progress.USER_ERRORS, ChoicesError, ComparisonError)
 
 
 def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _common_grammar(parser: argparse.ArgumentParser, protocols: tuple[str, ...])
     parser.add_argument("--title", default="", metavar="NAME", help="the model's name on the report")
 
 
-GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
+ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "mmbench": partial(_choices_grammar, "mmbench"),
     "mmt-bench": partial(_choices_grammar, "mmt-bench"),
     "vqa": _marks_grammar,

@@ -30,7 +30,7 @@ R = TypeVar("R", bound=AnyReport)
 Lines: TypeAlias = Generator[str, None, T]
 """Lines to print as they become known; returns the result at the end."""
 
-MENDABLE = (EndpointError, DatabaseError, RowsError, SettingError, OSError)
+USER_ERRORS = (EndpointError, DatabaseError, RowsError, SettingError, OSError)
 """Errors of wrong input or settings that any command may raise; their messages address the user."""
 
 

@@ -11,7 +11,7 @@ from arena.formats.visit_battles import results
 from arena.io.tables import COMMAND_LINE, RowsError
 from arena.settings import Settings
 from scoring.benchmarks.predictions import UploadError
-from scoring.cli import progress as command_judge
+from scoring.cli import progress
 from scoring.cli.progress import CommandJudge, add_judge, written
 from scoring.jobs.submissions import Drafted, SubmissionRequest, Submissions
 from scoring.registry import BENCHMARKS
@@ -22,7 +22,7 @@ from scoring.visit_bench.matches import MatchReport, Part, Steadiness, steadines
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
-MENDABLE = (*command_judge.MENDABLE, UploadError, SubmissionError)
+USER_ERRORS = (*progress.USER_ERRORS, UploadError, SubmissionError)
 OWNER = "operator"
 """Owner of the command line's submissions."""
 
@@ -190,7 +190,7 @@ def _opponents(text: str) -> str | int:
     raise argparse.ArgumentTypeError(f"expected all, reference or a number from 1 up, found {text!r}")
 
 
-GRAMMAR: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
+ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "visit-bench": _compare_grammar,
     "visit-board": _board_grammar,
     "visit-withdraw": _withdraw_grammar,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, asked
-from scoring.benchmarks.detect import CHOICES, DATASETS, Subject, opened
+from scoring.benchmarks.detect import CHOICES, DATASETS, BenchmarkName, opened
 from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
@@ -86,7 +86,7 @@ class ChoiceRequest:
     """Request for a report by rules."""
 
     token: str
-    benchmark: Subject
+    benchmark: BenchmarkName
     protocol: Protocol
     title: str
 
@@ -99,7 +99,7 @@ class JobService:
         question_sets: Mapping[str, QuestionSet],
         upload_store: UploadStore,
         jobs: Jobs,
-        runner: JobWorker,
+        worker: JobWorker,
         cache: ReplyCache,
         operator: Operator | None,
         prices: Mapping[str, Price],
@@ -111,7 +111,7 @@ class JobService:
         self.jobs = jobs
         self.operator = operator
         self._upload_store = upload_store
-        self._runner = runner
+        self._worker = worker
         self._cache = cache
         self._prices = prices
         self._submissions = submissions
@@ -246,7 +246,7 @@ class JobService:
 
     def start(self, owner: str, link: str, address: Endpoint | None) -> None:
         """Start or resume a job; a job with a user's own judge needs its endpoint and key. Raises JobError."""
-        self._runner.begin(owner, link, address)
+        self._worker.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
@@ -268,7 +268,7 @@ def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> 
     return arrived.path.exists() and waits()
 
 
-def _subject(benchmark: str) -> Subject:
+def _subject(benchmark: str) -> BenchmarkName:
     for subject in (*CHOICES, *DATASETS):
         if subject == benchmark:
             return subject

@@ -20,7 +20,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
 from scoring.report import AnyReport, JudgeStamp, Protocol
-from scoring.visit_bench.item_index import MENDS, ItemIndex, ItemNames, Misfit
+from scoring.visit_bench.item_index import FIXES, ItemIndex, ItemNames, JoinProblem
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import SubmissionFile
@@ -103,12 +103,12 @@ class Submissions:
         index = ItemIndex({key: ItemNames(item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)
         found: dict[str, str] = {}
-        wrong: dict[Misfit, list[str]] = {}
+        wrong: dict[JoinProblem, list[str]] = {}
         for entry in file.entries:
             misfit = index.join(entry, found)
             if misfit:
                 wrong.setdefault(misfit, []).append(entry.shown)
-        problems += [f"{misfit.value}: {_counted(entries)}; {MENDS[misfit]}" for misfit, entries in wrong.items()]
+        problems += [f"{misfit.value}: {_counted(entries)}; {FIXES[misfit]}" for misfit, entries in wrong.items()]
         title = " ".join((request.title or file.model).split())
         source = self._source([bank[item] for item in found], problems)
         problems += self._name_problems(owner, title, source)

@@ -5,7 +5,6 @@ A server's error text is never shown, since it may echo the key. Errors are in o
 
 import asyncio
 import base64
-import importlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -319,4 +318,6 @@ def client_errors() -> type[Exception]:
 @cache
 def _openai() -> ModuleType:
     """Import openai on first use: it is slow to import and the app starts without it."""
-    return importlib.import_module("openai")
+    import openai
+
+    return openai

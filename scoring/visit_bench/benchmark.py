@@ -10,7 +10,7 @@ from typing import Any
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.serialize import read_record, record_json
-from scoring.visit_bench.leaderboard import AutomaticBoard, Played, automatic_board
+from scoring.visit_bench.leaderboard import AutomaticBoard, DecidedMatch, automatic_board
 from scoring.visit_bench.matches import MatchReport, Verdict, steadiness, ungraded
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 
@@ -93,14 +93,14 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 def boards(report: MatchReport) -> list[AutomaticBoard]:
     """The boards of this report's matches alone, single images before several."""
     instances = {instance.item: instance for instance in report.instances}
-    played: list[Played] = []
+    played: list[DecidedMatch] = []
     unscored = {False: Counter[str](), True: Counter[str]()}
     for match in report.matches:
         instance = instances[match.item]
         if match.winner is None:
             unscored[instance.multi].update((match.a, match.b))
         else:
-            played.append(Played(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
+            played.append(DecidedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
     return [automatic_board(played, multi, unscored[multi]) for multi in sorted({match.multi for match in played})]
 
 

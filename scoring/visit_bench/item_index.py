@@ -8,7 +8,7 @@ from arena.types import folded, item_key
 from scoring.visit_bench.reader import Entry, last_part
 
 
-class Misfit(StrEnum):
+class JoinProblem(StrEnum):
     """Reason why a row is no answer to an item."""
 
     UNKNOWN = "unknown instances"
@@ -16,10 +16,10 @@ class Misfit(StrEnum):
     SHARED = "instructions that several items share"
 
 
-MENDS: Mapping[Misfit, str] = {
-    Misfit.UNKNOWN: "correct or delete them, or import their items first",
-    Misfit.DOUBLE: "keep one of each",
-    Misfit.SHARED: "add a column image, images or item",
+FIXES: Mapping[JoinProblem, str] = {
+    JoinProblem.UNKNOWN: "correct or delete them, or import their items first",
+    JoinProblem.DOUBLE: "keep one of each",
+    JoinProblem.SHARED: "add a column image, images or item",
 }
 
 
@@ -44,13 +44,13 @@ class ItemIndex:
             self._by_names.setdefault((text, item.names), []).append(key)
             self._by_text.setdefault(text, []).append(key)
 
-    def join(self, entry: Entry, found: dict[str, str]) -> Misfit | None:
+    def join(self, entry: Entry, found: dict[str, str]) -> JoinProblem | None:
         """Add the entry's text to `found` under its item, or return what is wrong with the entry."""
         items = self._meant(entry)
         if len(items) != 1:
-            return Misfit.SHARED if items else Misfit.UNKNOWN
+            return JoinProblem.SHARED if items else JoinProblem.UNKNOWN
         if items[0] in found:
-            return Misfit.DOUBLE
+            return JoinProblem.DOUBLE
         found[items[0]] = entry.text
         return None
 

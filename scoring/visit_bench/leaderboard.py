@@ -38,7 +38,7 @@ DRAWS = 20_000
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
-class Played(NamedTuple):
+class DecidedMatch(NamedTuple):
     """A match with a result."""
 
     item: str
@@ -107,7 +107,9 @@ class Correlation(NamedTuple):
     n: int
 
 
-def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str, int] | None = None) -> AutomaticBoard:
+def automatic_board(
+    played: Iterable[DecidedMatch], multi: bool, unscored: Mapping[str, int] | None = None
+) -> AutomaticBoard:
     """The board of the matches on single or on several images; `unscored` counts matches by model."""
     matches = sorted(map(_sided, (match for match in played if match.multi == multi)))
     votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches]
@@ -127,12 +129,12 @@ def automatic_board(played: Iterable[Played], multi: bool, unscored: Mapping[str
     )
 
 
-def played_of(battles: Battles) -> Iterator[Played]:
+def played_of(battles: Battles) -> Iterator[DecidedMatch]:
     """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own."""
     for number, vote in enumerate(battles.votes()):
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
-        yield Played(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
+        yield DecidedMatch(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
@@ -186,7 +188,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
     return Correlation(rho, (as_far + extra) / (len(orders) + extra), n)
 
 
-def _sided(match: Played) -> Played:
+def _sided(match: DecidedMatch) -> DecidedMatch:
     """The match with its sides in the order of their names."""
     if match.a <= match.b:
         return match
@@ -194,11 +196,11 @@ def _sided(match: Played) -> Played:
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
 
 
-def _family(match: Played) -> str:
+def _family(match: DecidedMatch) -> str:
     return match.family
 
 
-def _win_rates(matches: Iterable[Played]) -> dict[str, WinRate]:
+def _win_rates(matches: Iterable[DecidedMatch]) -> dict[str, WinRate]:
     """Each model's win rate against the reference."""
     found: dict[str, Counter[str]] = {}
     for match in matches:

@@ -13,7 +13,7 @@ from arena.inference.offline import Task, TaskError
 from arena.io.fetch import FetchError, fetch
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records, require_columns
 from arena.types import Turn, item_key
-from scoring.benchmarks.offline_answers import AnsweringError, Answers, Paper, picture
+from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
 
 _COLUMNS = ("images", "image", "image_url")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
@@ -28,7 +28,7 @@ class _Instance(NamedTuple):
     images: tuple[str, ...]
 
 
-def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> Paper:
+def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> OfflineBenchmark:
     """The instructions in one of VisIT-Bench's CSV files; a `folder` is searched for the images by file name.
 
     Raises RowsError and AnsweringError.
@@ -45,7 +45,7 @@ def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str],
     def tasks(_: Answers):
         return (Task(one.key, partial(_turns, one, folder, fetched)) for one in instances.values())
 
-    return Paper(digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column))
+    return OfflineBenchmark(digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column))
 
 
 def _instance(record: Record, file: Path) -> _Instance:

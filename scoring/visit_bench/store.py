@@ -34,7 +34,7 @@ from sqlalchemy import (
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.ratings import agreement
 from scoring.report import Protocol
-from scoring.visit_bench.leaderboard import AutomaticBoard, Played, automatic_board
+from scoring.visit_bench.leaderboard import AutomaticBoard, DecidedMatch, automatic_board
 from scoring.visit_bench.matches import (
     Context,
     Match,
@@ -303,7 +303,7 @@ class SubmissionStore:
             if winner is None:
                 unscored.update((row.a, row.b))
             else:
-                played.append(Played(row.item, row.family, board_key.multi, row.a, row.b, winner))
+                played.append(DecidedMatch(row.item, row.family, board_key.multi, row.a, row.b, winner))
         return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:

@@ -30,7 +30,7 @@ class ScoringSetup:
 
     upload_store: UploadStore
     jobs: Jobs
-    runner: JobWorker
+    worker: JobWorker
     service: JobService
     submissions: Submissions
 
@@ -47,21 +47,21 @@ class ScoringSetup:
         budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
         pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
         submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
-        runner = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.arrived)
+        worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.arrived)
         sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
-        service = JobService(sets, upload_store, jobs, runner, cache, operator, prices, ceiling, submissions)
-        return cls(upload_store, jobs, runner, service, submissions)
+        service = JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
+        return cls(upload_store, jobs, worker, service, submissions)
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
         """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
-        self.runner.start()
+        self.worker.start()
         tidying = asyncio.create_task(self._tidy())
         try:
             yield
         finally:
             tidying.cancel()
-            await asyncio.to_thread(self.runner.stop)
+            await asyncio.to_thread(self.worker.stop)
 
     async def _tidy(self) -> None:
         """Periodically delete expired uploads, free reports and quotes."""

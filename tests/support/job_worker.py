@@ -26,9 +26,9 @@ def ended(bench: Bench, link: str) -> Job:
 @contextmanager
 def running(*benches: Bench) -> Iterator[None]:
     for bench in benches:
-        bench.runner.start()
+        bench.worker.start()
     try:
         yield
     finally:
         for bench in benches:
-            bench.runner.stop()
+            bench.worker.stop()

@@ -74,7 +74,7 @@ class Bench:
         self.budget = Budget(database, ceilings)
         self.address = Endpoint(address, Secret(key))
         operator = Operator(self.address, SPEC) if lends else None
-        self.runner = JobWorker(self.jobs, self.cache, self.budget, operator, pace, **more)
+        self.worker = JobWorker(self.jobs, self.cache, self.budget, operator, pace, **more)
 
     def quoted(
         self, report: Report | None = None, owner: str = OWNER, spec: JudgeSpec = SPEC, own: bool = False
@@ -86,7 +86,7 @@ class Bench:
 
     def begun(self, report: Report | None = None, owner: str = OWNER) -> Job:
         """Keep a draft and start its judging."""
-        return self.runner.begin(owner, self.quoted(report, owner).link, None)
+        return self.worker.begin(owner, self.quoted(report, owner).link, None)
 
 
 def state(bench: Bench, link: str) -> str:
@@ -132,7 +132,7 @@ def tls(certificate: Path) -> ssl.SSLContext:
 
 def judge_until_killed(database_url: str, judge_url: str, key: str) -> None:
     """Be a server that judges, for ever, and waits for no hanging call."""
-    Bench(Database(database_url), judge_url, key, replace(HASTY, timeout=1.0)).runner.start()
+    Bench(Database(database_url), judge_url, key, replace(HASTY, timeout=1.0)).worker.start()
     threading.Event().wait()
 
 

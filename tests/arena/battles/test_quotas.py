@@ -233,10 +233,10 @@ def test_a_pair_of_models_is_dealt_to_a_voter_so_often(arena):
 def test_a_live_pair_is_closed_after_so_many_battles(arena):
     voter = arena.store.voter("anna")
     arena.live_battle("anna")
-    assert arena.live.quotas.closed_live(voter) == frozenset()
+    assert arena.live.quotas.exhausted_live_pairs(voter) == frozenset()
     arena.live_battle("anna")
-    assert arena.live.quotas.closed_live(voter) == {frozenset({"m1", "m2"})}
-    assert arena.live.quotas.closed_live(arena.store.voter("ben")) == frozenset()
+    assert arena.live.quotas.exhausted_live_pairs(voter) == {frozenset({"m1", "m2"})}
+    assert arena.live.quotas.exhausted_live_pairs(arena.store.voter("ben")) == frozenset()
 
 
 @limited(voter_day=10, network_day=60)

@@ -48,7 +48,7 @@ def texts(database: Database, instruction: str) -> list[str]:
 def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
     start = Barrier(4)
 
-    def bring_in(_) -> Changes:
+    def import_file(_) -> Changes:
         mine = Database(database_url)
         start.wait()
         changes = Ingest(mine).add_items("demo", "demo", drafts(60))
@@ -56,7 +56,7 @@ def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
         return changes
 
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(changes.items_new for changes in pool.map(bring_in, range(4))) == [0, 0, 0, 60]
+        assert sorted(changes.items_new for changes in pool.map(import_file, range(4))) == [0, 0, 0, 60]
 
 
 # Keys

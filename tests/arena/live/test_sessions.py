@@ -14,7 +14,7 @@ import httpx
 import pytest
 from scipy.stats import ks_2samp
 
-from arena.live.queue import LEFT_SECONDS
+from arena.live.queue import DISCONNECT_SECONDS
 from tests.support.blindness import told
 from tests.support.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.support.openai_server import Body, Faults, OpenAIServer
@@ -399,7 +399,7 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
                         break
                 scene = await visitor.post(f"{path}/stop")
             pauses = [int(pause) / 1000 for pause in re.findall(rb"retry: (\d+)", visitor.bytes)]
-            assert 0 < pauses[0] < LEFT_SECONDS, "a page whose connection broke off comes back in time"
+            assert 0 < pauses[0] < DISCONNECT_SECONDS, "a page whose connection broke off comes back in time"
             assert scene["phase"] == "open"
             assert "outside the ranking" in scene["status"]
             assert not scene["more"]

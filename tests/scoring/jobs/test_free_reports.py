@@ -37,7 +37,7 @@ class Visit:
         rooms = (
             self.upload_store,
             self.jobs,
-            self.bench.runner,
+            self.bench.worker,
             self.bench.cache,
             None,
             {},

@@ -57,7 +57,7 @@ class Visit:
             {"sample": own_sample()},
             self.upload_store,
             bench.jobs,
-            bench.runner,
+            bench.worker,
             bench.cache,
             operator,
             {},

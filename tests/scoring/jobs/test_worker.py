@@ -59,9 +59,9 @@ def test_work_that_hangs_does_not_keep_the_runner_from_ending(database):
     with OpenAIServer() as server:
         bench = Bench(database, server.address, judged=hang)
         bench.begun()
-        bench.runner.start()
+        bench.worker.start()
         assert hanging.wait(60)
-        stopping = threading.Thread(target=bench.runner.stop)
+        stopping = threading.Thread(target=bench.worker.stop)
         stopping.start()
         stopping.join(60)
         ended = not stopping.is_alive()
@@ -108,13 +108,13 @@ def test_a_cancelled_job_stops_and_goes_on_where_it_was(database):
         with running(bench):
             wait_for(lambda: server.counts.calls > 10)
             bench.jobs.cancel(OWNER, job.link)
-            bench.runner.wake()
+            bench.worker.wake()
             time.sleep(2.5)
             calls = server.counts.calls
             time.sleep(1)
             assert server.counts.calls == calls < CALLS
             assert state(bench, job.link) == "cancelled"
-            bench.runner.begin(OWNER, job.link, None)
+            bench.worker.begin(OWNER, job.link, None)
             assert ended(bench, job.link).state == "done"
         assert server.counts.calls == CALLS, "no reply was thrown away"
 
@@ -141,7 +141,7 @@ def test_a_hopeless_error_fails_the_job_until_it_is_mended(database):
             failed = ended(bench, job.link)
             assert failed.state == "failed" and "does not accept the key" in failed.problem
             server.faults = Faults()
-            bench.runner.begin(OWNER, job.link, None)
+            bench.worker.begin(OWNER, job.link, None)
             done = ended(bench, job.link)
     assert (done.state, done.problem) == ("done", "")
 
@@ -217,8 +217,8 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
         seen = weakref.ref(address)
         with running(bench):
             with pytest.raises(JobError, match="was quoted for"):
-                bench.runner.begin(OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER))
-            bench.runner.begin(OWNER, job.link, address)
+                bench.worker.begin(OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER))
+            bench.worker.begin(OWNER, job.link, address)
             del address
             done = ended(bench, job.link)
             assert done.state == "done", done.problem
@@ -234,7 +234,7 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
         bench = Bench(database, NOWHERE, pace=replace(HASTY, concurrency=4), fetcher=own.fetcher)
         job = bench.quoted(drafted(own.address), own=True)
         with running(bench):
-            bench.runner.begin(OWNER, job.link, own.key("sk-first-key"))
+            bench.worker.begin(OWNER, job.link, own.key("sk-first-key"))
             wait_for(lambda: server.counts.calls > 10)
         assert state(bench, job.link) == "needs_key"
         again = Bench(database, NOWHERE, fetcher=own.fetcher)
@@ -242,8 +242,8 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
             time.sleep(1.5)
             assert state(again, job.link) == "needs_key"
             with pytest.raises(JobError, match="give it to go on"):
-                again.runner.begin(OWNER, job.link, None)
-            again.runner.begin(OWNER, job.link, own.key("sk-second-key"))
+                again.worker.begin(OWNER, job.link, None)
+            again.worker.begin(OWNER, job.link, own.key("sk-second-key"))
             assert ended(again, job.link).state == "done"
         assert server.counts.calls == CALLS
         assert server.counts.keys == {"sk-first-key", "sk-second-key"}
@@ -258,12 +258,12 @@ def test_jobs_outlive_a_database_that_fails(database, certificate):
         with database.write() as connection:
             REPLY.drop(connection)
         with running(bench):
-            bench.runner.begin(OWNER, mine.link, own.key("sk-first-key"))
+            bench.worker.begin(OWNER, mine.link, own.key("sk-first-key"))
             assert ended(bench, mine.link).state == "needs_key"
             assert state(bench, lent.link) == "judging"
             with database.write() as connection:
                 REPLY.create(connection)
-            bench.runner.begin(OWNER, mine.link, own.key("sk-first-key"))
+            bench.worker.begin(OWNER, mine.link, own.key("sk-first-key"))
             assert ended(bench, mine.link).state == ended(bench, lent.link).state == "done"
 
 
@@ -277,7 +277,7 @@ def test_a_key_that_its_server_echoes_is_in_no_problem_and_no_file(tmp_path, cer
         bench = Bench(database, NOWHERE, fetcher=own.fetcher)
         job = bench.quoted(drafted(own.address), own=True)
         with running(bench):
-            bench.runner.begin(OWNER, job.link, own.key(key))
+            bench.worker.begin(OWNER, job.link, own.key(key))
             failed = ended(bench, job.link)
     assert failed.state == "failed" and key in server.counts.keys
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
