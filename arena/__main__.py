@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command is at home: a room with `ARGUMENTS`, `run` and `ERRORS`, entered when the command is called."""
+    """A command's module, with `ARGUMENTS`, `run` and `ERRORS`; imported when the command is called."""
 
     help: str
     module: str

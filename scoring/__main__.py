@@ -17,7 +17,7 @@ on where it was; nothing could be graded."""
 
 
 class Command(NamedTuple):
-    """Where a command is at home: a room with `ARGUMENTS`, which names what to run, and `USER_ERRORS` errors."""
+    """A command's module, with `ARGUMENTS`, which name what to run, and `USER_ERRORS`."""
 
     help: str
     module: str

@@ -1,1 +1,1 @@
-"""Tests, one file a room."""
+"""Tests, in the folders of what they test."""

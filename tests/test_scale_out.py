@@ -199,7 +199,7 @@ def test_a_chat_is_held_over_two_servers(two):
     assert all(said.count("red all over") >= 2 for said in in_a_loop(some()))
 
 
-def test_who_closes_a_page_ends_answers_at_home(two):
+def test_who_closes_a_page_ends_answers_at_their_server(two):
     """Whichever server the page was open at: nothing is generated for nobody."""
 
     async def leave() -> None:
@@ -228,7 +228,7 @@ def test_a_dead_server_is_not_missed(two):
     two.servers[0].start()
 
 
-def test_when_a_home_dies_its_visitors_find_another(two):
+def test_when_a_server_dies_its_visitors_find_another(two):
     """A server is killed; every visitor fights on at the one that is left."""
     two.servers[0].kill()
 

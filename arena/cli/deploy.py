@@ -18,7 +18,7 @@ from arena.server.hub_requests import HubDownError, repeat, send_again
 
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
-_WINGS = ("arena", "scoring")
+_PACKAGES = ("arena", "scoring")
 _KINDS = frozenset(".py .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
 """File suffixes uploaded from the packages of the app; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
 
 def shipped(folder: Path) -> list[str]:
     """Return the relative paths of the files that make up a Space; no links, nothing hidden."""
-    inside = [path for wing in _WINGS for path in (folder / wing).rglob("*") if path.suffix in _KINDS]
+    inside = [path for package in _PACKAGES for path in (folder / package).rglob("*") if path.suffix in _KINDS]
     there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
     names = [path.relative_to(folder).as_posix() for path in there]
     return sorted(name for name in names if not any(part.startswith((".", "__pycache__")) for part in name.split("/")))
@@ -115,7 +115,9 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 def _update(api: HfApi, space: str) -> None:
     """Update a Space's files in one commit; unchanged files are not sent."""
     there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
-    gone = sorted(name for name in there - frozenset(names) if name.startswith(tuple(f"{wing}/" for wing in _WINGS)))
+    gone = sorted(
+        name for name in there - frozenset(names) if name.startswith(tuple(f"{package}/" for package in _PACKAGES))
+    )
     changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
     api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 

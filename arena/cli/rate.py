@@ -42,10 +42,10 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
     battles = read(arguments.file, arguments.format)
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
-    room = _stored_votes()
+    export = _stored_votes()
     source = arguments.source or arguments.file.stem
-    order = room.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
-    yield from room.import_file(battles, order)
+    order = export.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
+    yield from export.import_file(battles, order)
 
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:

@@ -184,14 +184,14 @@ def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Float
 # Habits.
 def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Habit]:
     """Return the voters whose share of left choices lies outside what 99.9% of fair coins give."""
-    voters, votes, left = _tallied(voter, chose_a)
+    voters, votes, left = _counted(voter, chose_a)
     off = np.abs(2 * left - votes) / np.sqrt(votes)
     return _habits(voters, off, off > _BEYOND, Suspicion.ONE_SIDED)
 
 
 def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Habit]:
     """Return the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
-    voters, votes, fast = _tallied(voter, seconds < words * (60 / WORDS_A_MINUTE))
+    voters, votes, fast = _counted(voter, seconds < words * (60 / WORDS_A_MINUTE))
     return _habits(voters, fast / votes, (votes >= _HABIT) & (2 * fast > votes), Suspicion.HASTY)
 
 
@@ -200,11 +200,11 @@ def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Habit]:
     last = np.zeros(len(voter), bool)
     for _, places in _by_voter(voter):
         last[places[-CHECKS:]] = True
-    voters, votes, failed = _tallied(voter[last], wrong[last])
+    voters, votes, failed = _counted(voter[last], wrong[last])
     return _habits(voters, failed / votes, failed >= FAILED, Suspicion.INATTENTIVE)
 
 
-def _tallied(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
+def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
     """Return the voters, their numbers of choices, and how many of these are marked in `did`."""
     voters, place, votes = np.unique(voter, return_inverse=True, return_counts=True)
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)

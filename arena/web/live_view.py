@@ -121,20 +121,20 @@ def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]
 
 def chat_scene(shown: ChatState) -> dict[str, object]:
     """Return all that the page shows of a chat, as live.js takes it."""
-    talk = shown.session
+    session = shown.session
     asked = [
         f'<p class="asked">{instruction_html(said.question)}</p>{_said(said.answer, said.stopped)}'
-        for said in talk.said
+        for said in session.said
     ]
-    if shown.growing and talk.asked is not None:
-        asked.append(f'<p class="asked">{instruction_html(talk.asked)}</p><div class="growing plain"></div>')
-    name = talk.vlm.card.name
-    words = f"{name} is answering." if shown.growing else talk.problem or ""
+    if shown.growing and session.asked is not None:
+        asked.append(f'<p class="asked">{instruction_html(session.asked)}</p><div class="growing plain"></div>')
+    name = session.vlm.card.name
+    words = f"{name} is answering." if shown.growing else session.problem or ""
     return {
         "kind": "scene",
-        "about": talk.token,
+        "about": session.token,
         "phase": "growing" if shown.growing else "open",
-        "head": own_figures(talk.images),
+        "head": own_figures(session.images),
         "name": name,
         "panes": {"a": "".join(asked)},
         "status": waiting_text(shown.ahead) if shown.ahead else words,

@@ -89,14 +89,14 @@ def withdraw(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]
 
 def _drafted(arguments: argparse.Namespace, submissions: Submissions, address: str) -> Drafted:
     title = arguments.title or ""
-    wish = SubmissionRequest(arguments.opponents, arguments.protocol, arguments.reference, arguments.context, title)
+    request = SubmissionRequest(arguments.opponents, arguments.protocol, arguments.reference, arguments.context, title)
     if arguments.stored:
         source = arguments.source or (submissions.sources() or ("",))[-1]
-        return submissions.draft_stored(arguments.stored, source, wish, arguments.judge, address)
+        return submissions.draft_stored(arguments.stored, source, request, arguments.judge, address)
     if arguments.file is None:
         raise RowsError("name a file of predictions, or a model of the item bank with --stored")
     file = read_submission(arguments.file, COMMAND_LINE)
-    return submissions.draft(OWNER, file, wish, arguments.judge, address)
+    return submissions.draft(OWNER, file, request, arguments.judge, address)
 
 
 def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:

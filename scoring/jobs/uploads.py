@@ -114,8 +114,8 @@ class UploadStore:
 
     def drop(self, owner: str, name: str) -> None:
         """Delete an owner's file by its name."""
-        for slip in [path for path, _ in self._files() if path.suffix == _METADATA]:
-            arrived = self._read(slip)
+        for metadata_path in [path for path, _ in self._files() if path.suffix == _METADATA]:
+            arrived = self._read(metadata_path)
             if arrived and (arrived.owner, arrived.name) == (owner, name):
                 self.discard(arrived)
 
@@ -139,10 +139,10 @@ class UploadStore:
     def _metadata(self, token: str) -> Path:
         return self._folder / f"{token}{_METADATA}"
 
-    def _read(self, slip: Path) -> StoredUpload | None:
+    def _read(self, metadata_path: Path) -> StoredUpload | None:
         """Return the upload that a metadata file describes; None if it is missing or truncated by a crash."""
         try:
-            said = json.loads(slip.read_text("utf-8"))
+            said = json.loads(metadata_path.read_text("utf-8"))
         except (OSError, ValueError):
             return None
         return StoredUpload(**said | {"path": self._folder / Path(said["path"]).name})

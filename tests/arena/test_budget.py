@@ -25,7 +25,7 @@ def grow_old(database: Database, number: int, age: timedelta) -> None:
         connection.execute(update(HOLD).where(HOLD.c.id == number).values(since=now() - age))
 
 
-def test_what_is_held_becomes_what_it_cost(database):
+def test_what_is_reserved_becomes_what_it_cost(database):
     budget = Budget(database, WIDE)
     job_budget = budget.for_job("job", "ada")
     number = job_budget.reserve(500)
@@ -38,7 +38,7 @@ def test_what_is_held_becomes_what_it_cost(database):
     assert budget.spent("other", "bob") == Spent(0, 0, 120)
 
 
-def test_a_hold_is_settled_once(database):
+def test_a_reservation_is_committed_once(database):
     budget = Budget(database, WIDE)
     job_budget = budget.for_job("job", "ada")
     number = job_budget.reserve(500)
@@ -100,7 +100,7 @@ def test_another_day_has_a_budget_of_its_own(database):
     assert budget.spent("job", "ada") == Spent(70, 0, 70)
 
 
-def test_what_a_dead_server_held_counts_as_spent(database):
+def test_what_a_dead_server_reserved_counts_as_spent(database):
     budget = Budget(database, Ceilings(100, 100, 100))
     job_budget = budget.for_job("job", "ada")
     lost, fresh = job_budget.reserve(60), job_budget.reserve(10)
@@ -164,7 +164,7 @@ class Sleepy(Budget):
         return Budget(self._database, WIDE).reserve(job, user, amount)
 
 
-def test_a_careless_ledger_would_be_caught(database):
+def test_a_careless_budget_would_be_caught(database):
     """The mutant passes the ceiling where the ledger does not: what the test above measures can fail."""
 
     def spent(budget: Budget) -> int:

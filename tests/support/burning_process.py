@@ -40,10 +40,10 @@ async def hold_all(_: Request) -> PlainTextResponse:
 
 def main() -> None:
     settings = Settings.from_env()
-    rooms = AppContext.build(settings)
-    app = create_app(rooms)
+    context = AppContext.build(settings)
+    app = create_app(context)
     app.router.routes[:0] = [Route("/burn", burn), Route("/hold", hold_all)]
-    serving.serve(app, settings, rooms.database.close)
+    serving.serve(app, settings, context.database.close)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def drafted(
 
 
 class Bench:
-    """The rooms of one server on a database."""
+    """What one server needs for scoring, on a database."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from PIL import Image
 
-import app  # noqa: F401 every room's tables are there
+import app  # noqa: F401 every table is there
 from arena.database import Database
 from arena.live.images import OwnImages
 from arena.live.store import Answered, LiveStore, Opening

@@ -25,7 +25,7 @@ DIALECTS = {"sqlite": sqlite.dialect(), "postgresql": postgresql.dialect()}
 
 
 def import_tables() -> None:
-    """Import every room that has a table."""
+    """Import every module that has a table."""
     for path in sorted(ROOT.glob("arena/**/*.py")) + sorted(ROOT.glob("scoring/**/*.py")):
         if "METADATA" in path.read_text("utf-8"):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

@@ -8,7 +8,7 @@ import sys
 import pytest
 from sqlalchemy import func, select
 
-import app  # noqa: F401 every room's tables are there
+import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
 from arena.battles.live_tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
@@ -154,7 +154,7 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     assert len(days) == 1 and days[0].endswith(OTHER)
 
 
-def test_every_table_that_has_an_owner_is_dealt_with():
+def test_every_table_that_has_an_owner_is_served_with():
     owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
     assert owned == {table.name for table in OWNED}
 
@@ -167,7 +167,7 @@ def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
             forgetting.find(name)
 
 
-def test_every_place_that_names_a_voter_is_dealt_with():
+def test_every_place_that_names_a_voter_is_served_with():
     places = {
         f"{table.name}.{column.name}"
         for table in METADATA.sorted_tables

@@ -76,7 +76,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
     assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
 
 
-def test_a_hidden_item_is_not_dealt_and_its_votes_stay(bank, service):
+def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     items, visitor = ItemBank(bank), Visitor(bank, "one")
     items.CHECK_SECONDS = 0.0
     sampler = PairSampler(Store(bank), items, Campaigns(bank, 5), "off")

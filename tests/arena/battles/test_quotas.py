@@ -27,6 +27,7 @@ from tests.support.servers import drafts
 from tests.support.voter import Voter
 
 MANY = VoteLimits(voter_day=1000, network_day=1000, voter_item=1000, voter_pair=1000)
+ANY = BattleRequest()
 
 
 class Arena:
@@ -41,14 +42,14 @@ class Arena:
         self.live = LiveStore(database, limits)
         self.live.welcome(["m1", "m2", "m3"])
 
-    def deal(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
-        battle = self.sampler.next_battle(self.store.voter(cookie), wish, network=network)
+    def serve_battle(self, cookie: str, network: str | None = None, asked_for: BattleRequest = ANY) -> Battle:
+        battle = self.sampler.next_battle(self.store.voter(cookie), asked_for, network=network)
         assert isinstance(battle, Battle)
         return battle
 
-    def vote(self, cookie: str, network: str | None = None, wish: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
+    def vote(self, cookie: str, network: str | None = None, asked_for: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
         """Deal a battle, choose and reveal."""
-        battle, voter = self.deal(cookie, network, wish), self.store.voter(cookie)
+        battle, voter = self.serve_battle(cookie, network, asked_for), self.store.voter(cookie)
         self.store.vote(voter, battle.token, "a", "terms")
         return self.store.reveal(voter, battle.token)
 
@@ -81,16 +82,16 @@ def limited(**limits: int):
 
 
 @limited(voter_day=3)
-def test_a_voters_day_ends_before_another_battle_is_dealt(arena):
+def test_a_voters_day_ends_before_another_battle_is_served(arena):
     for _ in range(2):
         arena.vote("anna")
-    third = arena.deal("anna")
-    assert arena.deal("anna").token == third.token  # the open one comes back: it was dealt before
+    third = arena.serve_battle("anna")
+    assert arena.serve_battle("anna").token == third.token  # the open one comes back: it was dealt before
     arena.store.vote(arena.store.voter("anna"), third.token, "a", "terms")
     arena.store.reveal(arena.store.voter("anna"), third.token)
     for _ in range(2):
         with pytest.raises(LimitError, match=r"at most 3 a day.*from midnight \(UTC\)"):
-            arena.deal("anna")
+            arena.serve_battle("anna")
     arena.vote("ben")
     arena.yesterday()
     arena.vote("anna")
@@ -99,12 +100,12 @@ def test_a_voters_day_ends_before_another_battle_is_dealt(arena):
 @limited(voter_day=2)
 def test_skipped_battles_are_not_counted_for_the_voter(arena):
     for _ in range(3):
-        battle = arena.deal("anna")
+        battle = arena.serve_battle("anna")
         arena.store.skip(arena.store.voter("anna"), battle.token, "cannot judge")
     arena.vote("anna")
     arena.vote("anna")
     with pytest.raises(LimitError):
-        arena.deal("anna")
+        arena.serve_battle("anna")
 
 
 @limited(voter_day=2)
@@ -114,7 +115,7 @@ def test_live_battles_are_of_the_same_day(arena):
     with pytest.raises(LimitError):
         arena.live_battle("anna")
     with pytest.raises(LimitError):
-        arena.deal("anna")
+        arena.serve_battle("anna")
 
 
 @limited(voter_day=3)
@@ -127,34 +128,34 @@ def test_devices_and_the_guest_before_them_share_one_limit(arena):
     arena.vote("desk logged in")
     for cookie in ("phone logged in", "desk logged in"):
         with pytest.raises(LimitError):
-            arena.deal(cookie)
+            arena.serve_battle(cookie)
 
 
 @limited(network_day=4)
 def test_a_networks_day_is_counted_over_all_its_cookies(arena):
     for number in range(4):
-        arena.deal(f"bot {number}", "198.51.100.0/24")
+        arena.serve_battle(f"bot {number}", "198.51.100.0/24")
     for number in range(4, 7):
         with pytest.raises(LimitError, match="Your network has had its battles"):
-            arena.deal(f"bot {number}", "198.51.100.0/24")
+            arena.serve_battle(f"bot {number}", "198.51.100.0/24")
     with pytest.raises(LimitError, match="Your network"):
         arena.live_battle("bot 8", network="198.51.100.0/24")
-    arena.deal("bot 0", "198.51.100.0/24")  # open since before
-    arena.deal("somebody", "203.0.113.0/24")
-    arena.deal("somebody at home", None)
+    arena.serve_battle("bot 0", "198.51.100.0/24")  # open since before
+    arena.serve_battle("somebody", "203.0.113.0/24")
+    arena.serve_battle("somebody at home", None)
     assert sorted(arena.networks().values()) == [1, 4]
     arena.yesterday()
-    arena.deal("bot 9", "198.51.100.0/24")
+    arena.serve_battle("bot 9", "198.51.100.0/24")
 
 
 @limited()
 def test_networks_are_kept_as_codes_of_one_day(arena):
     network = "198.51.100.0/24"
-    arena.deal("anna", network)
+    arena.serve_battle("anna", network)
     before = arena.networks()
     assert not any("198" in code and "/" in code for code in before) and all(len(code) == 64 for code in before)
     arena.yesterday()
-    arena.deal("ben", network)
+    arena.serve_battle("ben", network)
     after = arena.networks()
     assert len(after) == 1 and not before.keys() & after.keys()  # another key, and the old codes are gone
     arena.yesterday()
@@ -201,15 +202,15 @@ def test_tabs_of_one_voter_get_no_more_than_the_limit(arena):
 
 
 @limited(voter_item=2)
-def test_an_item_is_dealt_to_a_voter_so_often(arena):
+def test_an_item_is_served_to_a_voter_so_often(arena):
     item = arena.sampler.shown_items()[0]
-    wish = BattleRequest(item=item.key)
-    arena.vote("anna", wish=wish)
-    arena.vote("anna", wish=wish)
+    asked_for = BattleRequest(item=item.key)
+    arena.vote("anna", asked_for=asked_for)
+    arena.vote("anna", asked_for=asked_for)
     with pytest.raises(LimitError, match="as often as one voter may"):
-        arena.deal("anna", wish=wish)
-    assert arena.deal("anna").item != item.id
-    arena.deal("ben", wish=wish)
+        arena.serve_battle("anna", asked_for=asked_for)
+    assert arena.serve_battle("anna").item != item.id
+    arena.serve_battle("ben", asked_for=asked_for)
     arena.live_battle("anna", item.id)
     arena.live_battle("anna", item.id)
     with pytest.raises(LimitError, match="about this item"):
@@ -218,15 +219,15 @@ def test_an_item_is_dealt_to_a_voter_so_often(arena):
 
 
 @limited(voter_pair=2)
-def test_a_pair_of_models_is_dealt_to_a_voter_so_often(arena):
+def test_a_pair_of_models_is_served_to_a_voter_so_often(arena):
     for _ in range(6):
         arena.vote("anna")
     with arena.database.read() as connection:
         pairs = connection.execute(select(BATTLE.c.model_low, BATTLE.c.model_high)).all()
     assert len(pairs) == 6 and all(pairs.count(pair) == 2 for pair in pairs)
     with pytest.raises(LimitError, match="as often as one voter may"):
-        arena.deal("anna")
-    arena.deal("ben")
+        arena.serve_battle("anna")
+    arena.serve_battle("ben")
 
 
 @limited(voter_pair=2)
@@ -248,7 +249,7 @@ def test_a_bot_gets_what_its_network_may_have_and_no_more(arena):
         forged = ", ".join(f"{coin.randrange(1, 223)}.{coin.randrange(256)}.1.1" for _ in range(coin.randrange(4)))
         network = networks.of(request("10.16.0.1", f"{forged}, 8.8.8.{coin.randrange(256)}"))
         try:
-            arena.deal(f"cookie {number}", network)
+            arena.serve_battle(f"cookie {number}", network)
             got += 1
         except LimitError:
             pass

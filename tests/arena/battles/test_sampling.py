@@ -28,14 +28,14 @@ def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, 
     return PairSampler(Store(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
 
 
-def served(database: Database, cookie: str = "one", wish: BattleRequest = ANY, **options) -> Battle:
-    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
+def served(database: Database, cookie: str = "one", asked_for: BattleRequest = ANY, **options) -> Battle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), asked_for)
     assert isinstance(battle, Battle), battle
     return battle
 
 
-def none(database: Database, wish: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
-    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), wish)
+def none(database: Database, asked_for: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
+    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), asked_for)
     assert isinstance(battle, NoBattle), battle
     return battle
 
@@ -155,16 +155,16 @@ def test_a_voter_meets_each_item_and_pair_once_and_then_has_seen_all(bank):
 def test_a_link_gives_its_item_even_beside_an_open_battle(bank):
     first = served(bank)
     other = next(item for item in ItemBank(bank).bank().items.values() if item.id != first.item)
-    linked = served(bank, wish=BattleRequest(item=other.key))
+    linked = served(bank, asked_for=BattleRequest(item=other.key))
     assert linked.item == other.id
-    assert served(bank, wish=BattleRequest(item=other.key)) == linked, "the link opened again gives the same battle"
+    assert served(bank, asked_for=BattleRequest(item=other.key)) == linked, "the link gives the same battle again"
     assert served(bank) == first, "without the link the older open battle comes back"
 
 
 def test_a_linked_item_is_used_up_by_itself(bank):
     item = next(iter(ItemBank(bank).bank().items.values()))
     for _ in range(3):
-        decide(bank, served(bank, wish=BattleRequest(item=item.key)))
+        decide(bank, served(bank, asked_for=BattleRequest(item=item.key)))
     assert none(bank, BattleRequest(item=item.key)) is NoBattle.ALL_SEEN
     assert served(bank).item != item.id
 
@@ -183,7 +183,7 @@ def test_an_unknown_item_is_named_as_such_beside_an_open_battle(bank):
 def test_a_family_is_kept_to(bank, family):
     families = {item.id: item.family for item in ItemBank(bank).bank().items.values()}
     for _ in range(6):
-        battle = served(bank, wish=BattleRequest(family=family))
+        battle = served(bank, asked_for=BattleRequest(family=family))
         assert families[battle.item] == family
         decide(bank, battle)
     assert none(bank, BattleRequest(family=family)) is NoBattle.ALL_SEEN
@@ -229,7 +229,7 @@ def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
     """The page could not show it: the operator no longer allows the host of its images."""
     Ingest(database).add_items("test", "visit", [remote_draft(), *drafts(items=1)])
     item = next(item for item in sampler(database, hosts=("images.example.org",)).shown_items() if item.images[0].url)
-    battle = served(database, wish=BattleRequest(item=item.key), hosts=("images.example.org",))
+    battle = served(database, asked_for=BattleRequest(item=item.key), hosts=("images.example.org",))
     assert served(database).item != battle.item
     assert served(database, hosts=("images.example.org",)) == battle, "it waits for its images"
 

@@ -179,7 +179,7 @@ def test_one_worker_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(v
         put(visitor.database, ANSWER, {"item_id": 1, "model_id": 1, "text": "a second answer"})
 
 
-def test_every_win_is_tallied_under_its_source_family_and_kind(visitor):
+def test_every_win_is_counted_under_its_source_family_and_kind(visitor):
     for choice in ("a", "b", "a"):
         visitor.decide(choice)
     with visitor.database.read() as connection:

@@ -42,7 +42,7 @@ def servers(url) -> Iterator[list[SharedStatistics]]:
         database.close()
 
 
-def test_findings_are_the_same_after_the_shelf():
+def test_statistics_are_the_same_after_the_shared_cache():
     found = statistics()
     assert parts(unpacked(packed(found))) == parts(found)
     without = dataclasses.replace(found, overturn=None)
@@ -66,12 +66,12 @@ def test_servers_that_ask_at_once_find_out_once(servers):
     assert all(parts(answer) == parts(answers[0]) for answer in answers)
 
 
-def test_boards_do_not_share_findings(servers):
+def test_boards_do_not_share_statistics(servers):
     assert parts(servers[0].found("one", lambda: statistics(1))) == parts(statistics(1))
     assert parts(servers[1].found("two", lambda: statistics(2))) == parts(statistics(2))
 
 
-def test_old_findings_are_made_anew(url):
+def test_old_statistics_are_made_anew(url):
     database = Database(url)
     shared_statistics = SharedStatistics(database, 0.0)
     shared_statistics.found("a board", lambda: statistics(1))

@@ -69,8 +69,8 @@ def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_the
         async with Visitor(app.address) as visitor:
             for number in range(1, 11):
                 image = await visitor.upload(picture())
-                wish = {"model": "Model one", "instruction": QUESTION, "images": [image]}
-                path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
+                asked_for = {"model": "Model one", "instruction": QUESTION, "images": [image]}
+                path = f"/chat/talks/{(await visitor.post('/chat/talks', asked_for))['talk']}"
                 await sent(server, number)
                 await visitor.post(f"{path}/stop")
                 assert spent(app) == (number * PROMPT, 0)
@@ -78,13 +78,13 @@ def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_the
     asyncio.run(run())
 
 
-def test_a_hold_that_is_cancelled_is_given_back(database):
+def test_a_reservation_that_is_cancelled_is_given_back(database):
     """A visitor stops while the ledger waits for its turn to write: nothing was sent, and nothing stays held."""
     budget = Budget(database, Ceilings(10**9, 10**9, 10**9), LIVE)
     vlm = ScriptedVLM("one", price=PRICE)
 
     async def ask() -> None:
-        async with aclosing(LiveBudget(budget, "talk", 1).speak(vlm, [TURN])) as pieces:
+        async with aclosing(LiveBudget(budget, "talk", 1).stream_answer(vlm, [TURN])) as pieces:
             async for _ in pieces:
                 pass
 

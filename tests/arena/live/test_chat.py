@@ -19,8 +19,8 @@ def test_the_whole_conversation_is_asked_and_is_its_visitors_only(live):
     async def run() -> None:
         async with Visitor(live.app.address) as visitor, Visitor(live.app.address) as other:
             image = await visitor.upload(picture())
-            wish = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
-            path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
+            asked_for = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
+            path = f"/chat/talks/{(await visitor.post('/chat/talks', asked_for))['talk']}"
             await visitor.watch(path)
             await visitor.post(f"{path}/questions", {"text": "And now?"})
             assert (await other.client.get(path)).status_code == 404
@@ -29,7 +29,7 @@ def test_the_whole_conversation_is_asked_and_is_its_visitors_only(live):
             asked = live.server.counts.bodies[-1]["messages"]
             assert [turn["role"] for turn in asked] == ["user", "assistant", "user"]
             for change in ({"model": "nobody"}, {"instruction": ""}, {"images": ["forged"]}, {"images": [image] * 11}):
-                await visitor.refused("/chat/talks", {**wish, **change})
+                await visitor.refused("/chat/talks", {**asked_for, **change})
 
     asyncio.run(run())
 
@@ -38,10 +38,10 @@ def test_a_new_conversation_ends_the_old_one_and_its_images_go(live):
     async def run() -> None:
         async with Visitor(live.app.address) as visitor:
             image = await visitor.upload(picture())
-            wish = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
-            path = f"/chat/talks/{(await visitor.post('/chat/talks', wish))['talk']}"
+            asked_for = {"model": NAMES["one"], "instruction": "What is this?", "images": [image]}
+            path = f"/chat/talks/{(await visitor.post('/chat/talks', asked_for))['talk']}"
             assert (await visitor.client.get(f"/live/images/{image}")).status_code == 200
-            await visitor.post("/chat/talks", {**wish, "images": []})
+            await visitor.post("/chat/talks", {**asked_for, "images": []})
             assert (await visitor.client.get(path)).status_code == 404
             assert (await visitor.client.get(f"/live/images/{image}")).status_code == 404
 

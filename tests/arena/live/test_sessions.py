@@ -358,7 +358,7 @@ def test_an_empty_budget_closes_with_a_clear_message(tmp_path):
         assert rows(closed.app, "SELECT count(*) FROM live_failure") == [(0,)]
 
 
-def test_what_was_held_is_settled(pair):
+def test_what_was_reserved_is_committed(pair):
     async def run() -> None:
         async with Visitor(pair.app.address) as visitor:
             await visitor.watch(f"/live/battles/{await visitor.begin()}")

@@ -235,7 +235,7 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
                 win_counts.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
                 vote_rows = connection.execute(live_vote_rows(int(own), multi)).all()
                 assert len(vote_rows) == win_counts.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
-                assert sum(ballot.left for ballot in vote_rows) == win_counts.counts(None).left.sum()
+                assert sum(vote_row.left for vote_row in vote_rows) == win_counts.counts(None).left.sum()
                 found[own, multi] = win_counts.votes
         assert found == {(True, False): 2, (True, True): 1, (False, False): 1, (False, True): 0}
         assert [source.code for source in live_sources(connection)] == [1, 0]

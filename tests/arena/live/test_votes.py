@@ -162,7 +162,7 @@ def test_random_votes_agree_with_a_recount(crowd, leaderboard):
         assert board.statistics is None or board.statistics.votes == board.votes
 
 
-def test_findings_take_each_upload_for_an_item_of_its_own(crowd, leaderboard):
+def test_statistics_take_each_upload_for_an_item_of_its_own(crowd, leaderboard):
     for _ in range(12):
         crowd.vote("m1", "m2")
         crowd.vote("m1", "m2", item=1)

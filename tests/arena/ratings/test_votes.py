@@ -184,7 +184,7 @@ def test_names_are_coded_in_the_order_of_first_sight():
     assert coded([], []).names == ()
 
 
-def test_tallies_count_every_battle_of_a_model():
+def test_win_loss_counts_have_every_battle_of_a_model():
     votes = Votes(column(0, 0, 1, 2), column(1, 2, 2, 0), column(0, 1, 2, 3), 4)
     counted = win_loss_counts(votes)
     assert counted.wins.tolist() == [1, 0, 1, 0]

@@ -63,7 +63,7 @@ def test_a_database_that_is_in_use_is_not_restored(database, another, tmp_path):
     assert not backup_of(another(), FolderHub(), tmp_path).restore(), "there is no copy yet"
 
 
-def test_rows_that_were_there_before_the_mirror_are_copied_once(database, tmp_path):
+def test_rows_that_were_there_before_the_backup_are_copied_once(database, tmp_path):
     hub = FolderHub()
     use(bank(database), 1, 2, random.Random(3))
     for _ in range(3):
@@ -577,7 +577,7 @@ def test_a_dataset_that_was_made_public_gets_no_more(tmp_path):
         assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), "visitors read it"
 
 
-def test_without_a_mirror_nothing_is_noted(database):
+def test_without_a_backup_nothing_is_noted(database):
     use(bank(database), 1, 2, random.Random(11))
     with database.read() as connection:
         assert connection.execute(select(OUTBOX)).all() == connection.execute(select(MIRROR)).all() == []

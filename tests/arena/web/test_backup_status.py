@@ -76,7 +76,7 @@ def test_the_page_says_it_after_a_vote(start_server):
     assert "hf_canary" not in app.log.read_text()
 
 
-def test_without_a_mirror_nothing_is_said(server):
+def test_without_a_backup_nothing_is_said(server):
     with Voter(server.address) as voter:
         voter.load()
         assert voter.choose("a")["saved"] == ""

@@ -51,7 +51,7 @@ def hostile_server(start_server, tmp_path) -> AppServer:
 
 
 @pytest.mark.parametrize("page", [1280, 390], indirect=True)
-def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_pane(page, hostile_server):
+def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_box(page, hostile_server):
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))

@@ -21,7 +21,7 @@ from tests.support.screens import Late, turn
 from tests.support.servers import AppServer
 
 
-class Desk:
+class SlowServer:
     """An app with votes, a judge and live models, and the numbers of its events."""
 
     def __init__(self, app: AppServer, folder: Path) -> None:
@@ -44,7 +44,7 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory) -> Iterator[Desk]:
+def service(tmp_path_factory) -> Iterator[SlowServer]:
     folder = tmp_path_factory.mktemp("late")
     (folder / "data").mkdir()
     database = Database(f"sqlite:///{folder / 'data' / 'arena.db'}")
@@ -56,7 +56,7 @@ def service(tmp_path_factory) -> Iterator[Desk]:
         environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-late"}
         environ |= {"JUDGE_PRICES": str(folder / "prices.csv"), "MODELS": catalogue(folder, *tables)}
         app = AppServer(folder / "data", DEMO_BANK="off", **environ)
-        yield Desk(app, folder)
+        yield SlowServer(app, folder)
         app.stop()
 
 

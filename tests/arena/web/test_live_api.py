@@ -24,8 +24,8 @@ class Watcher:
         self.frames: list[tuple[float, int, int]] = []
 
     def tell(self) -> None:
-        panes = self.round.side_texts
-        self.frames.append((time.monotonic(), panes["a"].shown, panes["b"].shown))
+        side_texts = self.round.side_texts
+        self.frames.append((time.monotonic(), side_texts["a"].shown, side_texts["b"].shown))
 
 
 def play(
@@ -95,7 +95,7 @@ def test_blanks_within_an_answer_are_no_failure():
     assert play(ScriptedVLM("gaps", gap), ScriptedVLM("other", WORDS)).round.ending == "complete"
 
 
-def test_both_panes_grow_in_step_and_never_beyond_the_slower():
+def test_both_sides_grow_in_step_and_never_beyond_the_slower():
     watched = play(ScriptedVLM("fast", WORDS), ScriptedVLM("slow", WORDS, seconds=0.02))
     assert watched.round.ending == "complete"
     assert len(watched.frames) > 3, "it grew bit by bit"

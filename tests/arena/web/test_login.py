@@ -147,10 +147,10 @@ def test_several_devices_of_one_person_are_one_voter(site, provider):
     log_in(service)
     provider.person = Person("other", "ben")
     log_in(other)
-    phone_voter, desk_voter, others = (
+    phone_voter, laptop_voter, others = (
         site.voters.voter(cookie_hash(client.cookies[COOKIE])) for client in (phone, service, other)
     )
-    assert phone_voter == desk_voter != others
+    assert phone_voter == laptop_voter != others
     assert phone.cookies[COOKIE] != service.cookies[COOKIE]
 
 

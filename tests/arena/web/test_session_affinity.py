@@ -35,7 +35,7 @@ def visitors(number: int = 400) -> list[str]:
     return [secrets.token_hex(8) for _ in range(number)]
 
 
-def test_all_servers_agree_on_homes_and_share_them_evenly(shared):
+def test_all_servers_agree_on_owners_and_share_them_evenly(shared):
     servers = [ServerDirectory(shared, f"http://10.0.0.{number}:1") for number in range(3)]
     for server in servers * 2:
         server.beat()

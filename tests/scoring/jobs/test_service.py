@@ -73,7 +73,7 @@ class Visit:
 
         return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
 
-    def wish(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceRequest:
+    def asked_for(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceRequest:
         return ChoiceRequest(self.brings(file), benchmark, protocol, "")
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
 
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
-        first = visit.service.extract(OWNER, visit.wish(unsure))
+        first = visit.service.extract(OWNER, visit.asked_for(unsure))
         assert (first.state, first.benchmark, first.protocol, first.model) == ("done", "mmbench", "strict", "")
         assert first.quote.dollars is None and visit.bench.jobs.find(first.link) == first
         by_rules = visit.bench.jobs.report(first.link)
@@ -166,7 +166,7 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
 def test_marks_come_from_the_judge_alone(database, tmp_path):
     file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     with visiting(database, tmp_path, reply="4") as visit:
-        first = visit.service.extract(OWNER, visit.wish(file, "OK-VQA"))
+        first = visit.service.extract(OWNER, visit.asked_for(file, "OK-VQA"))
         table = tabulated(visit.bench.jobs.report(first.link))
         assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
         second = visit.service.judge_rest(OWNER, first.link, None)
@@ -183,17 +183,17 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
     with visiting(database, tmp_path, ceiling=100) as visit:
         with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
-            visit.service.extract(OWNER, visit.wish(GOLDEN / "double_row.tsv"))
+            visit.service.extract(OWNER, visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
             visit.service.extract(
-                OWNER, visit.wish(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
+                OWNER, visit.asked_for(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
             )
         for forged in ("mm-vet", "no such"):
             with pytest.raises(JobServiceError, match="Choose a benchmark"):
-                visit.service.extract(OWNER, visit.wish(unsure, forged))
+                visit.service.extract(OWNER, visit.asked_for(unsure, forged))
         with pytest.raises(ChoicesError, match="none of the protocols"):
-            visit.service.extract(OWNER, visit.wish(unsure, "mmbench", "lenient"))
-        link = visit.service.extract(OWNER, visit.wish(unsure)).link
+            visit.service.extract(OWNER, visit.asked_for(unsure, "mmbench", "lenient"))
+        link = visit.service.extract(OWNER, visit.asked_for(unsure)).link
         with pytest.raises(JobServiceError, match="one job may cost"):
             visit.service.judge_rest(OWNER, link, None)
         with pytest.raises(JobError):
@@ -257,7 +257,7 @@ def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_agai
     assert graded.rows[0].decision.span == "content filter"
 
 
-def test_a_marking_that_the_judges_server_refuses_is_unscored(tmp_path):
+def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
     report = opened(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))).report("strict")
     benchmark = BENCHMARKS["OK-VQA"]
     tasks = benchmark.tasks(report, SPEC)

@@ -103,13 +103,15 @@ def submit(submissions, tmp_path):
 
     def draft(
         texts: dict[str, str] | None = None,
-        wish: SubmissionRequest | None = None,
+        asked_for: SubmissionRequest | None = None,
         owner: str = "ada",
         model: str = "Newcomer",
     ):
         texts = texts or {key: f"{model} says {place}" for place, key in enumerate(keys())}
         rows = [{"item": key, f"{model} prediction": text} for key, text in texts.items()]
-        return submissions.draft(owner, put(tmp_path / "new.jsonl", rows), wish or SubmissionRequest(), JUDGE, ADDRESS)
+        return submissions.draft(
+            owner, put(tmp_path / "new.jsonl", rows), asked_for or SubmissionRequest(), JUDGE, ADDRESS
+        )
 
     return draft
 
@@ -233,13 +235,13 @@ def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions
 
 
 def test_the_reference_alone_or_a_sample_may_be_met(submit):
-    assert {match.b for match in submit(wish=SubmissionRequest("reference")).report.matches} == {REFERENCE}
-    some = submit(wish=SubmissionRequest(2)).report
+    assert {match.b for match in submit(asked_for=SubmissionRequest("reference")).report.matches} == {REFERENCE}
+    some = submit(asked_for=SubmissionRequest(2)).report
     assert len(some.matches) == 12
     drawn = [{match.a, match.b} - {"Newcomer"} for match in some.matches]
     assert len(set(map(frozenset, drawn))) > 2, "drawn anew for each item"
-    assert submit(wish=SubmissionRequest(2)).report.matches == some.matches
-    backed = submit(wish=SubmissionRequest("all", reference="backed")).report
+    assert submit(asked_for=SubmissionRequest(2)).report.matches == some.matches
+    backed = submit(asked_for=SubmissionRequest("all", reference="backed")).report
     assert REFERENCE not in {response.model for response in backed.responses} and len(backed.matches) == 18
 
 
@@ -262,7 +264,7 @@ def test_stored_models_are_those_with_answers_in_use(submissions, database):
 
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
     Ingest(submissions._database).add_items("test", "visit", pictured())
-    report = submit(wish=SubmissionRequest(context="images")).report
+    report = submit(asked_for=SubmissionRequest(context="images")).report
     shown = [next(task.begin()).messages[-1].pictures for task in VisitBench().tasks(report, None)]  # type: ignore[arg-type]
     assert {len(pictures) for pictures in shown} == {1, 2}
     submissions.store.enter("ada", judged(report))
@@ -344,13 +346,13 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
 
 @BOTH
 def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submit):
-    wishes = [
+    requests = [
         SubmissionRequest(protocol=protocol, reference=use)
         for protocol in ("paper", "hardened")
         for use in ("free", "backed")
     ]
-    for wish in wishes:
-        submissions.store.enter("ada", judged(submit(wish=wish).report))
+    for asked_for in requests:
+        submissions.store.enter("ada", judged(submit(asked_for=asked_for).report))
     other = submit().report
     submissions.store.enter("ada", judged(replace(other, judge=replace(other.judge, model="another"))))
     board_keys = submissions.store.board_keys()

@@ -94,7 +94,7 @@ def test_any_server_on_the_folder_finds_a_file(upload_store, tmp_path):
     assert held(upload_store, tmp_path) == 1
 
 
-def test_a_slip_that_a_kill_tore_is_no_file(upload_store, tmp_path):
+def test_a_metadata_file_that_a_kill_tore_is_no_file(upload_store, tmp_path):
     arrived = receive(upload_store)
     metadata_file = tmp_path / "uploads" / f"{arrived.token}.slip"
     metadata_file.write_bytes(metadata_file.read_bytes()[:20])
@@ -102,7 +102,7 @@ def test_a_slip_that_a_kill_tore_is_no_file(upload_store, tmp_path):
         upload_store.find("me", arrived.token)
 
 
-def test_a_network_cannot_fill_the_inbox(tmp_path):
+def test_a_network_cannot_fill_the_upload_store(tmp_path):
     """Fresh cookies do not help it, nor do empty files; whoever comes from elsewhere has room."""
     upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=80)
 

@@ -432,7 +432,7 @@ def test_a_call_that_is_cancelled_costs_its_bound():
     assert job_budget.settled == {0: job_budget.held[0]}
 
 
-def test_a_hold_that_is_cancelled_is_given_back():
+def test_a_reservation_that_is_cancelled_is_given_back():
     class Slow(Recorder):
         def reserve(self, amount: int) -> int:
             time.sleep(0.4)

@@ -121,7 +121,7 @@ def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b"))
     return Poll(dict(zip(contests, (Choices(*votes) for votes in chosen), strict=True)), answers)
 
 
-def test_a_concordance_is_found_once_for_all_visitors():
+def test_a_agreement_is_found_once_for_all_visitors():
     polls = Counted(poll_of((5, 0), (4, 1)))
     kept = PeopleAgreements(polls, polls)
     assert kept.of("one") is kept.of("one")
