@@ -21,15 +21,15 @@ from gradio.themes import Default
 from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.imports.polls import Polls
-from arena.inference.catalog import CatalogueError
+from arena.inference.catalogue import CatalogueError
 from arena.io.images import MAX_BYTES, PictureStore
 from arena.io.tables import PAGE, RowsError
-from arena.items.importers import Importer
+from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
@@ -71,7 +71,7 @@ from scoring.web.setup import ScoringSetup
 from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
-STOPS = (
+STARTUP_ERRORS = (
     *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
     *(QuestionsError, RowsError, CatalogueError, LiveModelError),
 )
@@ -120,7 +120,7 @@ class AppContext:
         items = ItemBank(database, settings.image_hosts)
         pictures = PictureStore(settings.pictures_dir)
         if settings.demo_bank != "off":
-            Importer(Ingest(database), items, pictures).demo()
+            ItemImporter(Ingest(database), items, pictures).demo()
         terms, voters = Terms.read(), Voters(database)
         live = LiveSetup.build(settings, database, items, pictures, terms.version)
         operators = Operators(settings.operators, voters, by_link=not settings.space)
@@ -148,8 +148,8 @@ class AppContext:
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        at_home = self.servers.running() if self.servers else nullcontext()
-        async with backup_running(self.backup), self.scoring.running(app), self.live.running(), at_home:
+        affinity = self.servers.running() if self.servers else nullcontext()
+        async with backup_running(self.backup), self.scoring.running(app), self.live.running(), affinity:
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -275,7 +275,7 @@ def build_page(context: AppContext) -> gr.Blocks:
 def battle_tab(context: AppContext) -> BattleTab:
     """Build the tab for battles on the item bank."""
     settings = context.settings
-    store = Store(context.database, settings.vote_limits)
+    store = BattleStore(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
     networks, backup = Networks(settings.trusted_hops), context.backup
@@ -317,7 +317,7 @@ def main() -> int:
             zero_gpu.prepare(settings)
         context = AppContext.build(settings)
         app = create_app(context)
-    except STOPS as error:
+    except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     address = f"http://{settings.host}:{settings.port}"

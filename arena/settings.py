@@ -29,7 +29,7 @@ _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASC
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|localhost)(:|/|$)")
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
-_HUSH = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 _SPACE_HOPS = 1
@@ -221,7 +221,7 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
 
 def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]:
     """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
-    found = [value.strip() for name, value in environ.items() if _HUSH.search(name) and value.strip()]
+    found = [value.strip() for name, value in environ.items() if _SECRET_NAME.search(name) and value.strip()]
     password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
     return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])
 

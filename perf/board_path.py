@@ -1,6 +1,6 @@
 """Cost of one more vote at 10,000 and 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
 
-100 models, 70 families, SQLite with synchronous=FULL. A vote is `Store.vote`, committed, and then `Leaderboard.board`,
+100 models, 70 families, SQLite with synchronous=FULL. A vote is `BattleStore.vote`, committed, then `Leaderboard.board`,
 which reads the changed win counts and the votes that can still be undone, fits Bradley-Terry and rebuilds every line of
 the board. Between the two, untimed, the names are revealed, which makes the vote final. Both databases take turns, so
 that a busy machine is busy for both. Targets: p99 under 5 ms (median of three rounds), and at a million votes at most
@@ -20,7 +20,7 @@ from arena import settings as settings  # before numpy, as in the app: it sets h
 # isort: split
 import numpy as np
 
-from arena.battles.store import Draw, Store
+from arena.battles.store import BattleStore, Draw
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.board import BoardKey
@@ -50,7 +50,7 @@ class Arena:
         ]
         Ingest(self.database).add_items("bench", "folder", drafts)
         self._plant(votes, np.random.default_rng(0))
-        self.store = Store(self.database)
+        self.store = BattleStore(self.database)
         self.leaderboard = Leaderboard(self.database, every=1e9)
 
     def _plant(self, votes: int, coin: np.random.Generator) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arena.io.tables import COMMAND_LINE
-from scoring.benchmarks.choice_report import tabulated, under
-from scoring.benchmarks.detect import OpenedChoices, opened
+from scoring.benchmarks.choice_report import tabulated, under_protocol
+from scoring.benchmarks.detect import OpenedChoices, open_upload
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.types import LETTERS, PROTOCOLS
 
@@ -84,14 +84,14 @@ def write_file(path: Path) -> int:
 
 def measure(path: Path) -> None:
     """Print as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
-    found = opened(path, COMMAND_LINE)
+    found = open_upload(path, COMMAND_LINE)
     assert isinstance(found, OpenedChoices)
     report = found.report("strict")
     taken: dict[str, float] = {}
     read: dict[str, int] = {}
     for protocol in PROTOCOLS:
         begun = time.process_time()
-        reading = under(report, protocol)
+        reading = under_protocol(report, protocol)
         tabulated(reading)
         taken[protocol] = time.process_time() - begun
         read[protocol] = sum(row.decision.letter is not None for row in reading.rows)
@@ -104,7 +104,7 @@ def peers(path: Path, folder: Path) -> tuple[float, int] | None:
     source = Path(CHECKOUT) / "vlmeval" / "utils" / "matching_util.py"
     if not CHECKOUT or not source.is_file():
         return None
-    found = opened(path, COMMAND_LINE)
+    found = open_upload(path, COMMAND_LINE)
     assert isinstance(found, OpenedChoices)
     lines = folder / "rows.jsonl"
     with lines.open("w", encoding="utf-8") as file:

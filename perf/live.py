@@ -17,7 +17,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.inference.catalog import read_catalogue
+from arena.inference.catalogue import read_catalogue
 from arena.inference.openai_model import ApiVLM
 from arena.live.streaming import WordBuffer
 from arena.settings import secret

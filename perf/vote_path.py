@@ -27,7 +27,7 @@ from typing import NamedTuple
 import psutil
 
 from arena.battles.sampling import draw
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
@@ -89,7 +89,7 @@ def prepare(url: str, vote_rows: Sequence[int]) -> list[VoterBattles]:
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
-    store = Store(database)
+    store = BattleStore(database)
     coin = secrets.SystemRandom()
     opened = []
     for wanted in vote_rows:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from scoring.benchmarks.choice import MultipleChoice, VQAMarks
-from scoring.benchmarks.detect import CHOICES, DATASETS
+from scoring.benchmarks.detect import CHOICE_BENCHMARKS, VQA_BENCHMARKS
 from scoring.benchmarks.mm_vet_judge import MMVet
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -51,8 +51,8 @@ class Benchmark(Protocol[R]):
 BENCHMARKS: Mapping[str, Benchmark[Any]] = {
     "mm-vet": MMVet(),
     "visit-bench": VisitBench(),
-    **dict.fromkeys(CHOICES, MultipleChoice()),
-    **dict.fromkeys(DATASETS, VQAMarks()),
+    **dict.fromkeys(CHOICE_BENCHMARKS, MultipleChoice()),
+    **dict.fromkeys(VQA_BENCHMARKS, VQAMarks()),
 }
 
 

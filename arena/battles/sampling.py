@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import Draw, Seen, Store
+from arena.battles.store import BattleStore, Draw, Seen
 from arena.database import now
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -61,7 +61,7 @@ class PairSampler:
 
     def __init__(
         self,
-        store: Store,
+        store: BattleStore,
         items: ItemBank,
         campaigns: Campaigns,
         demo_bank: DemoBank,

@@ -100,7 +100,7 @@ ComesBack = Callable[[Battle, Seen], bool]
 """Whether an unfinished battle can still be shown and is still wanted."""
 
 
-class Store:
+class BattleStore:
     """Serving battles and taking votes; every method is one transaction that checks the voter first.
 
     The hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
@@ -165,13 +165,13 @@ class Store:
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
-    def vote_all(self, vote_rows: Sequence[VoteRequest]) -> list[Battle | VoteError]:
+    def vote_all(self, vote_requests: Sequence[VoteRequest]) -> list[Battle | VoteError]:
         """Store choices in one transaction, each as `vote` does; return for each the battle or the error of `vote`.
 
         Meant for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
         """
         with self._database.write() as connection:
-            return [self._outcome(connection, vote_request) for vote_request in vote_rows]
+            return [self._outcome(connection, vote_request) for vote_request in vote_requests]
 
     @property
     def gathers_votes(self) -> bool:
@@ -188,7 +188,7 @@ class Store:
             if row.choice is not None:
                 check_undo(connection, row)
                 connection.execute(insert(UNDO).values(battle_id=row.id, undone_at=now()))
-                self._count(connection, row, row.choice, -1)
+                self._add_to_win_counts(connection, row, row.choice, -1)
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _battle(connection.execute(_of_id(row.id)).one())
@@ -300,10 +300,10 @@ class Store:
         }
         if connection.scalar(self._insert_once, values) is None:
             return False
-        self._count(connection, row, choice, +1)
+        self._add_to_win_counts(connection, row, choice, +1)
         return True
 
-    def _count(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
+    def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
         """Update the boards' win counts in the vote's own transaction."""
         winner, loser = _winner_and_loser(row, choice)
         board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}

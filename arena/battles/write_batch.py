@@ -7,7 +7,7 @@ its connections by itself; on SQLite, which has one writer, they are grouped her
 import asyncio
 from typing import NamedTuple
 
-from arena.battles.store import Store, VoteRequest
+from arena.battles.store import BattleStore, VoteRequest
 from arena.database import DatabaseError
 from arena.types import Battle
 
@@ -20,13 +20,13 @@ class _PendingVote(NamedTuple):
 class WriteBatch:
     """Group commit of votes from handlers of one event loop."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: BattleStore) -> None:
         self._store = store
         self._pending: list[_PendingVote] = []
-        self._counting: asyncio.Task[None] | None = None
+        self._flushing: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `Store.vote` does, with the same errors.
+        """Store a choice as `BattleStore.vote` does, with the same errors.
 
         The vote is stored even if its voter leaves before the answer.
         """
@@ -34,11 +34,11 @@ class WriteBatch:
             return await asyncio.to_thread(self._store.vote, *vote_request)
         answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
         self._pending.append(_PendingVote(vote_request, answer))
-        if self._counting is None or self._counting.done():
-            self._counting = asyncio.create_task(self._count())
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush())
         return await answer
 
-    async def _count(self) -> None:
+    async def _flush(self) -> None:
         """Store the waiting votes, in rounds until none is left."""
         while self._pending:
             cast, self._pending = self._pending, []

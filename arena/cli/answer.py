@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arena.battles.sampling import in_draw
 from arena.database import Database, DatabaseError
-from arena.inference.catalog import CatalogueError, Models, read_catalogue
+from arena.inference.catalogue import CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, AnswerFileError, Task, TaskError, UnfinishedError, asked, fingerprint
 from arena.io.images import PictureStore
 from arena.items.ingest import Ingest, IngestError

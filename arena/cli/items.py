@@ -12,7 +12,7 @@ from arena.battles.campaigns import Campaigns
 from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.io.strict_json import RowsError
-from arena.items.importers import Importer, ImportReport
+from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest, IngestError
 from arena.items.store import ItemBank
 from arena.settings import SettingError, Settings
@@ -30,7 +30,7 @@ class Commands:
         self._database = Database(settings.database_url)
         self._items = ItemBank(self._database, settings.image_hosts)
         self._ingest = Ingest(self._database)
-        self._importer = Importer(self._ingest, self._items, PictureStore(settings.pictures_dir), with_bar)
+        self._importer = ItemImporter(self._ingest, self._items, PictureStore(settings.pictures_dir), with_bar)
 
     def items_demo(self, _: argparse.Namespace) -> Iterator[str]:
         """Import the demo items."""

@@ -42,10 +42,10 @@ def import_votes(arguments: argparse.Namespace) -> Iterator[str]:
     battles = read(arguments.file, arguments.format)
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
-    export = _stored_votes()
+    votes = _stored_votes()
     source = arguments.source or arguments.file.stem
-    order = export.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
-    yield from export.import_file(battles, order)
+    request = votes.ImportRequest(source, arguments.into_live, arguments.both_bad, arguments.judge)
+    yield from votes.import_file(battles, request)
 
 
 def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
@@ -58,9 +58,9 @@ def export_votes(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _stored_votes() -> Any:
     """Import the module for stored votes lazily: commands on files do without a database."""
-    from arena.imports import export
+    from arena.imports import stored_votes
 
-    return export
+    return stored_votes
 
 
 def add_rate(group: argparse.ArgumentParser) -> None:

@@ -31,8 +31,8 @@ from sqlalchemy import (
 from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
 from arena.battles.tables import BATTLE, VOTE, final_votes
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
+from arena.fraud.detectors import WEAK, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters
-from arena.fraud.tests import WEAK, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.ratings.votes import Codes
 from arena.settings import CountSettings

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from arena.inference.catalog import Models
+from arena.inference.catalogue import Models
 from arena.types import Conversation, Generation, ModelCard, ModelError, Usage, pass_over
 
 _IN_A_ROW = 5

@@ -48,7 +48,7 @@ def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
 
 
 @dataclass(frozen=True)
-class Importer:
+class ItemImporter:
     """Imports files into one item bank, and pictures into one store."""
 
     ingest: Ingest

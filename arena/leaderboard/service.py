@@ -89,7 +89,7 @@ class Leaderboard:
         self._every = every
         self._lock = Lock()
         """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
-        self._win_loss_counts: dict[tuple[VoteKind, int, bool], WinCounts] = {}
+        self._win_counts_by_board: dict[tuple[VoteKind, int, bool], WinCounts] = {}
         self._kept: OrderedDict[BoardKey, _BoardState] = OrderedDict()
         self._bank = -1
         self._flags = 0
@@ -245,12 +245,12 @@ class Leaderboard:
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
         """Return the codes of the families with final votes."""
-        import_summary = set(self._imported_rows(connection, key)[:, 0].tolist())
+        imported = set(self._imported_rows(connection, key)[:, 0].tolist())
         win_counts, still_open = self._win_counts(connection, key)
         votes = Counter(win_counts.voted_families())
         for family, *_, n, _left in still_open.tolist():
             votes[family] -= n
-        return import_summary.union(family for family, n in votes.items() if n > 0) - {0}
+        return imported.union(family for family, n in votes.items() if n > 0) - {0}
 
     def _win_counts(self, connection: Connection, key: BoardKey) -> tuple[WinCounts, Table]:
         """Return the up-to-date win counts of a board's source and kind of images, and its `open_rows`.
@@ -259,7 +259,7 @@ class Leaderboard:
         """
         if key.kind == "imported":
             return WinCounts(), _NO_ROWS
-        win_counts = self._win_loss_counts.setdefault((key.kind, key.source, key.multi), WinCounts())
+        win_counts = self._win_counts_by_board.setdefault((key.kind, key.source, key.multi), WinCounts())
         changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
         news = connection.execute(changed, {**_wanted(key), "since": win_counts.seen}).all()
         win_counts.take(news, connection.scalar(seen) or 0)

@@ -127,7 +127,7 @@ class LiveStore:
         self._database = database
         self.quotas = Quotas(database, limits)
 
-    def welcome(self, models: Sequence[str]) -> None:
+    def register_models(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
@@ -224,7 +224,7 @@ class LiveStore:
             values["tick"] = tick(connection)
             fresh = self._database.insert(LIVE_VOTE).values(values).on_conflict_do_nothing().returning(LIVE_VOTE.c.id)
             if connection.scalar(fresh) is not None and outside is None:
-                self._count(connection, row, side, +1)
+                self._add_to_win_counts(connection, row, side, +1)
             stored = _stored(connection, row.id)
         if stored.choice != side:
             raise ChoiceError(f"You already chose {(stored.choice or '').upper()} in this battle; that choice stands.")
@@ -241,7 +241,7 @@ class LiveStore:
                 check_undo(connection, row)
                 connection.execute(insert(LIVE_UNDO).values(battle_id=row.id, undone_at=now()))
                 if row.outside is None:
-                    self._count(connection, row, row.choice, -1)
+                    self._add_to_win_counts(connection, row, row.choice, -1)
             elif not row.undone:
                 raise ChoiceError("There is no choice to take back yet.")
             return _stored(connection, row.id)
@@ -309,7 +309,7 @@ class LiveStore:
             raise UnknownBattleError
         return row
 
-    def _count(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
+    def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
         """Update the boards' win counts in the vote's own transaction."""
         winner, loser = _winner_and_loser(connection, row.id, choice)
         fresh = self._database.insert(LIVE_WINS).values(

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from arena.inference.catalog import CatalogueError, read_catalogue
+from arena.inference.catalogue import CatalogueError, read_catalogue
 from arena.server.logs import start_logging
 from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, leave
 from arena.settings import SettingError, Settings, known_secrets, secret
@@ -65,10 +65,10 @@ def prepare(settings: Settings) -> None:
         import spaces  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SettingError("SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces") from error
-    spaces.GPU(_on_the_card)  # the platform refuses an app without such a function
+    spaces.GPU(_gpu_placeholder)  # the platform refuses an app without such a function
 
 
-def _on_the_card() -> None:
+def _gpu_placeholder() -> None:
     """Do nothing: it is never called."""
 
 

@@ -15,7 +15,7 @@ import gradio as gr
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.quotas import DIRECT, LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
-from arena.battles.store import ChoiceError, Store, UnknownBattleError, VoteRequest
+from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError, VoteRequest
 from arena.battles.write_batch import WriteBatch
 from arena.database import DatabaseError, now
 from arena.items.store import ItemBank
@@ -93,7 +93,7 @@ class BattleTab:
 
     def __init__(
         self,
-        store: Store,
+        store: BattleStore,
         items: ItemBank,
         sampler: PairSampler,
         campaigns: Campaigns,
@@ -103,7 +103,7 @@ class BattleTab:
     ) -> None:
         """Build the components; `copy` returns the backup's status without waiting."""
         self._store = store
-        self._box = WriteBatch(store)
+        self._write_batch = WriteBatch(store)
         self._items = items
         self._sampler = sampler
         self._campaigns = campaigns
@@ -224,7 +224,7 @@ class BattleTab:
         """Store the choice; the page asks for the names once it can no longer be undone."""
         try:
             voter = await asyncio.to_thread(self._voter, request)  # may query the database
-            battle = await self._box.vote(VoteRequest(voter, str(token), side, self._terms))
+            battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
         except SHOWN_ERRORS as error:
             return {self.problem: problem_html(str(error))}
         return {self.status: status_html(battle), self.saved: backup_line(self._copy(), now()), self.problem: ""}

@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 
 from arena.battles.quotas import DIRECT, Networks
 from arena.battles.sampling import in_draw
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
@@ -38,7 +38,7 @@ class LiveServices:
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
-    voters: Store
+    battle_store: BattleStore
     items: ItemBank
     demo_bank: DemoBank
     pictures: PictureStore
@@ -167,7 +167,7 @@ class _Live:
         return await self._scene(voter, battle)
 
     async def _visitor(self, request: Request) -> int:
-        return await visitor(request, self._services.voters)
+        return await visitor(request, self._services.battle_store)
 
     async def _messages(self, voter: int, battle: LiveBattle) -> AsyncIterator[Mapping[str, object]]:
         """Yield the scene, then the words as they come, then the scene again."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 
 from arena.battles.quotas import Networks
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, DatabaseError, now
-from arena.inference.catalog import read_catalogue
+from arena.inference.catalogue import read_catalogue
 from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.inference.openai_model import ApiVLM
 from arena.io.images import PictureStore
@@ -53,15 +53,23 @@ class LiveSetup:
         """
         process_pool = ProcessPool(settings.local_models)
         vlms = [_vlm(card, process_pool) for card in read_catalogue(settings.models, secret).live]
-        store, voters = LiveStore(database, settings.vote_limits), Store(database)
-        store.welcome([vlm.card.name for vlm in vlms])
+        store, battle_store = LiveStore(database, settings.vote_limits), BattleStore(database)
+        store.register_models([vlm.card.name for vlm in vlms])
         images = OwnImages(database, settings.own_dir)
         live = settings.live
         budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
         queue = GenerationQueue(live.at_once, Pause(database).check)
         sessions = LiveSessions(vlms, store, images, budget, queue)
         services = LiveServices(
-            sessions, store, images, voters, items, settings.demo_bank, pictures, terms, Networks(settings.trusted_hops)
+            sessions,
+            store,
+            images,
+            battle_store,
+            items,
+            settings.demo_bank,
+            pictures,
+            terms,
+            Networks(settings.trusted_hops),
         )
         return cls(process_pool, budget, Chats(vlms, images, budget, queue), services)
 
@@ -72,7 +80,7 @@ class LiveSetup:
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
         """Return the routes of battles and chat."""
-        return routes.routes(self.services), chat_routes.routes(self.chats, self.services.voters)
+        return routes.routes(self.services), chat_routes.routes(self.chats, self.services.battle_store)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from arena.battles.quotas import LimitError
-from arena.battles.store import ChoiceError, Store, UnknownBattleError
+from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError
 from arena.database import DatabaseError
 from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json
@@ -67,7 +67,7 @@ def shows_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., A
     return tried
 
 
-async def visitor(request: Request, store: Store) -> int:
+async def visitor(request: Request, store: BattleStore) -> int:
     """Return the calling voter's id. Raises NoVisitorError or DatabaseError."""
     cookie = sent_cookie(request.headers)
     if cookie is None:

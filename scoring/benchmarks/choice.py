@@ -13,7 +13,7 @@ from scoring.benchmarks.choice_report import (
     accuracy_csv,
     score_lines,
     tabulated,
-    under,
+    under_protocol,
     ungraded,
 )
 from scoring.benchmarks.vqa import VQAnswer
@@ -91,7 +91,7 @@ class MultipleChoice:
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
-                | {name: under(report, name).rows for name in PROTOCOLS if name != report.protocol}
+                | {name: under_protocol(report, name).rows for name in PROTOCOLS if name != report.protocol}
             ),
         }
         if found.missing:

@@ -1,6 +1,6 @@
 """Multiple-choice and VQA reports: a file's extracted letters or marks, from which every table is computed.
 
-Rules alone make a report at once. `asked` turns it into a draft with the judge's stamp.
+Rules alone make a report at once. `judge_draft` turns it into a draft with the judge's stamp.
 """
 
 import csv
@@ -103,13 +103,13 @@ def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]
     )
 
 
-def under(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
+def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
     """The same file under another protocol, by its rules alone."""
     rows = decided((Answered(row.question, row.prediction) for row in report.rows), protocol)
     return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
-def asked(report: R, spec: JudgeSpec, address: str) -> R:
+def judge_draft(report: R, spec: JudgeSpec, address: str) -> R:
     """The report as a draft for a judge; `address` is the judge's public address."""
     if isinstance(report, MarksReport):
         prompt = vqa_marks.prompt_digest(report.benchmark)

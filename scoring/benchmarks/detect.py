@@ -19,8 +19,8 @@ from scoring.multiple_choice.types import LETTERS, PROTOCOLS, ChoiceQuestion, Pr
 from scoring.report import NoAnswersError
 
 BenchmarkName: TypeAlias = ChoiceBenchmark | Dataset
-CHOICES: tuple[ChoiceBenchmark, ...] = ("mmbench", "mmt-bench")
-DATASETS: tuple[Dataset, ...] = ("GQA", "OK-VQA", "TextVQA")
+CHOICE_BENCHMARKS: tuple[ChoiceBenchmark, ...] = ("mmbench", "mmt-bench")
+VQA_BENCHMARKS: tuple[Dataset, ...] = ("GQA", "OK-VQA", "TextVQA")
 MARK_PROTOCOLS: tuple[MarkProtocol, ...] = ("strict", "mmbench-paper")
 
 
@@ -118,7 +118,7 @@ class OpenedMarks:
 Opened: TypeAlias = OpenedChoices | OpenedMarks
 
 
-def opened(
+def open_upload(
     path: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
@@ -136,15 +136,15 @@ def opened(
     first = next(records, None)
     if first is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICES else "marks"
+    kind = _kind(first) if benchmark is None else "choices" if benchmark in CHOICE_BENCHMARKS else "marks"
     whole = _while_wanted(chain([first], records), wanted, label)
     if questions or kind == "choices":
         choices = read_choices(whole, questions)
-        known = benchmark if benchmark in CHOICES else _recognised(choices)
+        known = benchmark if benchmark in CHOICE_BENCHMARKS else _recognised(choices)
         return OpenedChoices(known, choices, label, wanted, questions)
     if kind == "marks":
         answers = vqa_marks.read_answers(whole)
-        dataset = benchmark if benchmark in DATASETS else vqa_marks.recognised(answers.rows)
+        dataset = benchmark if benchmark in VQA_BENCHMARKS else vqa_marks.recognised(answers.rows)
         return OpenedMarks(dataset, answers, label)
     return None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from arena.inference.catalog import CatalogueError, Models, read_catalogue
+from arena.inference.catalogue import CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, AnswerFileError, UnfinishedError, asked, fingerprint
 from arena.io.tables import RowsError
 from arena.settings import SettingError, Settings, secret

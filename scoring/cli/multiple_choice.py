@@ -13,18 +13,18 @@ from scoring.benchmarks.choice_report import (
     ChoiceReport,
     ComparisonError,
     MarksReport,
-    asked,
     comparison_csv,
     comparisons,
+    judge_draft,
 )
 from scoring.benchmarks.detect import (
-    DATASETS,
     MARK_PROTOCOLS,
+    VQA_BENCHMARKS,
     ChoicesError,
     Opened,
     OpenedChoices,
     OpenedMarks,
-    opened,
+    open_upload,
     question_file,
 )
 from scoring.cli import progress
@@ -42,7 +42,7 @@ def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, set
     questions = question_file(arguments.questions, COMMAND_LINE) if arguments.questions else None
 
     def report_of(file: Path, title: str) -> Lines[ChoiceReport]:
-        found = opened(file, COMMAND_LINE, benchmark=benchmark, questions=questions)
+        found = open_upload(file, COMMAND_LINE, benchmark=benchmark, questions=questions)
         if not isinstance(found, OpenedChoices):
             raise ChoicesError(f"{file.name}: expected answers to multiple-choice questions; choose another file")
         return (yield from _judged(found, found.report(arguments.protocol, title), arguments, settings))
@@ -60,7 +60,7 @@ def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, set
 
 def mark(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
     """Mark a file of VQA answers and write the results."""
-    found = opened(arguments.file, COMMAND_LINE, benchmark=arguments.dataset)
+    found = open_upload(arguments.file, COMMAND_LINE, benchmark=arguments.dataset)
     if not isinstance(found, OpenedMarks):
         raise ChoicesError(
             f"{arguments.file.name}: expected the columns question, answer and prediction; add what is missing, "
@@ -85,7 +85,7 @@ def _judged(found: Opened, report: R, arguments: argparse.Namespace, settings: S
     serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
     spec = yield from serving.spec(arguments.judge)
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    report = yield from serving.judged(asked(report, spec, serving.address.shown), spec)
+    report = yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec)
     serving.close()
     return report
 
@@ -102,7 +102,7 @@ def _choices_grammar(benchmark: ChoiceBenchmark, parser: argparse.ArgumentParser
 def _marks_grammar(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=mark)
     _common_grammar(parser, MARK_PROTOCOLS)
-    parser.add_argument("--dataset", choices=DATASETS, help="recognised from the file without")
+    parser.add_argument("--dataset", choices=VQA_BENCHMARKS, help="recognised from the file without")
 
 
 def _common_grammar(parser: argparse.ArgumentParser, protocols: tuple[str, ...]) -> None:

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, asked
-from scoring.benchmarks.detect import CHOICES, DATASETS, BenchmarkName, opened
+from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, judge_draft
+from scoring.benchmarks.detect import CHOICE_BENCHMARKS, VQA_BENCHMARKS, BenchmarkName, open_upload
 from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
@@ -153,7 +153,7 @@ class JobService:
             return self._submission(owner, token)
         subject = None if benchmark is None else _subject(benchmark)
         wanted = partial(_wanted, arrived, waits)
-        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
@@ -192,7 +192,7 @@ class JobService:
         arrived = self._upload_store.find(owner, request.token)
         self._upload_store.check_disk()
         subject, wanted = _subject(request.benchmark), partial(_wanted, arrived)
-        found = opened(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             raise JobServiceError(f"{arrived.name!r} holds no answers of {request.benchmark}; choose another benchmark")
         return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
@@ -221,7 +221,7 @@ class JobService:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
         address, spec = self._judge(judge)
-        return self._quoted(owner, asked(report, spec, address.shown), address, spec, judge)
+        return self._quoted(owner, judge_draft(report, spec, address.shown), address, spec, judge)
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Describe a submission; its problems are listed only when its cost is asked for."""
@@ -269,10 +269,10 @@ def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> 
 
 
 def _subject(benchmark: str) -> BenchmarkName:
-    for subject in (*CHOICES, *DATASETS):
+    for subject in (*CHOICE_BENCHMARKS, *VQA_BENCHMARKS):
         if subject == benchmark:
             return subject
-    raise JobServiceError(f"Choose a benchmark out of: {', '.join((*CHOICES, *DATASETS))}")
+    raise JobServiceError(f"Choose a benchmark out of: {', '.join((*CHOICE_BENCHMARKS, *VQA_BENCHMARKS))}")
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:

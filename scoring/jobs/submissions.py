@@ -165,7 +165,7 @@ class Submissions:
             matches=tuple(matches),
         )
 
-    def arrived(self, job: Job, report: AnyReport) -> None:
+    def publish_if_complete(self, job: Job, report: AnyReport) -> None:
         """Add a report to the public board if it is a complete submission graded by the operator's judge."""
         if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
             self.store.enter(job.owner, report)

@@ -80,7 +80,7 @@ class JobWorker:
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="runner", daemon=True)
-        self._bell = threading.Event()
+        self._wakeup = threading.Event()
 
     def start(self) -> None:
         """Start judging; first requeue the jobs of a dead server."""
@@ -106,23 +106,23 @@ class JobWorker:
 
     def wake(self) -> None:
         """Check the jobs now instead of at the next tick."""
-        self._bell.set()
+        self._wakeup.set()
 
     async def _run(self) -> None:
         self._meter = RateLimiter(self._pace)
         while not self._ending.is_set():
-            self._bell.clear()
+            self._wakeup.clear()
             try:
-                await self._look()
+                await self._poll()
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
-            await asyncio.to_thread(self._bell.wait, TICK_SECONDS)
+            await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
         try:
             await self._drain()
         except DatabaseError as error:
             log.warning("jobs are not given back, their leases lapse: %s", error)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Renew leases, stop lost or cancelled jobs, and claim waiting ones."""
         for task in [task for task in self._running if task.done()]:
             await self._ended(task)
@@ -149,7 +149,7 @@ class JobWorker:
             return False
         running = _Running(claim, self._own.get(claim.job.link))
         task = asyncio.create_task(self._judge(running))
-        task.add_done_callback(lambda _: self._bell.set())
+        task.add_done_callback(lambda _: self._wakeup.set())
         self._running[task] = running
         return True
 

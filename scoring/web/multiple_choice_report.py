@@ -9,7 +9,7 @@ import gradio as gr
 
 from arena.figures import plotly_figure
 from arena.web.events import LATEST
-from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, comparisons, tabulated, under
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, comparisons, tabulated, under_protocol
 from scoring.jobs.store import Jobs
 from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.types import Protocol
@@ -199,7 +199,7 @@ class ChoiceView:
         return _Seen(report, tabulated(report))
 
     def _reread(self, link: str, protocol: Protocol) -> _Seen:
-        report = under(self._tabulated(link).report, protocol)
+        report = under_protocol(self._tabulated(link).report, protocol)
         return _Seen(report, tabulated(report))
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from scoring.jobs.submissions import Opponents
 from scoring.web.audit_view import PROTOCOL_WORDS
 
-Way = Literal["judge first", "rules first", "compare"]
+Workflow = Literal["judge first", "rules first", "compare"]
 """judge first: a quote, then the report. rules first: a report at once, then a quote for what the rules left open.
 compare: a quote of matches with other models, then the report."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
@@ -21,7 +21,7 @@ class Form:
 
     name: str
     """Label in the list of benchmarks."""
-    way: Way
+    way: Workflow
     protocols: Mapping[str, str]
     """Protocols by label; the first is the default."""
     parts: frozenset[Part]

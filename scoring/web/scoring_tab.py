@@ -37,7 +37,7 @@ from scoring.web.scoring_forms import (
     RUNS,
     VANILLA,
     Form,
-    Way,
+    Workflow,
 )
 from scoring.web.scoring_view import (
     COPY_NOTE,
@@ -109,7 +109,7 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
-        self._ways: Mapping[Way, Callable[[str, Form, Any, FormValues], Job]] = {
+        self._ways: Mapping[Workflow, Callable[[str, Form, Any, FormValues], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -304,10 +304,8 @@ class ScoringTab:
         count, sampled = _known(RUNS, wanted.runs)
         protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
         options = Options(protocol, count, sampled, missing)
-        request_inputs = ScoreRequest(
-            str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge
-        )
-        return self._service.quote(owner, request_inputs)
+        request = ScoreRequest(str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge)
+        return self._service.quote(owner, request)
 
     def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
         """Store the report that rules alone make of the file."""
@@ -318,7 +316,7 @@ class ScoringTab:
 
     def _compared(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
         """Draw the file's opponents and quote the matches."""
-        request_inputs = SubmissionRequest(
+        request = SubmissionRequest(
             opponents=_known(OPPONENTS, wanted.opponents),
             protocol=_known(form.protocols, wanted.protocol),
             reference=_known(REFERENCES, wanted.reference),
@@ -326,9 +324,9 @@ class ScoringTab:
             title=str(wanted.title or ""),
         )
         if wanted.stored == FILE:
-            return self._service.compare(owner, str(wanted.token), request_inputs, wanted.judge)
+            return self._service.compare(owner, str(wanted.token), request, wanted.judge)
         stored = _known({str(one): one for one in self._service.stored()}, wanted.stored)
-        return self._service.compare_stored(owner, stored, request_inputs, wanted.judge)
+        return self._service.compare_stored(owner, stored, request, wanted.judge)
 
     def _form(self, form: Form) -> Updates:
         """Return the updates that show a benchmark's settings and hide all others."""

@@ -47,7 +47,9 @@ class ScoringSetup:
         budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
         pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
         submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
-        worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.arrived)
+        worker = JobWorker(
+            jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete
+        )
         sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
         service = JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
         return cls(upload_store, jobs, worker, service, submissions)

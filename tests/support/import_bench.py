@@ -10,7 +10,7 @@ from PIL import Image
 
 from arena.database import Database
 from arena.io.images import PictureStore
-from arena.items.importers import Importer
+from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 
@@ -28,7 +28,7 @@ class Bench:
         self.database, self.files, self.kept = database, place / "in", place / "pictures"
         self.files.mkdir()
         self.ingest = Ingest(database)
-        self.importer = Importer(self.ingest, ItemBank(database), PictureStore(self.kept))
+        self.importer = ItemImporter(self.ingest, ItemBank(database), PictureStore(self.kept))
 
     def picture(self, name: str, color: str = "red", size: tuple[int, int] = (20, 10)) -> Path:
         path = self.files / name

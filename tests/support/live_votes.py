@@ -37,7 +37,7 @@ def bring(images: OwnImages, voter: int, battle: int, keep: bool) -> str:
 def live_vote(database: Database, voter: int) -> int:
     """Ask live, get answers, vote; return the battle."""
     store = LiveStore(database)
-    store.welcome(["one", "two"])
+    store.register_models(["one", "two"])
     battle = store.begin(voter, Opening(SECRET, 1, keep=True))
     store.answer(battle.id, Answered(Names("one", "two"), Names(f"{SECRET} A", f"{SECRET} B"), False, False))
     store.vote(voter, battle.token, "a", "terms")

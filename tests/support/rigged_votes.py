@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arena.fraud.tests import VoterChoices
+from arena.fraud.detectors import VoterChoices
 from arena.ratings.bradley_terry import bradley_terry
 
 MODELS, GAP, TARGET = 10, 25, 4

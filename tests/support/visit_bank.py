@@ -10,7 +10,7 @@ from typing import Any
 
 from arena.database import Database
 from arena.io.images import PictureStore
-from arena.items.importers import Importer
+from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 
@@ -29,7 +29,7 @@ def fill_bank(database: Database, data: Path, folder: Path) -> ItemBank:
     """Import the 63 verified multi-image instances and the answers of four models."""
     ingest, items = Ingest(database), ItemBank(database)
     file = data / "visit-bench" / "visit_bench_multi_images.csv"
-    Importer(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
+    ItemImporter(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
     known = items.known_items()
     for model in MODELS:
         texts = {item.id: answer(model, item.instruction + item.key) for item in known}

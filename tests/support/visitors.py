@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from arena.battles.store import Choose, Draw, Seen, Store
+from arena.battles.store import BattleStore, Choose, Draw, Seen
 from arena.battles.tables import VOTE, counted_votes
 from arena.database import Database
 from arena.items.store import ItemBank
@@ -32,7 +32,7 @@ class Visitor:
     """One voter at a store."""
 
     def __init__(self, database: Database, cookie: str) -> None:
-        self.database, self.store, self.choose = database, Store(database), chooser(database)
+        self.database, self.store, self.choose = database, BattleStore(database), chooser(database)
         self.id = self.store.voter(cookie)
 
     def serve(self, item: int | None = None) -> Battle:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.battles.store import ChoiceError, Draw, Store
+from arena.battles.store import BattleStore, ChoiceError, Draw
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -43,7 +43,7 @@ class Ask(NamedTuple):
     choice: str = "-"
 
 
-class CarelessStore(Store):
+class CarelessStore(BattleStore):
     """A mutant: looks whether there is a vote, then inserts one, in two transactions."""
 
     def vote(self, voter, token, choice, terms):
@@ -80,7 +80,7 @@ class HastyDatabase(Database):
 class Hand:
     """Calls the store and keeps the journal of its calls."""
 
-    def __init__(self, store: Store, database: Database, journal: Path) -> None:
+    def __init__(self, store: BattleStore, database: Database, journal: Path) -> None:
         self._store = store
         self._database = database
         self._voters: dict[str, int] = {}
@@ -147,7 +147,7 @@ def unanswered(journal: Path) -> Ask | None:
 class Voter:
     """One voter with two hands, who clicks twice, changes the mind, and takes choices back."""
 
-    def __init__(self, name: str, seed: str, store: Store, items: list[Item], hands: tuple[Hand, Hand]) -> None:
+    def __init__(self, name: str, seed: str, store: BattleStore, items: list[Item], hands: tuple[Hand, Hand]) -> None:
         self._name = name
         self._luck = random.Random(f"{seed}-{name}")
         self._store = store
@@ -230,7 +230,7 @@ def warm_up(folder: Path) -> None:
     """Vote once on a small bank, so that the children find all imported and compiled that can be."""
     database = Database(f"sqlite:///{folder / 'warm.db'}")
     Ingest(database).add_items("test", "folder", drafts(items=60))
-    store = Store(database)
+    store = BattleStore(database)
     items = list(ItemBank(database).bank().items.values())
     hand = Hand(store, database, folder / "warm")
     voter = Voter("warm", "", store, items, (hand, hand))
@@ -243,7 +243,7 @@ def warm_up(folder: Path) -> None:
 def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str) -> None:
     """Open the database and vote with every voter at once, for ever."""
     database = (HastyDatabase if kind == "hasty" else Database)(url)
-    store = (CarelessStore if kind == "careless" else Store)(database)
+    store = (CarelessStore if kind == "careless" else BattleStore)(database)
     items = list(ItemBank(database).bank().items.values())
 
     def hand(name: str) -> Hand:

@@ -15,7 +15,7 @@ from arena.admin.moderation import ModerationError
 from arena.admin.service import AdminCommandError, AdminService
 from arena.battles.campaigns import Campaigns
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.battles.tables import VOTE
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
@@ -79,7 +79,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
 def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     items, visitor = ItemBank(bank), Visitor(bank, "one")
     items.CHECK_SECONDS = 0.0
-    sampler = PairSampler(Store(bank), items, Campaigns(bank, 5), "off")
+    sampler = PairSampler(BattleStore(bank), items, Campaigns(bank, 5), "off")
     item = next(iter(items.bank().items.values()))
     voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
     open_battle = visitor.serve_on(item.id)
@@ -98,7 +98,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
 
 
 def test_uploads_are_kept_or_taken_down(bank, service, images):
-    voter = Store(bank).voter("owner")
+    voter = BattleStore(bank).voter("owner")
     battle = live_vote(bank, voter)
     kept, other = bring(images, voter, battle, keep=True), bring(images, voter, battle, keep=True)
     private = bring(images, voter, battle, keep=False)
@@ -149,7 +149,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
-    store.welcome(["one", "two"])
+    store.register_models(["one", "two"])
     store.fail([SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")])
     bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
     service.do("ada", "pause", "")

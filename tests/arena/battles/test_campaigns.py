@@ -9,7 +9,7 @@ from sqlalchemy import func, select, update
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
-from arena.battles.store import Seen, Store
+from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE, SEAT, VOTE, counted_votes
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -22,7 +22,7 @@ class Worker:
     """A crowd worker who opened the campaign's link in a browser."""
 
     def __init__(self, database: Database, name: str, voters_per_pair: int = 2, wanted: str = "50") -> None:
-        self.store, self.campaigns = Store(database), Campaigns(database, voters_per_pair)
+        self.store, self.campaigns = BattleStore(database), Campaigns(database, voters_per_pair)
         self.sampler = PairSampler(self.store, ItemBank(database), self.campaigns, "auto")
         self.voter = self.store.voter(f"cookie of {name}")
         self.seat = self.campaigns.seat(self.voter, "spring", name, wanted)
@@ -288,7 +288,7 @@ def test_one_browser_under_two_links_of_a_campaign_is_refused(bank):
 
 
 def test_one_link_opened_in_twenty_browsers_at_once_seats_one(bank):
-    store, campaigns = Store(bank), Campaigns(bank, 2)
+    store, campaigns = BattleStore(bank), Campaigns(bank, 2)
     browsers = [store.voter(f"browser {number}") for number in range(20)]
 
     def open_link(number: int) -> Seat | None:
@@ -331,7 +331,7 @@ def test_one_link_opened_in_twenty_browsers_at_once_seats_one(bank):
     ],
 )
 def test_a_bad_link_says_what_is_wrong(bank, campaign, worker, wanted, named):
-    voter = Store(bank).voter("one")
+    voter = BattleStore(bank).voter("one")
     with pytest.raises(CampaignError, match=named):
         Campaigns(bank, 2).seat(voter, campaign, worker, wanted)
     with bank.read() as connection:
@@ -341,5 +341,5 @@ def test_a_bad_link_says_what_is_wrong(bank, campaign, worker, wanted, named):
 @pytest.mark.parametrize("worker", ["5f3a9c0b1d", "name@example.org", "A.b-c_d+e:f", "Żółw7", "x" * 64])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_names_that_platforms_give_are_taken(bank, worker):
-    seat = Campaigns(bank, 2).seat(Store(bank).voter("one"), "spring", worker, "1000")
+    seat = Campaigns(bank, 2).seat(BattleStore(bank).voter("one"), "spring", worker, "1000")
     assert (seat.campaign, seat.wanted) == ("spring", 1000)

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
 from arena.battles.sampling import BattleRequest, PairSampler
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
@@ -36,11 +36,11 @@ class Arena:
     def __init__(self, database: Database, limits: VoteLimits) -> None:
         Ingest(database).add_items("test", "folder", drafts(items=8))
         self.database = database
-        self.store = Store(database, limits)
+        self.store = BattleStore(database, limits)
         campaigns = Campaigns(database, 5)
         self.sampler = PairSampler(self.store, ItemBank(database), campaigns, "auto", limits)
         self.live = LiveStore(database, limits)
-        self.live.welcome(["m1", "m2", "m3"])
+        self.live.register_models(["m1", "m2", "m3"])
 
     def serve_battle(self, cookie: str, network: str | None = None, asked_for: BattleRequest = ANY) -> Battle:
         battle = self.sampler.next_battle(self.store.voter(cookie), asked_for, network=network)
@@ -300,7 +300,7 @@ def _rooms(arena: Arena):
     """A second server on the same database."""
     limits = VoteLimits(**{**vars(MANY), "network_day": 7})
     database = arena.database
-    return Store(database, limits), ItemBank(database), Campaigns(database, 5), "auto", limits
+    return BattleStore(database, limits), ItemBank(database), Campaigns(database, 5), "auto", limits
 
 
 def _all(work, count: int) -> None:

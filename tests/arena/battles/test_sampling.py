@@ -12,7 +12,7 @@ import pytest
 
 from arena.battles.campaigns import Campaigns
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw
-from arena.battles.store import Seen, Store
+from arena.battles.store import BattleStore, Seen
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
@@ -25,23 +25,23 @@ ANY = BattleRequest()
 
 def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return PairSampler(Store(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
+    return PairSampler(BattleStore(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
 
 
 def served(database: Database, cookie: str = "one", asked_for: BattleRequest = ANY, **options) -> Battle:
-    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), asked_for)
+    battle = sampler(database, **options).next_battle(BattleStore(database).voter(cookie), asked_for)
     assert isinstance(battle, Battle), battle
     return battle
 
 
 def none(database: Database, asked_for: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
-    battle = sampler(database, **options).next_battle(Store(database).voter(cookie), asked_for)
+    battle = sampler(database, **options).next_battle(BattleStore(database).voter(cookie), asked_for)
     assert isinstance(battle, NoBattle), battle
     return battle
 
 
 def decide(database: Database, battle: Battle, cookie: str = "one", choice="a") -> None:
-    store = Store(database)
+    store = BattleStore(database)
     voter = store.voter(cookie)
     store.vote(voter, battle.token, choice, "1")
     store.reveal(voter, battle.token)
@@ -135,9 +135,9 @@ def test_votes_spread_evenly_over_the_pairs(bank):
     for number in range(12):
         battle = served(bank, f"voter {number}")
         decide(bank, battle, f"voter {number}")
-        counts = Store(bank).pair_votes()
+        counts = BattleStore(bank).pair_votes()
         assert max(counts.values()) - min([*counts.values(), 0] if len(counts) < 3 else counts.values()) <= 1
-    assert sorted(Store(bank).pair_votes().values()) == [4, 4, 4]
+    assert sorted(BattleStore(bank).pair_votes().values()) == [4, 4, 4]
 
 
 def test_a_voter_meets_each_item_and_pair_once_and_then_has_seen_all(bank):
@@ -269,12 +269,12 @@ def test_a_retired_model_is_not_drawn_and_its_name_is_still_told(bank):
         decide(bank, battle_now)
     assert none(bank) is NoBattle.ALL_SEEN
     decide(bank, battle, "before")
-    voter = Store(bank).voter("before")
-    assert set(Store(bank).names(voter, battle.token)) < {"m1", "m2", "m3"}
+    voter = BattleStore(bank).voter("before")
+    assert set(BattleStore(bank).names(voter, battle.token)) < {"m1", "m2", "m3"}
 
 
 def test_items_imported_by_another_program_are_drawn_within_five_seconds(database, database_url):
-    maker, voter = sampler(database), Store(database).voter("one")
+    maker, voter = sampler(database), BattleStore(database).voter("one")
     assert maker.next_battle(voter, ANY) is NoBattle.EMPTY
     program = (
         "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Intake\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from arena.battles.store import ChoiceError, Draw, Store, UnknownBattleError
+from arena.battles.store import BattleStore, ChoiceError, Draw, UnknownBattleError
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest
@@ -130,7 +130,7 @@ def test_a_vote_keeps_its_terms_and_time(visitor):
 
 FORGED = ["", ".", ".1", "x.1", "x", None, [], {}, 7, 1e999, "x" * 10_000, "x" * 10_000 + ".1", "ü.1", "\ud800.1"]
 FORGED += ["\0", "\0.1", "a\0b.1", "' OR 1=1 --.1", "%.1", "🙂", True, b"x.1", ("a", "b")]
-CALLS: dict[str, Callable[[Store, int, Any], object]] = {
+CALLS: dict[str, Callable[[BattleStore, int, Any], object]] = {
     "vote": lambda store, voter, token: store.vote(voter, token, "a", TERMS),
     "undo": lambda store, voter, token: store.undo(voter, token),
     "reveal": lambda store, voter, token: store.reveal(voter, token),

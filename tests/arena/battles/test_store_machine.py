@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import func, select
 
-from arena.battles.store import ChoiceError, Store, UnknownBattleError
+from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError
 from arena.battles.tables import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
 from arena.database import Database
 from arena.items.ingest import Ingest
@@ -66,7 +66,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.url = f"sqlite:///{Path(self.folder.name) / 'arena.db'}"
         self.database = Database(self.url)
         Ingest(self.database).add_items("test", "folder", drafts(items=4))
-        self.store = Store(self.database)
+        self.store = BattleStore(self.database)
         self.voters = [self.store.voter(name) for name in ("one", "two")]
         self.battles: list[Expected] = []
         self.restarts = 0
@@ -191,7 +191,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.restarts += 1
         self.database.close()
         self.database = Database(self.url)
-        self.store = Store(self.database)
+        self.store = BattleStore(self.database)
 
     @invariant()
     def the_counted_votes_are_the_models(self) -> None:

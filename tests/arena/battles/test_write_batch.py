@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from arena.battles.store import ChoiceError, Store, UnknownBattleError, VoteError, VoteRequest
+from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError, VoteError, VoteRequest
 from arena.battles.tables import VOTE
 from arena.battles.write_batch import WriteBatch
 from arena.database import Database, DatabaseError
@@ -18,7 +18,7 @@ from tests.support.visitors import TERMS, Visitor, counted, rows
 VOTERS = 40
 
 
-class SlowStore(Store):
+class SlowStore(BattleStore):
     """A store that notes how many ballots each transaction took, and waits before the first."""
 
     def __init__(self, database: Database) -> None:
@@ -32,7 +32,7 @@ class SlowStore(Store):
         return super().vote_all(vote_rows)
 
 
-def cast(store: Store, vote_rows: Sequence[VoteRequest], drop: int | None = None) -> list:
+def cast(store: BattleStore, vote_rows: Sequence[VoteRequest], drop: int | None = None) -> list:
     """Cast ballots at the same time; return what each was answered. The dropped one's request is given up at once."""
 
     async def all_together() -> list:
@@ -59,7 +59,7 @@ def vote_rows(bank) -> list[VoteRequest]:
 
 
 def test_votes_that_come_together_are_all_stored_and_answered(bank, vote_rows):
-    answers = cast(Store(bank), vote_rows)
+    answers = cast(BattleStore(bank), vote_rows)
     assert [(battle.token, battle.choice) for battle in answers] == [(one.token, one.choice) for one in vote_rows]
     assert {battle.phase for battle in answers} == {Phase.VOTED}
     assert len(rows(bank, VOTE)) == len(counted(bank)) == VOTERS
@@ -77,7 +77,7 @@ def test_each_refusal_goes_to_its_own_voter_and_the_others_are_stored(bank, vote
     vote_rows[4] = vote_rows[4]._replace(choice="c")
     vote_rows[5] = vote_rows[5]._replace(voter=vote_rows[6].voter)
     twice = vote_rows[7]._replace(choice="ab"[vote_rows[7].choice == "a"])
-    answers = cast(Store(bank), [*vote_rows, twice])
+    answers = cast(BattleStore(bank), [*vote_rows, twice])
     wrong = [number for number, answer in enumerate(answers) if isinstance(answer, Exception)]
     assert wrong in ([3, 4, 5, VOTERS], [3, 4, 5, 7])  # of two choices in one battle, the first to come stands
     assert [type(answers[number]) for number in wrong[:3]] == [UnknownBattleError, ChoiceError, UnknownBattleError]
@@ -99,9 +99,9 @@ def test_what_could_not_be_stored_is_told_to_all(bank, vote_rows):
     with closing(sqlite3.connect(bank.url.database)) as other:
         other.execute("CREATE TRIGGER full BEFORE INSERT ON vote BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
         other.commit()
-        answers = cast(Store(bank), vote_rows)
+        answers = cast(BattleStore(bank), vote_rows)
         assert {type(answer) for answer in answers} == {DatabaseError}
         assert rows(bank, VOTE) == []
         other.execute("DROP TRIGGER full")
         other.commit()
-    assert all(isinstance(answer, Battle) for answer in cast(Store(bank), vote_rows))
+    assert all(isinstance(answer, Battle) for answer in cast(BattleStore(bank), vote_rows))

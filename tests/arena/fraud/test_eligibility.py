@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 
 from arena.battles.campaigns import Campaigns
 from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.store import Draw, Seen, Store
+from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters, one_voter
 from arena.database import Database, now
@@ -31,7 +31,7 @@ class Arena:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.store = Store(database)
+        self.store = BattleStore(database)
         self.voters = Voters(database)
         self.given = 0
 

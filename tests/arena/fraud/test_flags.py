@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 from arena.__main__ import main
 from arena.battles.campaigns import Campaigns
 from arena.battles.sampling import BattleRequest, PairSampler
-from arena.battles.store import Draw, Store
+from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE
 from arena.database import Database, counter
+from arena.fraud.detectors import CHECKS, FAILED, Suspicion
 from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
-from arena.fraud.tests import CHECKS, FAILED, Suspicion
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
@@ -38,7 +38,7 @@ class Voters:
     """Voters of one bank who choose by models' names."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.store, self.items = database, Store(database), ItemBank(database)
+        self.database, self.store, self.items = database, BattleStore(database), ItemBank(database)
         self.models = {model.name: code for code, model in enumerate(self.items.models(), 1)}
 
     def vote(self, voter: int, item: int, a: str, b: str, choice: str) -> Battle:
@@ -212,8 +212,8 @@ def test_a_flag_goes_when_its_reason_does(bank):
 def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
     """Live, m2 beats m1; nobody is a contrarian for saying so there."""
     clear(bank)
-    live, store = LiveStore(bank), Store(bank)
-    live.welcome(("m1", "m2"))
+    live, store = LiveStore(bank), BattleStore(bank)
+    live.register_models(("m1", "m2"))
     for visitor in range(6):
         voter = store.voter(f"visitor {visitor}")
         for number in range(8):
@@ -356,7 +356,7 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
     checks(database, 8)
-    items, store = ItemBank(database), Store(database)
+    items, store = ItemBank(database), BattleStore(database)
     sampler, of_check = PairSampler(store, items, Campaigns(database, 5), "auto"), check_codes(items)
     dealt, sides = [], set()
     for visitor in range(5):
@@ -397,7 +397,7 @@ def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("demo bank", "demo", drafts())
     checks(database)
-    sampler = PairSampler(Store(database), ItemBank(database), Campaigns(database, 5), "auto")
+    sampler = PairSampler(BattleStore(database), ItemBank(database), Campaigns(database, 5), "auto")
     assert len(sampler.shown_items()) == 6 and sampler.is_demo()
     database.close()
 

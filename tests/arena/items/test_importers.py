@@ -9,7 +9,7 @@ from PIL import Image
 
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
-from arena.items.importers import Importer
+from arena.items.importers import ItemImporter
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
 from arena.types import DATASET_ANSWER, REFERENCE, item_key
@@ -112,7 +112,7 @@ def test_progress_is_shown_over_every_row(bench):
             seen.append(title)
             yield member
 
-    Importer(bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
+    ItemImporter(bench.ingest, ItemBank(bench.database), PictureStore(bench.kept), watch).folder(
         bench.items({}, {"instruction": "2"}, {"instruction": "3"}), "mine"
     )
     assert seen == ["items"] * 3

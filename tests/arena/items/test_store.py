@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from arena.battles.store import Draw, Store
+from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
@@ -316,7 +316,7 @@ def test_an_unknown_file_is_not_withdrawn(bank, file):
 
 
 def vote_on_all_pairs(database: Database) -> None:
-    store = Store(database)
+    store = BattleStore(database)
     item = next(iter(ItemBank(database).bank().items.values()))
     for number, (one, other) in enumerate(combinations(item.contestants, 2)):
         voter = store.voter(f"voter {number}")
@@ -340,7 +340,7 @@ def test_votes_stay_through_withdrawal_rename_and_retirement(bank):
     ingest.rename("new", "New model")
     ingest.retire("m1")
     assert votes(bank) == 6
-    assert sum(Store(bank).pair_votes().values()) == 6
+    assert sum(BattleStore(bank).pair_votes().values()) == 6
 
 
 def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):

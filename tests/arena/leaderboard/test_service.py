@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, inspect, text, update
 
 from arena.__main__ import main
-from arena.battles.store import Draw, Store
+from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE, WINS
 from arena.clock import FINAL_SECONDS
 from arena.database import META, Database, now
@@ -55,7 +55,7 @@ class Poll:
     """A bank and voters who decide battles between two named models."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.store, self.items = database, Store(database), ItemBank(database)
+        self.database, self.store, self.items = database, BattleStore(database), ItemBank(database)
         self.models = {model.name: code for code, model in enumerate(self.items.models(), 1)}
         self._voters = 0
 

@@ -13,7 +13,7 @@ from PIL import Image
 from sqlalchemy import select
 
 from arena.battles.quotas import LimitError, NetworkDays
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.database import now
 from arena.io.images import MAX_BYTES, PictureError
 from arena.live.images import (
@@ -36,7 +36,7 @@ def images(database, tmp_path) -> OwnImages:
 
 @pytest.fixture
 def voter(database) -> int:
-    return Store(database).voter("owner")
+    return BattleStore(database).voter("owner")
 
 
 async def chunks(data: bytes) -> AsyncIterator[bytes]:
@@ -114,7 +114,7 @@ def test_what_is_no_picture_leaves_nothing(images, voter):
 
 def test_it_is_its_owners_only(images, voter, database):
     image = receive(images, voter, picture())
-    other = Store(database).voter("other")
+    other = BattleStore(database).voter("other")
     assert images.path(other, image.token) is None
     with pytest.raises(OwnImageError):
         images.files(other, [image.token])
@@ -175,7 +175,7 @@ def test_a_network_cannot_take_all_places(images, database):
     with database.write() as connection:
         while days.more(connection, "8.8.8.0/24", "images") < MOST_OF_NETWORK - 1:
             pass
-    voters = [Store(database).voter(f"cookie {number}") for number in range(3)]
+    voters = [BattleStore(database).voter(f"cookie {number}") for number in range(3)]
     asyncio.run(images.receive(voters[0], chunks(small), "8.8.8.0/24"))
     for voter in voters:
         with pytest.raises(LimitError, match="network"):

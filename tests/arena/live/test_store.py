@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
-from arena.battles.store import ChoiceError, Store, UnknownBattleError
+from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError
 from arena.clock import FINAL_SECONDS
 from arena.items.ingest import Ingest
 from arena.leaderboard.win_counts import WinCounts
@@ -24,13 +24,13 @@ MODELS = ("one", "two", "three")
 @pytest.fixture
 def store(database) -> LiveStore:
     opened = LiveStore(database)
-    opened.welcome(MODELS)
+    opened.register_models(MODELS)
     return opened
 
 
 @pytest.fixture
 def voter(database) -> int:
-    return Store(database).voter("visitor")
+    return BattleStore(database).voter("visitor")
 
 
 def answered(a="one", b="two", stopped=False, named=False) -> Answered:
@@ -170,7 +170,7 @@ def test_a_forged_token_opens_nothing(store, voter):
 
 def test_a_battle_is_its_voters_only(store, voter, database):
     token = opened(store, voter)
-    other = Store(database).voter("another")
+    other = BattleStore(database).voter("another")
     for step in (store.find, store.undo, store.reveal, store.names):
         with pytest.raises(UnknownBattleError):
             step(other, token)
@@ -210,9 +210,9 @@ def test_failures_are_counted_for_their_models(store):
 
 def test_models_are_added_once_and_a_name_in_use_is_told(store, database):
     Ingest(database).rename("two", "Model Two")
-    store.welcome([*MODELS, "four"])
+    store.register_models([*MODELS, "four"])
     with pytest.raises(LiveModelError, match="'Model Two'"):
-        store.welcome(["Model Two"])
+        store.register_models(["Model Two"])
 
 
 def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter, database):

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from arena.__main__ import main
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
 from arena.formats.base import Battles, Vote, columns_of
@@ -33,8 +33,8 @@ class Crowd:
     """People who vote live, each once."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.store, self.voters = database, LiveStore(database), Store(database)
-        self.store.welcome(MODELS)
+        self.database, self.store, self.voters = database, LiveStore(database), BattleStore(database)
+        self.store.register_models(MODELS)
         self._came = 0
 
     def vote(self, winner: str, loser: str, images: int = 1, item: int | None = None, **how: bool) -> tuple[int, str]:

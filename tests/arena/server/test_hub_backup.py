@@ -16,7 +16,7 @@ from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.campaigns import Campaigns
 from arena.battles.live_tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
@@ -484,7 +484,7 @@ def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(data
 
 def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another, tmp_path):
     hub = FolderHub()
-    battle = live_vote(database, Store(database).voter("cookie"))
+    battle = live_vote(database, BattleStore(database).voter("cookie"))
     copy_all(backup_of(database, hub, tmp_path))
     assert SECRET not in b"".join(hub.files.values()).decode()
     fresh = another()

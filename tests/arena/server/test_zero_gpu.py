@@ -95,7 +95,7 @@ def test_a_probe_finds_nothing(live, name):
 
 
 def test_the_platform_sees_a_function_for_its_card_and_a_launch(live, package):
-    assert (package / "spaces" / "seen").read_text().split("\n")[:2] == ["GPU _on_the_card", "launch"]
+    assert (package / "spaces" / "seen").read_text().split("\n")[:2] == ["GPU _gpu_placeholder", "launch"]
     assert "server" not in httpx.get(f"{live.address}/terms").headers
     assert httpx.get(f"{live.address}{LAUNCH}").status_code == 403, "launch() has asked already"
 

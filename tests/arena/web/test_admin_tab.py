@@ -21,7 +21,7 @@ from arena.admin.dashboard import DashboardService
 from arena.admin.erasure import code_of
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database
@@ -119,7 +119,7 @@ def signed_in(arena: Arena, screen: Page) -> Locator:
 
 
 def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
-    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    voter = BattleStore(arena.database).voter(cookie_hash(VISITOR))
     bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
     item = next(iter(ItemBank(arena.database).bank().items.values()))
     view, said = signed_in(arena, screen), screen.locator("#operator-said")
@@ -173,7 +173,7 @@ def test_a_stranger_sees_no_tab(arena, screen):
 
 @pytest.mark.parametrize("cookie", [None, f"{OPERATOR_COOKIE}={'a' * 32}", f"stereoscope_voter={VISITOR}"])
 def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena, cookie):
-    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    voter = BattleStore(arena.database).voter(cookie_hash(VISITOR))
     bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
     before = stored(arena.database)
     with httpx.Client(base_url=arena.address, headers={"cookie": cookie} if cookie else {}, timeout=60) as client:
@@ -196,7 +196,7 @@ def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena
 
 
 def test_only_an_operator_gets_an_upload_and_only_one_that_may_be_kept(arena):
-    voter = Store(arena.database).voter(cookie_hash(VISITOR))
+    voter = BattleStore(arena.database).voter(cookie_hash(VISITOR))
     battle = live_vote(arena.database, voter)
     for keep in (True, False):
         bring(arena.images, voter, battle, keep)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.live.store import Answered, LiveStore, Opening
@@ -26,8 +26,8 @@ def plant_votes(database: Database) -> None:
     plant(database, [Planted(1 + n % 40, *pairs[n % 3], left=n % 2 == 0) for n in range(200)])
     plant(database, [Planted(1 + n % 40, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(40)])
     plant(database, [Planted(1 + n, *pairs[n % 2][:: 1 - n % 4 // 2 * 2], voter=1) for n in range(30)])
-    store, voters = LiveStore(database), Store(database)
-    store.welcome(MODELS)
+    store, voters = LiveStore(database), BattleStore(database)
+    store.register_models(MODELS)
     for number in range(17):
         voter = voters.voter(f"visitor {number}")
         battle = store.begin(voter, Opening("What is it?", 1))

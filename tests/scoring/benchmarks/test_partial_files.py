@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scoring.benchmarks.choice_report import tabulated
-from scoring.benchmarks.detect import opened
+from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.circular_eval import PASS
@@ -145,7 +145,7 @@ def test_mmt_bench_of_a_split_without_a_known_name(command, tmp_path, split, nam
 def test_real_files_are_whole_and_parts_of_them_are_not(command, data, tmp_path):
     for stem, benchmark, of in (("vila_8b_CCBench", "mmbench", 510), ("vila_8b_MMT-Bench_VAL", "mmt-bench", 3127)):
         path = data / "vlmevalkit" / f"{stem}.xlsx"
-        found = opened(path, benchmark=benchmark).report("strict")
+        found = open_upload(path, benchmark=benchmark).report("strict")
         assert not tabulated(found).partial
         last = max(one.question.index % PASS for one in found.rows)
         part = tabulated(type(found)(**{**vars(found), "rows": tuple(
@@ -155,7 +155,7 @@ def test_real_files_are_whole_and_parts_of_them_are_not(command, data, tmp_path)
 
 def test_the_page_says_the_same(tmp_path):
     file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
-    found = opened(file)
+    found = open_upload(file)
     assert found.problems[0].blocks == "whole"
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")

@@ -14,7 +14,7 @@ import pytest
 from arena.io.tables import COMMAND_LINE
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.choice_report import accuracy_csv, tabulated
-from scoring.benchmarks.detect import opened
+from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mmt_bench import VISUAL_RECOGNITION, subtasks
 from scoring.multiple_choice.types import LETTERS
 from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file
@@ -36,7 +36,7 @@ def test_golden_circular_files(command, name):
         assert code == 2 and complaint.strip() == f"{name}.tsv: {expected['refused']}" and not command.out.exists()
         return
     assert code == 0
-    (scores,) = mmbench.tabulate(opened(GOLDEN / f"{name}.tsv").report("strict").rows, "strict").splits
+    (scores,) = mmbench.tabulate(open_upload(GOLDEN / f"{name}.tsv").report("strict").rows, "strict").splits
     found = {
         over: tree and [tree.line.n, tree.line.unscored, tree.line.mean]
         for over, tree in (("circular", scores.circular), ("vanilla", scores.vanilla))
@@ -70,7 +70,7 @@ def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, d
         (*_, last) = csv.DictReader(theirs)
     assert abs(command.overall() - float(last["Overall"])) < 0.015
     items = command.items()
-    rows = {row.question.index: row for row in opened(file).file.rows}
+    rows = {row.question.index: row for row in open_upload(file).file.rows}
     assert items.keys() == rows.keys()
     for index, item in items.items():
         assert item["prediction"] == rows[index].prediction and item["rule"] and "span" in item
@@ -317,7 +317,7 @@ def whole_file(path: Path) -> dict[str, Fraction]:
 def test_chosen_accuracies_of_31325_rows_come_back_exactly(tmp_path):
     file = tmp_path / "m.tsv"
     chosen = whole_file(file)
-    report = opened(file, COMMAND_LINE).report("strict")
+    report = open_upload(file, COMMAND_LINE).report("strict")
     *_, accuracies = csv.DictReader(accuracy_csv(report).decode().splitlines())
     for key, share in chosen.items():
         assert Fraction(accuracies[key]).limit_denominator(1000) == share

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from arena.battles.store import Store
+from arena.battles.store import BattleStore
 from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
-from scoring.benchmarks.detect import opened
+from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.jobs.service import ChoiceRequest, JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
@@ -92,7 +92,7 @@ def test_the_same_file_under_the_same_settings_has_one_report(visit, database, t
 
 
 def test_of_many_presses_at_once_one_report_comes(visit, database, tmp_path):
-    found = opened(answers(tmp_path), name="model.tsv")
+    found = open_upload(answers(tmp_path), name="model.tsv")
     assert found is not None
     with ThreadPoolExecutor(8) as pool:
         links = set(pool.map(lambda _: visit.jobs.add_done(OWNER, found.report("strict", "")).link, range(16)))
@@ -178,7 +178,7 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
         full.brings(answers(tmp_path), owner="bob")
     with pytest.raises(UploadStoreError, match="are kept for votes"):
         full.service.extract(OWNER, ChoiceRequest(token, "mmbench", "strict", ""))
-    voter = Store(database).voter("owner")
+    voter = BattleStore(database).voter("owner")
     images = OwnImages(database, tmp_path / "own", votes_room=10**18)
 
     async def chunks() -> AsyncIterator[bytes]:

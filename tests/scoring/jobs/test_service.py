@@ -16,12 +16,12 @@ from scoring.benchmarks.choice_report import (
     ChoiceReport,
     ComparisonError,
     MarksReport,
-    asked,
     comparisons,
+    judge_draft,
     tabulated,
-    under,
+    under_protocol,
 )
-from scoring.benchmarks.detect import ChoicesError, opened
+from scoring.benchmarks.detect import ChoicesError, open_upload
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.service import ChoiceRequest, JobService, JobServiceError
 from scoring.jobs.store import JobError
@@ -215,10 +215,10 @@ TEXT = st.text(st.characters(), max_size=20)
     st.sampled_from([*"ABCD", "Z", None]),
 )
 def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
-    (one,) = opened(GOLDEN / "base_rows_only.tsv").report("strict").rows[:1]
+    (one,) = open_upload(GOLDEN / "base_rows_only.tsv").report("strict").rows[:1]
     decision = Decision(letter, (Clue(Rule.CUT, None, said), Clue(rule, letter, said)), tuple(replies), said)
     report = replace(
-        opened(GOLDEN / "missing_pass.tsv").report("strict"),
+        open_upload(GOLDEN / "missing_pass.tsv").report("strict"),
         protocol=protocol,
         rows=(Decided(one.question, said, decision),),
         judge=JudgeStamp(said, (said,), said, "0", "1"),
@@ -233,22 +233,22 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
     "change", [{"protocol": "kind"}, {"rows": "ABC"}, {"rows": [{}]}, {"more": 1}, {"problems": 3}]
 )
 def test_a_report_of_another_version_is_refused(change):
-    kept = json.loads(record_json(opened(GOLDEN / "complete.tsv").report("strict")))
+    kept = json.loads(record_json(open_upload(GOLDEN / "complete.tsv").report("strict")))
     with pytest.raises(ReportError, match="score the file again"):
         BENCHMARKS["mmbench"].read(json.dumps({**kept, **change}))
 
 
 def test_shuffling_the_rows_of_a_file_changes_nothing(tmp_path):
     head, *lines = (GOLDEN / "complete.tsv").read_text().splitlines(keepends=True)
-    whole = tabulated(opened(GOLDEN / "complete.tsv").report("strict"))
+    whole = tabulated(open_upload(GOLDEN / "complete.tsv").report("strict"))
     for seed in range(5):
         random.Random(seed).shuffle(lines)
         (tmp_path / "complete.tsv").write_text("".join([head, *lines]))
-        assert tabulated(opened(tmp_path / "complete.tsv").report("strict")) == whole
+        assert tabulated(open_upload(tmp_path / "complete.tsv").report("strict")) == whole
 
 
 def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_again(unsure):
-    report = asked(opened(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
+    report = judge_draft(open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
     benchmark = BENCHMARKS["mmbench"]
     tasks: list[Task] = list(benchmark.tasks(report, SPEC))
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
@@ -258,7 +258,7 @@ def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_agai
 
 
 def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
-    report = opened(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))).report("strict")
+    report = open_upload(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))).report("strict")
     benchmark = BENCHMARKS["OK-VQA"]
     tasks = benchmark.tasks(report, SPEC)
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
@@ -269,18 +269,18 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
     spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
-    english = asked(opened(unsure).report("strict"), spec, "there").judge
+    english = judge_draft(open_upload(unsure).report("strict"), spec, "there").judge
     assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
     chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])
-    both = asked(opened(chinese).report("strict"), spec, "there").judge
+    both = judge_draft(open_upload(chinese).report("strict"), spec, "there").judge
     assert both and "English" in both.prompt and "Chinese" in both.prompt and both.model == "j"
 
 
 def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
-    report = opened(unsure).report("strict")
+    report = open_upload(unsure).report("strict")
     with pytest.raises(ComparisonError, match="one benchmark and one protocol"):
-        comparisons(report, under(report, "mmt-paper"))
+        comparisons(report, under_protocol(report, "mmt-paper"))
     with pytest.raises(ComparisonError, match="share no question"):
-        comparisons(report, opened(table_file(tmp_path / "o.tsv", [row(99)])).report("strict"))
-    whole = opened(GOLDEN / "complete.tsv").report("strict")
+        comparisons(report, open_upload(table_file(tmp_path / "o.tsv", [row(99)])).report("strict"))
+    whole = open_upload(GOLDEN / "complete.tsv").report("strict")
     assert [one.over for one in comparisons(whole, whole)] == ["base rows", "whole questions"]

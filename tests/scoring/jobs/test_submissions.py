@@ -305,12 +305,12 @@ def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(submissio
     report, free = judged(submit().report), Quote(0, 0, 0, 0, 0, 0, None)
     jobs = Jobs(database)
     own = jobs.create("ada", report, replace(SPEC, price=None), free, own_key=True)
-    submissions.arrived(own, report)
+    submissions.publish_if_complete(own, report)
     lent = jobs.create("ada", report, SPEC, free, own_key=False)
-    submissions.arrived(lent, judged(submit({keys()[0]: "x"}).report))
+    submissions.publish_if_complete(lent, judged(submit({keys()[0]: "x"}).report))
     assert submissions.store.board_keys() == ()
-    submissions.arrived(lent, report)
-    submissions.arrived(lent, report)
+    submissions.publish_if_complete(lent, report)
+    submissions.publish_if_complete(lent, report)
     assert sum(board_key.matches for board_key in submissions.store.board_keys()) == 24
 
 

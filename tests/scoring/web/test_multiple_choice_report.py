@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated, under
+from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated, under_protocol
 from scoring.benchmarks.vqa import VQAnswer
 from scoring.multiple_choice.circular_eval import PASS
 from scoring.multiple_choice.metrics import Comparison, differences
@@ -217,7 +217,7 @@ def test_figures_hold_every_bar_and_no_markup(circular, mmt):
 
 
 def test_what_if_counts_what_parts(circular):
-    other = under(circular, "mmbench-paper")
+    other = under_protocol(circular, "mmbench-paper")
     parted = differences(circular.rows, other.rows)
     pairs = BENCHMARK_VIEWS["mmbench"].pairs(tabulated(circular), tabulated(other))
     text = Seen(what_if_html(circular, "mmbench-paper", pairs, parted)).text
@@ -231,7 +231,7 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     """A missing pass matters to one protocol and not to another, which reads a wrong letter in the question."""
     rows = [*passes(1, RIGHT), *passes(2, ["It shows a dog and a cat.", "right", "right", None])]
     here = report(decided(rows))
-    there = under(here, "mmbench-paper")
+    there = under_protocol(here, "mmbench-paper")
     found = [tabulated(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
     pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
@@ -252,7 +252,7 @@ def test_the_audit_is_paged_filtered_and_marked(circular):
     assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
         rows, (), "mmt-paper", AuditFilter("wrong", "x")
     )
-    others = under(circular, "mmt-paper").rows
+    others = under_protocol(circular, "mmt-paper").rows
     both = audit_html(rows, others, "mmt-paper", AuditFilter("differs by protocol"))
     parted = differences(rows, others)
     assert len(parted) == both.count('class="both"') > 0 and "MMT-Bench's paper" in Seen(both).text
@@ -303,7 +303,7 @@ def test_whatever_a_file_says_is_text(benchmark):
     problems = tuple(Problem(2, 7, HOSTILE, blocks) for blocks in ("scoring", "circular", "nothing"))
     shown = report(hostile_rows(), benchmark, title=HOSTILE, judge=stamp, problems=problems)
     found = tabulated(shown)
-    other = under(shown, "mmt-paper")
+    other = under_protocol(shown, "mmt-paper")
     pairs = BENCHMARK_VIEWS[benchmark].pairs(found, tabulated(other))
     parted = differences(shown.rows, other.rows)
     pieces = [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.inference.catalog import CatalogueError, Models, read_catalogue
+from arena.inference.catalogue import CatalogueError, Models, read_catalogue
 from arena.inference.limits import check_limits, cost, most_usage, text_tokens
 from arena.inference.local_process import LocalVLM
 from arena.inference.openai_model import ApiVLM

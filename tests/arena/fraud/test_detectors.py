@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arena.fraud.tests import Habit, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.fraud.detectors import Habit, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.ratings.bradley_terry import bradley_terry
 from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGGED, RIGS, STRENGTHS, TARGET, drawn, places, rigged
 
