@@ -1,6 +1,6 @@
 """Cost of one more vote at 10,000 and 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
 
-100 models, 70 families, SQLite with synchronous=FULL. A vote is `BattleStore.vote`, committed, then `Leaderboard.board`,
+100 models, 70 families, SQLite with synchronous=FULL. A vote is `BattleStore.vote`, committed and `Leaderboard.board`,
 which reads the changed win counts and the votes that can still be undone, fits Bradley-Terry and rebuilds every line of
 the board. Between the two, untimed, the names are revealed, which makes the vote final. Both databases take turns, so
 that a busy machine is busy for both. Targets: p99 under 5 ms (median of three rounds), and at a million votes at most
