@@ -277,8 +277,8 @@ def test_items_imported_by_another_program_are_drawn_within_five_seconds(databas
     maker, voter = sampler(database), BattleStore(database).voter("one")
     assert maker.next_battle(voter, ANY) is NoBattle.EMPTY
     program = (
-        "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Intake\n"
-        "from tests.conftest import drafts\nIntake(Database(sys.argv[1])).add_items('new', 'folder', drafts())"
+        "import sys\nfrom arena.database import Database\nfrom arena.items.ingest import Ingest\n"
+        "from tests.support.servers import drafts\nIngest(Database(sys.argv[1])).add_items('new', 'folder', drafts())"
     )
     subprocess.run([sys.executable, "-c", program, database_url], cwd=ROOT, check=True, timeout=60)
     deadline = time.monotonic() + 5
