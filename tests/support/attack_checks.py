@@ -44,7 +44,5 @@ def log_text(server: AppServer) -> str:
 
 def faults_of_ours(server: AppServer) -> list[str]:
     """Return the places in our own files where the log's tracebacks end."""
-    ours = (
-        rf'File "{re.escape(str(ROOT))}/((?:app\.py|(?:arena|scoring)/\w+\.py)", line \d+, in \w+)\n(?:    .*\n)*(?=\S)'
-    )
+    ours = rf'File "{re.escape(str(ROOT))}/((?:app\.py|(?:arena|scoring)/[\w/]+\.py)", line \d+, in \w+)\n(?:    .*\n)*(?=\S)'
     return re.findall(ours, log_text(server))

@@ -73,8 +73,8 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     program = (
-        "from pathlib import Path; from app import Rooms, create_app; from arena.settings import Settings; import os; "
-        "create_app(Rooms.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
+        "from pathlib import Path; from app import AppContext, create_app; from arena.settings import Settings; import os; "
+        "create_app(AppContext.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
         "print('made', Path('app.py').absolute())"
     )
     environ = {**os.environ, "AT": str(tmp_path / "data")}

@@ -253,14 +253,14 @@ def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
     program = f"""
 import asyncio, sys, app
 from arena.types import Generation, ModelCard, Turn
-from arena.inference.local_process import Crew, LocalVLM
+from arena.inference.local_process import ProcessPool, LocalVLM
 async def main():
-    crew = Crew(1)
-    stream = LocalVLM(ModelCard("Tiny", "local", {str(tiny)!r}), crew).stream(
+    process_pool = ProcessPool(1)
+    stream = LocalVLM(ModelCard("Tiny", "local", {str(tiny)!r}), process_pool).stream(
         [Turn("user", "Go on.")], Generation(max_tokens=30000, temperature=1.0))
     await anext(stream)
     await stream.aclose()
-    print(crew.workers[0].pid, [name for name in ("torch", "transformers") if name in sys.modules], flush=True)
+    print(process_pool.workers[0].pid, [name for name in ("torch", "transformers") if name in sys.modules], flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
 """

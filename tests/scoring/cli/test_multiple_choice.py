@@ -17,10 +17,12 @@ from scoring.benchmarks.choice_report import accuracy_csv, tabulated
 from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mmt_bench import VISUAL_RECOGNITION, subtasks
 from scoring.multiple_choice.types import LETTERS
+from tests.support import choice_tables
 from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT
 
+command = choice_tables.command
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
 SOON = ("429", "500", "reset", "truncated", "broken JSON", "HTML")
 
