@@ -44,5 +44,6 @@ def log_text(server: AppServer) -> str:
 
 def faults_of_ours(server: AppServer) -> list[str]:
     """Return the places in our own files where the log's tracebacks end."""
-    ours = rf'File "{re.escape(str(ROOT))}/((?:app\.py|(?:arena|scoring)/[\w/]+\.py)", line \d+, in \w+)\n(?:    .*\n)*(?=\S)'
+    place = r'((?:app\.py|(?:arena|scoring)/[\w/]+\.py)", line \d+, in \w+)'
+    ours = rf'File "{re.escape(str(ROOT))}/{place}\n(?:    .*\n)*(?=\S)'
     return re.findall(ours, log_text(server))

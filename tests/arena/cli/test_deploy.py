@@ -73,7 +73,8 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     program = (
-        "from pathlib import Path; from app import AppContext, create_app; from arena.settings import Settings; import os; "
+        "import os; from pathlib import Path; from app import AppContext, create_app; "
+        "from arena.settings import Settings; "
         "create_app(AppContext.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
         "print('made', Path('app.py').absolute())"
     )
