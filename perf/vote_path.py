@@ -75,7 +75,7 @@ class VoterBattles(NamedTuple):
     tokens: list[str]
 
 
-def prepare(url: str, vote_rows: Sequence[int]) -> list[VoterBattles]:
+def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
     """Create an item bank and voters, and open this many battles for each voter; return the voters in that order."""
     database = Database(url)
     drafts = [
@@ -85,14 +85,14 @@ def prepare(url: str, vote_rows: Sequence[int]) -> list[VoterBattles]:
             images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
             answers={f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)},
         )
-        for number in range(max(60, *vote_rows))
+        for number in range(max(60, *people))
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
     store = BattleStore(database)
     coin = secrets.SystemRandom()
     opened = []
-    for wanted in vote_rows:
+    for wanted in people:
         cookie = new_cookie()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
@@ -177,11 +177,11 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
     return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
 
 
-def measure(port: int, events: dict[str, int], voters: int, vote_rows: list[VoterBattles]) -> dict[str, list[Measured]]:
+def measure(port: int, events: dict[str, int], voters: int, people: list[VoterBattles]) -> dict[str, list[Measured]]:
     """Alternate rounds of empty events and of votes, starting with either in turn."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
-    for number in range(len(vote_rows) // voters):
-        mine = vote_rows[number * voters : (number + 1) * voters]
+    for number in range(len(people) // voters):
+        mine = people[number * voters : (number + 1) * voters]
         hands = {
             "on_keep": [[call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine],
             "on_choose_a": [
@@ -204,32 +204,32 @@ def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
     )
 
 
-def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> None:
-    """For each number of voters, measure so many rounds and print the results."""
+def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> int:
+    """For each number of voters, measure so many rounds and print the results; return 1 if a target was missed."""
+    worst = 0.0
     wanted = [WARM_UP] + [CALLS // voters for voters in sizes for _ in range(rounds * voters)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print(f"opening {sum(wanted)} battles ...", flush=True)
-        vote_rows = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
+        people = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
         server = Server(folder)
         try:
             memory = server.memory()
             config = json.loads(server.get("/config"))
             events = {event["api_name"]: event["id"] for event in config["dependencies"]}
-            first = [
-                call(server.port, events, "on_choose_a", vote_rows[0].cookie, [token]) for token in vote_rows[0].tokens
-            ]
-            empty = call(server.port, events, "on_keep", vote_rows[0].cookie, [])
+            first = [call(server.port, events, "on_choose_a", people[0].cookie, [token]) for token in people[0].tokens]
+            empty = call(server.port, events, "on_keep", people[0].cookie, [])
             asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
-            vote_rows = vote_rows[1:]
+            people = people[1:]
             print(f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)")
             for voters in sizes:
-                measured = measure(server.port, events, voters, vote_rows[: rounds * voters])
-                vote_rows = vote_rows[rounds * voters :]
+                measured = measure(server.port, events, voters, people[: rounds * voters])
+                people = people[rounds * voters :]
                 empty_rate, vote_rate = (middle(measured[event])[0] for event in ("on_keep", "on_choose_a"))
                 for event, played in measured.items():
                     rate, p50, p99 = middle(played)
                     ratio = empty_rate / vote_rate
+                    worst = max(worst, ratio)
                     shown = f"{ratio:.2f} (target {TARGET})" if event == "on_choose_a" else ""
                     print(f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}", flush=True)
             print(
@@ -239,7 +239,8 @@ def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> None:
             print(f"now {server.memory():.0f} MB; medians of {rounds} rounds of {CALLS} calls")
         finally:
             server.stop()
+    return int(worst > TARGET or memory > MEMORY_TARGET)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
