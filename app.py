@@ -112,7 +112,7 @@ class AppContext:
 
     @classmethod
     def build(cls, settings: Settings) -> "AppContext":
-        """Open the database, restore or fill it if it is empty, and build the services. Raises one of STARTUP_ERRORS."""
+        """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
         database = Database(settings.database_url)
         database.become_server()
         backup = open_backup(settings, database)
