@@ -1,7 +1,5 @@
 """Admin tab: shown to operators only; every event checks the caller again."""
 
-from typing import Any
-
 import gradio as gr
 
 from arena.admin.dashboard import DashboardService
@@ -12,13 +10,11 @@ from arena.admin.service import AdminCommandError, AdminService
 from arena.database import DatabaseError
 from arena.web.admin_auth import Operators
 from arena.web.admin_view import NOT_YOURS, dashboard_html, problem_html, said_html
-from arena.web.events import EACH, RAW
+from arena.web.events import EACH, RAW, Updates
 
 LOOK = "look"
 """The action that changes nothing."""
 _TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
-
-Updates = dict[Any, Any]
 
 
 class AdminTab:

@@ -6,7 +6,6 @@ Handlers take values that the database checks (the battle's token, a choice) and
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -33,15 +32,13 @@ from arena.web.battle_view import (
     title_html,
 )
 from arena.web.cookies import cookie_hash
-from arena.web.events import BINDING, LATEST, RAW
+from arena.web.events import BINDING, LATEST, RAW, Updates, shows_errors
 from arena.web.middleware import sent_cookie
 
 ANY_FAMILY = "Any family"
 NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
 RESULTS = 24
 """Most items in a search result."""
-
-Updates = dict[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -72,20 +69,7 @@ SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
 """Errors whose message a voter reads."""
 
 
-def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
-    """Wrap a handler to show its error below the status; the page stays as it is, and the voter can try again.
-
-    Gradio shows the message of a gr.Error only for queued events, and votes are not queued.
-    """
-
-    @wraps(handler)
-    def tried(tab: "BattleTab", *values: object) -> Updates:
-        try:
-            return {tab.problem: "", **handler(tab, *values)}
-        except SHOWN_ERRORS as error:
-            return {tab.problem: problem_html(str(error))}
-
-    return tried
+_shows_errors = shows_errors(SHOWN_ERRORS, html=lambda error: problem_html(str(error)))
 
 
 class BattleTab:
@@ -186,7 +170,7 @@ class BattleTab:
         """Show the voter's unfinished battle, the linked item's, or a new one; until then there is no "Next"."""
         return {self.status: status_html(None), **self._loaded(query, request)}
 
-    @shows_errors
+    @_shows_errors
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
@@ -194,7 +178,7 @@ class BattleTab:
         updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
-    @shows_errors
+    @_shows_errors
     def on_next(self, query: object, family: object, request: gr.Request) -> Updates:
         """Show the next battle, or first one that is voted but not yet revealed."""
         return self._next(Link.parse(query), self._battle_request(family), request)
@@ -205,17 +189,17 @@ class BattleTab:
     async def on_choose_b(self, token: object, request: gr.Request) -> Updates:
         return await self._choose("b", token, request)
 
-    @shows_errors
+    @_shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip the battle because the voter cannot judge."""
         return self._skip("cannot judge", query, family, token, request)
 
-    @shows_errors
+    @_shows_errors
     def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip the battle because an image is broken."""
         return self._skip("image broken", query, family, token, request)
 
-    @shows_errors
+    @_shows_errors
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         """Skip the battle because something is offensive."""
         return self._skip("offensive", query, family, token, request)
@@ -229,13 +213,13 @@ class BattleTab:
             return {self.problem: problem_html(str(error))}
         return {self.status: status_html(battle), self.saved: backup_line(self._copy(), now()), self.problem: ""}
 
-    @shows_errors
+    @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
         """Undo the choice."""
         battle = self._store.undo(self._voter(request), str(token))
         return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
-    @shows_errors
+    @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
         """Make the choice final, and only then show the names.
 
@@ -262,7 +246,7 @@ class BattleTab:
         self._store.skip(self._voter(request), str(token), reason)
         return self._next(Link.parse(query), self._battle_request(family), request)
 
-    @shows_errors
+    @_shows_errors
     def on_search(self, family: object, words: object) -> Updates:
         """Show the items of a family whose instruction contains all the words."""
         items = self._sampler.shown_items()

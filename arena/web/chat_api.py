@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from arena.battles.store import BattleStore
 from arena.live.chat import Chats, ChatSession, ChatState
 from arena.web.live_view import chat_scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, shows_errors, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, answers_errors, visitor
 
 
 def routes(chats: Chats, battle_store: BattleStore) -> APIRouter:
@@ -33,32 +33,32 @@ class _Chat:
         self._chats = chats
         self._battle_store = battle_store
 
-    @shows_errors
+    @answers_errors
     async def models(self, request: Request) -> Response:
         """Return the models' names."""
         await visitor(request, self._battle_store)
         return JSONResponse({"models": list(self._chats.vlms)}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def begin(self, request: Request) -> Response:
         voter, sent = await visitor(request, self._battle_store), await JsonBody.read(request)
         session = await self._chats.begin(voter, sent.text("model"), sent.text("instruction"), sent.texts("images"))
         return JSONResponse({"talk": session.token}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def watch(self, request: Request) -> Response:
         """Stream a conversation's state until no answer is being generated."""
         session = self._chats.find(await visitor(request, self._battle_store), request.path_params["token"])
         return events(self._messages(session))
 
-    @shows_errors
+    @answers_errors
     async def follow(self, request: Request) -> Response:
         """Ask another question."""
         voter, sent = await visitor(request, self._battle_store), await JsonBody.read(request)
         session = await self._chats.follow(voter, request.path_params["token"], sent.text("text"))
         return JSONResponse({"talk": session.token}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def stop(self, request: Request) -> Response:
         """Stop the answer."""
         session = await self._chats.stop(await visitor(request, self._battle_store), request.path_params["token"])

@@ -5,6 +5,7 @@ that of a newer event.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 from anyio import from_thread
@@ -63,6 +64,31 @@ def misfit(arguments: Sequence[Argument], sent: object) -> str | None:
         count = f", and these are {len(sent)}" if isinstance(sent, list) else ""
         return f"This event takes a list of {len(arguments)} values{count}."
     return next(filter(None, (argument.misfit(value) for argument, value in zip(arguments, sent, strict=True))), None)
+
+
+Updates = dict[Any, Any]
+"""New values, by component."""
+
+
+def shows_errors(
+    errors: tuple[type[Exception], ...], html: Callable[[Any], str]
+) -> Callable[[Callable[..., Updates]], Any]:
+    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again.
+
+    Gradio shows the message of a gr.Error only for queued events, and these are not queued.
+    """
+
+    def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+        @wraps(handler)
+        def tried(tab: Any, *values: object) -> Updates:
+            try:
+                return {tab.problem: "", **handler(tab, *values)}
+            except errors as error:
+                return {tab.problem: html(error)}
+
+        return tried
+
+    return decorate
 
 
 def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:

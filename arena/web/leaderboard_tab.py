@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
@@ -14,15 +13,13 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
-from arena.web.events import LATEST, RAW, offered
+from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.leaderboard_view import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
 
 ALL_FAMILIES = "All families"
 IMAGES = [("Single image", "single"), ("Multiple images", "multiple")]
 PATIENCE_SECONDS = 1.5
 """How long opening a board waits for its intervals, so that they do not appear later."""
-
-Updates = dict[Any, Any]
 
 
 class LeaderboardTab:

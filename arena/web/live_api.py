@@ -25,7 +25,7 @@ from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase
 from arena.web.live_view import bank_html, head_html, scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, shows_errors, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, answers_errors, visitor
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
@@ -74,14 +74,14 @@ class _Live:
     def __init__(self, services: LiveServices) -> None:
         self._services = services
 
-    @shows_errors
+    @answers_errors
     async def upload(self, request: Request) -> Response:
         """Receive an image."""
         voter, network = await self._visitor(request), self._services.networks.of(request)
         image = await self._services.images.receive(voter, request.stream(), network)
         return JSONResponse({"image": image.token, "still": image.still})
 
-    @shows_errors
+    @answers_errors
     async def image(self, request: Request) -> Response:
         """Return an image to its owner."""
         voter = await self._visitor(request)
@@ -90,26 +90,26 @@ class _Live:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def discard(self, request: Request) -> Response:
         """Delete an image that the visitor removed."""
         voter = await self._visitor(request)
         await asyncio.to_thread(self._services.images.discard, voter, [request.path_params["token"]])
         return JSONResponse({})
 
-    @shows_errors
+    @answers_errors
     async def item(self, request: Request) -> Response:
         """Draw an item of the bank."""
         item = await asyncio.to_thread(self._drawn)
         return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def unfinished(self, request: Request) -> Response:
         """Return this visitor's unfinished battle."""
         battle = await asyncio.to_thread(self._services.store.unfinished, await self._visitor(request))
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def begin(self, request: Request) -> Response:
         voter, sent = await self._visitor(request), await JsonBody.read(request)
         key = sent.text("item")
@@ -120,14 +120,14 @@ class _Live:
         battle = await self._services.sessions.begin(voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def watch(self, request: Request) -> Response:
         """Stream a battle's state until no answer is being generated."""
         voter, token = await self._visitor(request), request.path_params["token"]
         battle = await asyncio.to_thread(self._services.store.find, voter, token)
         return events(self._messages(voter, battle))
 
-    @shows_errors
+    @answers_errors
     async def follow(self, request: Request) -> Response:
         """Ask both models another question."""
         voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
@@ -139,26 +139,26 @@ class _Live:
         battle = await self._services.sessions.follow(voter, token, sent.text("text"), files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @shows_errors
+    @answers_errors
     async def stop(self, request: Request) -> Response:
         """Stop both answers."""
         voter = await self._visitor(request)
         return await self._scene(voter, await self._services.sessions.stop(voter, request.path_params["token"]))
 
-    @shows_errors
+    @answers_errors
     async def choose(self, request: Request) -> Response:
         voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
         choice = sent.text("choice")
         battle = await asyncio.to_thread(self._services.store.vote, voter, token, choice, self._services.terms)
         return await self._scene(voter, battle)
 
-    @shows_errors
+    @answers_errors
     async def undo(self, request: Request) -> Response:
         voter = await self._visitor(request)
         battle = await asyncio.to_thread(self._services.store.undo, voter, request.path_params["token"])
         return await self._scene(voter, battle)
 
-    @shows_errors
+    @answers_errors
     async def reveal(self, request: Request) -> Response:
         """Make the choice final, return the names, and delete the images that may not be kept."""
         voter = await self._visitor(request)

@@ -54,7 +54,7 @@ _STATUS: Mapping[type[Exception], int] = {
 }
 
 
-def shows_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+def answers_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     """Wrap a handler to answer an error with its message and status code."""
 
     @wraps(handler)

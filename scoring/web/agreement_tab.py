@@ -4,15 +4,13 @@ A visitor's own metrics appear beside the others, for this visitor only, while t
 upload store.
 """
 
-from typing import Any
-
 import gradio as gr
 
 from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.io.tables import RowsError
 from arena.web.cookies import cookie_hash
-from arena.web.events import LATEST, offered
+from arena.web.events import LATEST, Updates, offered
 from arena.web.middleware import sent_cookie
 from scoring.agreement.service import AgreementFound, AgreementService
 from scoring.jobs.uploads import UploadStoreError
@@ -30,8 +28,6 @@ from scoring.web.agreement_view import (
 )
 
 READING = '<p class="empty" role="status">Reading the votes …</p>'
-
-Updates = dict[Any, Any]
 
 
 class AgreementTab:

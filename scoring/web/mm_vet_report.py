@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from arena.figures import plotly_figure
-from arena.web.events import LATEST
+from arena.web.events import LATEST, Updates
 from scoring.benchmarks.mm_vet import published, tabulate
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.jobs.store import Jobs
@@ -14,8 +14,6 @@ from scoring.web.mm_vet_view import SHOWS, MMVetFilter, audit_html, capability_f
 
 EVERY = "every capability"
 ALL: MMVetFilter = MMVetFilter()
-
-Updates = dict[Any, Any]
 
 
 class MMVetView:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import gradio as gr
 
 from arena.figures import plotly_figure
-from arena.web.events import LATEST
+from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, comparisons, tabulated, under_protocol
 from scoring.jobs.store import Jobs
 from scoring.multiple_choice.metrics import differences
@@ -22,8 +22,6 @@ from scoring.web.report_head import Found, choice_head_html, what_if_html
 EVERY = "every ability"
 MOST_CATEGORIES = 300
 """Maximum number of abilities to choose from; a file may contain any number."""
-
-Updates = dict[Any, Any]
 
 
 class _Seen(NamedTuple):

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.web.events import BINDING
+from arena.web.events import BINDING, Updates
 from scoring.jobs.store import Jobs
 from scoring.registry import BENCHMARKS
 from scoring.serialize import ReportError
@@ -21,8 +21,6 @@ from scoring.web.vqa_report import MarksView
 TAB = "report"
 NO_REPORT = '<p class="empty">Open a report from "Score outputs", or by its link.</p>'
 GONE = '<p class="problem" role="alert">There is no such report. Its owner may have deleted it.</p>'
-
-Updates = dict[Any, Any]
 
 
 class View(Protocol):

@@ -4,7 +4,6 @@ Jobs are in the database; the page keeps only a job's link, and each handler che
 """
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,7 +12,7 @@ from arena.database import DatabaseError
 from arena.io.tables import RowsError
 from arena.types import Secret
 from arena.web.cookies import cookie_hash
-from arena.web.events import LATEST, RAW, still_there
+from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
 from arena.web.middleware import sent_cookie
 from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
@@ -69,8 +68,6 @@ SHOWN_ERRORS = (
 )
 """Errors whose messages users see."""
 
-Updates = dict[Any, Any]
-
 
 class FormValues(NamedTuple):
     """User's choices for a file, as the browser sends them."""
@@ -88,19 +85,14 @@ class FormValues(NamedTuple):
     judge: OwnJudge | None
 
 
-def shows_errors(handler: Callable[..., Updates]) -> Callable[..., Updates]:
-    """Decorate a handler to show these errors on the page, which otherwise stays unchanged."""
+def _problem(error: Exception) -> str:
+    """Return an error as HTML; one of an upload lists its problems."""
+    if isinstance(error, UploadError):
+        return problems_html(f"{error.file} cannot be scored yet:", error.problems)
+    return problems_html(str(error))
 
-    @wraps(handler)
-    def tried(tab: "ScoringTab", *values: object) -> Updates:
-        try:
-            return {tab.problem: "", **handler(tab, *values)}
-        except UploadError as error:
-            return {tab.problem: problems_html(f"{error.file} cannot be scored yet:", error.problems)}
-        except SHOWN_ERRORS as error:
-            return {tab.problem: problems_html(str(error))}
 
-    return tried
+_shows_errors = shows_errors((UploadError, *SHOWN_ERRORS), html=_problem)
 
 
 class ScoringTab:
@@ -202,14 +194,14 @@ class ScoringTab:
         """Show the fields for URL, model and key if the judge is the user's own."""
         return {self.own: gr.update(visible=judge == OWN)}
 
-    @shows_errors
+    @_shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
         """Show the contents of an uploaded file and its benchmark's form."""
         recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
         form = self._form(FORMS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
-    @shows_errors
+    @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
         """Read the file as answers to another benchmark."""
         benchmark = _known(NAMES, name)
@@ -219,7 +211,7 @@ class ScoringTab:
         recognised = self._service.recognise(self._owner(request), str(token), benchmark, still_there(request))
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
-    @shows_errors
+    @_shows_errors
     def on_check(
         self,
         token: object,
@@ -248,7 +240,7 @@ class ScoringTab:
         )
         return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
 
-    @shows_errors
+    @_shows_errors
     def on_rest(
         self,
         link: object,
@@ -264,7 +256,7 @@ class ScoringTab:
         own = self._own_judge(owner, judge, url, model, key, try_out)
         return self._shown(self._service.judge_rest(owner, str(link), own).link, request)
 
-    @shows_errors
+    @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
         """Start a quoted job or resume a stopped one; the key is cleared from the page."""
         owner = self._owner(request)
@@ -273,19 +265,19 @@ class ScoringTab:
         self._service.start(owner, str(link), own)
         return {**self._shown(str(link), request), self.key: ""}
 
-    @shows_errors
+    @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
         """Cancel the job; its grades stay."""
         self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
-    @shows_errors
+    @_shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
         """Delete a job, its report and its file."""
         self._service.delete(self._owner(request), str(link))
         return self._shown("", request)
 
-    @shows_errors
+    @_shows_errors
     def on_look(self, link: object, request: gr.Request) -> Updates:
         """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 

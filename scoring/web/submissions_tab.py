@@ -1,14 +1,13 @@
 """Tab "Judges' boards": the automatic leaderboards by judge, and a user's own submissions."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.web.cookies import cookie_hash
-from arena.web.events import LATEST, RAW, offered
+from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import rank_correlation
@@ -23,8 +22,6 @@ from scoring.web.submissions_view import (
     note_html,
     problem_html,
 )
-
-Updates = dict[Any, Any]
 
 
 class SubmissionsTab:

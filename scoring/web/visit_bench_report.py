@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from arena.figures import plotly_figure
-from arena.web.events import LATEST
+from arena.web.events import LATEST, Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
 from scoring.visit_bench.matches import MatchReport
@@ -13,8 +13,6 @@ from scoring.web.submissions_view import family_figure, note_html
 from scoring.web.visit_bench_view import SHOWS, MatchFilter, boards_html, head_html, matches_html, opponents
 
 EVERY = "every opponent"
-
-Updates = dict[Any, Any]
 
 
 class MatchesView:

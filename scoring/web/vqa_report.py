@@ -4,15 +4,13 @@ from typing import Any
 
 import gradio as gr
 
-from arena.web.events import LATEST
+from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice_report import MarksReport, tabulated
 from scoring.jobs.store import Jobs
 from scoring.web.report_head import marks_head_html
 from scoring.web.vqa_view import SHOWS, MarksFilter, mark_counts_html, marks_audit_html, table_3_html
 
 ALL: MarksFilter = MarksFilter()
-
-Updates = dict[Any, Any]
 
 
 class MarksView:
