@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from arena.battles.store import BattleStore
 from arena.live.chat import Chats, ChatSession, ChatState
 from arena.web.live_view import chat_scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, answers_errors, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, answers_errors, events, visitor
 
 
 def routes(chats: Chats, battle_store: BattleStore) -> APIRouter:

@@ -25,7 +25,7 @@ from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase
 from arena.web.live_view import bank_html, head_html, scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, events, answers_errors, visitor
+from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, answers_errors, events, visitor
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
