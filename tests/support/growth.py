@@ -12,6 +12,8 @@ MOST = 60_000
 """Characters of the longest text."""
 FASTEST = 0.01
 """Seconds of processor time under which a measurement says nothing."""
+SLOW = 0.25
+"""Seconds of processor time that are too many for any text shorter than a quarter of the longest."""
 BOUND = 6
 """Four times the text may take so many times the work: 4 is linear, 16 quadratic."""
 
@@ -46,13 +48,14 @@ def texts(units: Iterable[str] = UNITS, every: bool = True) -> Iterator[Callable
 def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], most: int = MOST) -> str | None:
     """Return what was measured where four times the text took over BOUND times the processor's time, else None.
 
-    Lengths go up by steps of 4 to the most, so that a cubic rule shows itself before it costs minutes.
+    Lengths go up by steps of 4 to the most, so that a cubic rule shows itself before it costs minutes. Short texts
+    count only when they are slow: a rule that reads bounded parts grows faster until its bound is reached.
     """
     before, length = 0.0, most // 4**4
     while length <= most:
         text = make(length)
         took = _processor_time(call, text)
-        if took > max(FASTEST, BOUND * before):
+        if took > max(FASTEST if length >= most // 4 else SLOW, BOUND * before):
             again = max(_least(call, make(length // 4)), FASTEST / BOUND)
             took = min(took, _least(call, text))
             if took > BOUND * again:
