@@ -11,7 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
-CODE = [path for path in FILES if "demo" not in path.parts]
 
 ARENA = """types io markdown templates network figures < settings formats inference < ratings storage < database
     < clock < items budget < battles < live fraud server < admin imports < leaderboard < web < cli < __main__"""
@@ -81,10 +80,10 @@ def classes(path: Path) -> Iterator[ast.ClassDef]:
 
 def test_folders_are_layers():
     ours = {module_of(path) for path in FILES}
-    homeless = [name_of(path) for path in CODE if folder_of(module_of(path)) not in {*LEVEL, "arena", "scoring"}]
+    homeless = [name_of(path) for path in FILES if folder_of(module_of(path)) not in {*LEVEL, "arena", "scoring"}]
     upward = [
         f"{name_of(path)} imports {module}"
-        for path in CODE
+        for path in FILES
         for module in imports(path) & ours
         if folder_of(module) != (here := folder_of(module_of(path))) and LEVEL[folder_of(module)] >= LEVEL[here]
     ]
@@ -109,7 +108,7 @@ def test_no_import_circle():
 def test_a_package_has_one_door():
     offenders = [
         f"{name_of(path)} imports {package}"
-        for path in CODE
+        for path in FILES
         for package, door in DOORS.items()
         if any(module.split(".")[0] == package for module in imports(path)) and not re.fullmatch(door, name_of(path))
     ]
@@ -131,7 +130,7 @@ def test_heavy_packages_stay_out_of_the_start():
 
 def test_a_class_name_means_one_thing():
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for path in CODE:
+    for path in FILES:
         for node in classes(path):
             places[path.relative_to(ROOT).parts[0], node.name].append(name_of(path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

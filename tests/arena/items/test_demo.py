@@ -1,12 +1,8 @@
 """The demo bank: enough to compare, in every respect, and nothing that tells a model."""
 
-from pathlib import Path
-
 import pytest
-from PIL import Image, ImageChops, ImageStat
 
 from arena.io.tables import read_records
-from arena.items.demo.draw import draw_all
 from arena.items.importers import DEMO_FOLDER
 
 ITEMS = [record.values for record in read_records(DEMO_FOLDER / "items.jsonl")]
@@ -42,14 +38,7 @@ def test_every_item_is_complete_and_names_no_model(item):
     assert len(set(item["answers"].values())) == len(models), "no two models say the same"
 
 
-def test_pictures_are_small_used_and_what_the_script_draws(tmp_path):
-    committed = sorted((DEMO_FOLDER / "pictures").iterdir())
-    used = {Path(str(name)).name for item in ITEMS for name in item["images"]}
-    assert used == {path.name for path in committed}
-    draw_all(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == used
-    for path in committed:
-        assert path.stat().st_size < 150_000
-        one, other = Image.open(path).convert("RGB"), Image.open(tmp_path / path.name).convert("RGB")
-        assert one.size == other.size
-        assert max(ImageStat.Stat(ImageChops.difference(one, other)).mean) < 1, f"{path.name} is drawn otherwise now"
+def test_pictures_are_small_and_used():
+    pictures = set((DEMO_FOLDER / "pictures").iterdir())
+    assert {DEMO_FOLDER / str(name) for item in ITEMS for name in item["images"]} == pictures
+    assert all(path.stat().st_size < 150_000 for path in pictures)
