@@ -47,12 +47,11 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     from arena.ratings import bootstrap as resampling
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import clusters, intervals
-    from arena.ratings import elo_orders as elo_draws
     from arena.ratings import votes as ratings
 
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))
-    cells = clusters.vote_clusters(fit.wins)
+    cells = clusters.pair_clusters(votes, "vote")
     code = {name: number for number, name in enumerate(OUTCOMES)}
 
     def elo_from_names() -> dict[str, float]:
@@ -60,31 +59,24 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
         a, b = coded.columns
         outcome = np.fromiter(map(code.__getitem__, battles.winners), np.int8, len(battles.winners))
         rated = ratings.elo(ratings.Votes(a, b, outcome, len(coded.names)))
-        return dict(zip(coded.names, rated.ratings.tolist(), strict=True))
+        return dict(zip(coded.names, rated.tolist(), strict=True))
 
     def by_name(values) -> dict[str, float]:
         return {f"model-{model:03}": float(value) for model, value in enumerate(values)}
 
+    def bt_and_intervals() -> dict[str, float]:
+        found = clusters.pair_clusters(votes, "vote")
+        return by_name(intervals.cluster_intervals(fitting.bradley_terry(found.win_matrix()), found).low)
+
     def categories() -> None:
-        m, sizes = battles.models, (int(battles.category.max()) + 1, battles.models, battles.models)
-        cell = (battles.category.astype(np.int64) * m + battles.a) * m + battles.b
-        counts = [
-            np.bincount(cell[battles.outcome == side], minlength=np.prod(sizes)).reshape(sizes) for side in (0, 1)
-        ]
-        for wins in counts[0] + counts[1].transpose(0, 2, 1):
-            intervals.vote_intervals(fitting.bradley_terry(wins))
+        for category in np.unique(battles.category):
+            part = clusters.pair_clusters(votes.take(battles.category == category), "vote")
+            intervals.cluster_intervals(fitting.bradley_terry(part.win_matrix()), part)
 
     return {
         "elo from names": elo_from_names,
-        "elo compiled": lambda: by_name(elo_draws.compiled_elo(votes).ratings),
-        "bootstrap elo": lambda: by_name(
-            elo_draws.elo_orders(votes, ROUNDS, 0, draw="bootstrap", engine="compiled").median
-        ),
-        "bt and intervals": lambda: by_name(
-            intervals.vote_intervals(fitting.bradley_terry(fitting.win_matrix(votes))).low
-        ),
-        "bootstrap bt": lambda: by_name(resampling.bootstrap(fit, cells, ROUNDS, 0).bounds().low),
-        "bootstrap bt compiled": lambda: by_name(resampling.bootstrap(fit, cells, ROUNDS, 0, "compiled").bounds().low),
+        "bt and intervals": bt_and_intervals,
+        "bootstrap bt": lambda: by_name(intervals.percentiles(resampling.bootstrap(fit, cells, ROUNDS, 0).ratings).low),
         "category boards": categories,
     }
 
@@ -119,7 +111,6 @@ def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
 
     return {
         "elo": lambda: dict(module.compute_elo(frame)),
-        "bootstrap elo": lambda: module.compute_bootstrap_elo(frame, ROUNDS).median().to_dict(),
         "bt": lambda: module.compute_bt(frame).to_dict(),
         "bootstrap bt": lambda: module.compute_bootstrap_bt(frame, ROUNDS).quantile(0.025).to_dict(),
         "category boards": categories,

@@ -1,10 +1,10 @@
 """Rating speed beside peers: `python -m perf.ratings`; `--golden` rewrites the ratings that the tests compare with.
 
 Every side runs in its own process, the peers in their own environments under ~/.cache, and the two sides of a task take
-turns; the ratio is of their medians. The ratio of CPU time, which a busy machine distorts less, is printed beside it;
-there our two threads count double. FastChat's newest code is read from a checkout at FASTCHAT=; without one, the last
-release 0.2.36 replaces it where it can, and the output says so. Each peer's array operations use one thread, which is
-their faster setting. `--small` uses a tenth of the votes and one round.
+turns; the ratio is of their medians. The ratio of CPU time, which a busy machine distorts less, is printed beside it.
+FastChat's newest code is read from a checkout at FASTCHAT=; without one, the last release 0.2.36 replaces it where it
+can, and the output says so. Each side's array operations use one thread, which is the peers' faster setting. `--small`
+uses a tenth of the votes and one round.
 """
 
 import json
@@ -52,14 +52,11 @@ class Bar(NamedTuple):
 
 
 BARS = (
-    Bar("online Elo from names, no compiler", "elo from names", RELEASE, "elo", 3),
-    Bar("online Elo from stored codes, compiled", "elo compiled", RELEASE, "elo", 100),
+    Bar("online Elo from names", "elo from names", RELEASE, "elo", 3),
     Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", NEWEST, "bt", 200),
     Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
-    Bar("Bradley-Terry bootstrap, 1,000 rounds, no compiler", "bootstrap bt", NEWEST, "bootstrap bt", 15),
-    Bar("Bradley-Terry bootstrap, 1,000 rounds, compiled", "bootstrap bt compiled", NEWEST, "bootstrap bt", 200),
-    Bar("bootstrap Elo, 1,000 rounds, compiled", "bootstrap elo", NEWEST, "bootstrap elo", 25),
-    Bar("online Elo from names, no compiler", "elo from names", "evalica", "elo", None),
+    Bar("Bradley-Terry bootstrap, 1,000 rounds", "bootstrap bt", NEWEST, "bootstrap bt", 15),
+    Bar("online Elo from names", "elo from names", "evalica", "elo", None),
     Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "evalica", "bt", None),
     Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "arena-rank", "bt", None),
 )
@@ -82,9 +79,6 @@ class Side:
     def __init__(self, name: str, python: Path, votes: Path) -> None:
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
         environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT) if name == "ours" else ""}
-        environment.pop("NUMBA_NUM_THREADS", None)
-        if name == "ours":
-            del environment["OMP_NUM_THREADS"]
         program = [str(python), str(Path(__file__).with_name("rating_sides.py")), name, str(votes), CHECKOUT]
         self._process = subprocess.Popen(
             program,
@@ -160,7 +154,7 @@ def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
 
 def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
     """Run the two sides in turns and print the medians and their ratio."""
-    ours.run(bar.ours)  # compiles and warms up
+    ours.run(bar.ours)  # warms up
     own, other = [], []
     for number in range(rounds):
         own += [ours.run(bar.ours) for _ in range(3)]
@@ -207,7 +201,7 @@ def bench(small: bool) -> None:
         for side in found.values():
             side.stop()
         if NEWEST in found:
-            memory(next(bar for bar in BARS if bar.ours == "bootstrap elo"), votes)
+            memory(next(bar for bar in BARS if bar.ours == "bootstrap bt"), votes)
 
 
 def golden() -> None:

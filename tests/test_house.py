@@ -31,7 +31,6 @@ DOORS = {
     "transformers": r"arena/inference/local_model\.py",
     "openai": r"scoring/judges/client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
-    "numba": r"arena/ratings/compiled\.py",
     "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/formats/parquet\.py",
     "PIL": r"arena/io/images\.py|arena/inference/local_model\.py",
@@ -122,7 +121,7 @@ def test_a_package_has_one_door():
 
 
 def test_heavy_packages_stay_out_of_the_start():
-    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "numba", "scipy")
+    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "scipy")
     program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

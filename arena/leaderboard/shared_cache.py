@@ -9,7 +9,6 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import timedelta
 
 import numpy as np
@@ -19,7 +18,6 @@ from arena.database import METADATA, Database, Moment, now
 from arena.leaderboard.statistics import Crowd, Overturn, Statistics, Tuples
 from arena.ratings.elo_orders import EloOrders
 from arena.ratings.intervals import Bounds
-from arena.ratings.votes import EloSettings
 
 FOUND = Table(
     "found",
@@ -87,8 +85,6 @@ def packed(found: Statistics) -> bytes:
         "crowd": found.crowd,
         "overturn": found.overturn,
         "codes": (found.codes, tuples.codes),
-        "elo": (elo.level, elo.draw, elo.rounds, elo.seed, elo.lanes),
-        "settings": asdict(elo.settings),
     }
     arrays = {"reach": found.reach, "rank_low": found.ranks.low, "rank_high": found.ranks.high}
     arrays |= {"elo_median": elo.median, "elo_low": elo.low, "elo_high": elo.high}
@@ -104,7 +100,6 @@ def unpacked(content: bytes) -> Statistics:
         part = dict(arrays)
     rest = json.loads(str(part["rest"]))
     codes, tuple_codes = (tuple(each) for each in rest["codes"])
-    level, draw, rounds, seed, lanes = rest["elo"]
     curves = (part["elo_median"], part["elo_low"], part["elo_high"])
     return Statistics(
         codes=codes,
@@ -112,7 +107,7 @@ def unpacked(content: bytes) -> Statistics:
         clusters=rest["clusters"],
         reach=part["reach"],
         ranks=Bounds(part["rank_low"], part["rank_high"]),
-        elo=EloOrders(*curves, level, draw, rounds, seed, EloSettings(**rest["settings"]), lanes),
+        elo=EloOrders(*curves),
         elo_votes=rest["elo_votes"],
         crowd=Crowd(*rest["crowd"]),
         overturn=rest["overturn"] and Overturn(*rest["overturn"]),

@@ -1,27 +1,24 @@
 """Bootstrap: Bradley-Terry ratings and ranks over draws of vote clusters.
 
-The seed fixes all draws before any arithmetic, so that the numpy functions here and the loops of `compiled.py` (numba,
-an optional extra) give the same ratings. Lanes are draws computed side by side.
+The seed fixes all draws before any arithmetic. Lanes are draws computed side by side.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arena.ratings.bradley_terry import Strengths, bradley_terry
-from arena.ratings.clusters import Cluster, PairClusters, voters_of
-from arena.ratings.elo_orders import Engine
-from arena.ratings.intervals import LEVEL, Bounds, percentiles
+from arena.ratings.clusters import Cluster, PairClusters, voter_codes
+from arena.ratings.intervals import LEVEL, Bounds
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
 
 LANES = 32
-"""Draws that the compiled loop computes side by side."""
+"""Draws that share a block of random numbers."""
 NUMBERS_AT_ONCE = 4_000_000
 """Most numbers in a block of draws."""
 MOST_MOVES = 100
@@ -43,16 +40,10 @@ class Bootstrap:
     """Rounds x models."""
     components: Codes
     cluster: Cluster
-    rounds: int
-    seed: int
     refitted: int
     """Draws that Newton's method fitted, since the quick fit did not converge."""
 
-    def bounds(self, level: float = LEVEL) -> Bounds:
-        """Percentile bounds of the ratings."""
-        return percentiles(self.ratings, level)
-
-    def rank_bounds(self, level: float = LEVEL) -> Bounds:
+    def rank_bounds(self) -> Bounds:
         """Percentile bounds of each model's rank among the models comparable with it; NaN without a number.
 
         Models that tie in a draw share all the ranks they take together.
@@ -64,15 +55,15 @@ class Bootstrap:
                 rising = np.sort(ratings)
                 first[members] = len(members) + 1 - np.searchsorted(rising, ratings, "right")
                 last[members] = len(members) - np.searchsorted(rising, ratings, "left")
-        low, high = (1 - level) / 2, (1 + level) / 2
+        low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
         return Bounds(
             np.quantile(best, low, axis=0, method="inverted_cdf"),
             np.quantile(worst, high, axis=0, method="inverted_cdf"),
         )
 
 
-def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, engine: Engine = "plain") -> Bootstrap:
-    """Fit strengths to draws of clusters within pairs, with the prior and the anchor of the fit.
+def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int) -> Bootstrap:
+    """Fit strengths to draws of clusters within pairs, with the prior of the fit.
 
     The draws are the Bayesian bootstrap's (Rubin 1981): each cluster has an exponential weight of mean 1, so that n
     equal ones have Gamma(n), computed as Wilson and Hilferty's (1931) cube of a normal. Unlike draws with replacement,
@@ -81,17 +72,12 @@ def bootstrap(fit: Strengths, clusters: PairClusters, rounds: int, seed: int, en
     pairs = _pairs(fit, clusters)
 
     def moved(normal: _Normal) -> _Moved:
-        if engine == "plain":
-            return _settled(fit, pairs, _drawn(pairs, normal))
-        least, steps = LEAST_ROOT, (WANTED, SETTLED, MOST_MOVES)
-        compiled = _compiled()
-        with compiled.RUNS:
-            strengths, settled = compiled.bootstrap(
-                normal, _normals(), tuple(pairs), fit.strengths, fit.inverse, fit.prior, least, *steps
-            )
-        if settled.all():
-            return _Moved(strengths, 0)
-        return _refitted(fit, pairs, _drawn(pairs, normal), strengths, settled)
+        weights = _weights(pairs, normal)
+        if not len(weights):
+            return _settled(fit, pairs, _Drawn(weights, weights))
+        won = np.add.reduceat(weights * pairs.won[:, None], pairs.starts)
+        weights *= pairs.votes[:, None]
+        return _settled(fit, pairs, _Drawn(won, np.add.reduceat(weights, pairs.starts)))
 
     return _bootstrap(fit, clusters.cluster, len(pairs.root), rounds, seed, moved)
 
@@ -101,7 +87,7 @@ def voter_bootstrap(fit: Strengths, votes: Votes, rounds: int, seed: int) -> Boo
     votes = votes.take(fit.comparable[votes.a, votes.b])
     low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
     known, pair = np.unique(low.astype(np.int64) * votes.models + high, return_inverse=True)
-    _, voter = np.unique(voters_of(votes), return_inverse=True)
+    voter = voter_codes(votes)
     weight = np.ones(len(votes)) if votes.weights is None else votes.weights
     score = SCORES[votes.outcome]
     won = np.where(votes.a == low, score, 1 - score) * weight
@@ -193,7 +179,7 @@ def _bootstrap(
         parts.append(moved(drawn.view(np.uint16) >> np.uint16(4)))
     ratings = fit.rated(np.concatenate([part.strengths for part in parts], axis=1).T[:rounds])
     refitted = sum(part.refitted for part in parts)
-    return Bootstrap(ratings, fit.components, cluster, rounds, seed, refitted)
+    return Bootstrap(ratings, fit.components, cluster, refitted)
 
 
 def _weights(pairs: _Pairs, normal: _Normal) -> Floats:
@@ -202,15 +188,6 @@ def _weights(pairs: _Pairs, normal: _Normal) -> Floats:
     weights += pairs.root[:, None]
     np.maximum(weights, LEAST_ROOT, out=weights)
     return weights * weights * weights
-
-
-def _drawn(pairs: _Pairs, normal: _Normal) -> _Drawn:
-    weights = _weights(pairs, normal)
-    if not len(weights):
-        return _Drawn(weights, weights)
-    won = np.add.reduceat(weights * pairs.won[:, None], pairs.starts)
-    weights *= pairs.votes[:, None]
-    return _Drawn(won, np.add.reduceat(weights, pairs.starts))
 
 
 def _settled(fit: Strengths, pairs: _Pairs, drawn: _Drawn) -> _Moved:
@@ -258,11 +235,3 @@ def _refitted(fit: Strengths, pairs: _Pairs, drawn: _Drawn, strengths: Floats, s
         wins[pairs.high, pairs.low] = drawn.votes[:, lane] - drawn.won[:, lane]
         strengths[:, lane] = bradley_terry(np.maximum(wins, 0), fit.prior).strengths
     return _Moved(strengths, len(unsettled))
-
-
-@cache
-def _compiled() -> ModuleType:
-    """Import the compiled loops. Raises ImportError if numba is not installed."""
-    from arena.ratings import compiled
-
-    return compiled

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.votes import Codes, EloSettings, Floats, Outcome, Votes
+from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, outcome_counts
 
-BLOCK = 2**15
-"""Votes counted at once, so that intermediate arrays stay in the processor's cache."""
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 LEAST_PRIOR = 1e-4
@@ -51,19 +49,12 @@ class Status(StrEnum):
     """No battle, so no number."""
 
 
-class Anchor(NamedTuple):
-    """A model code with a fixed rating; the other models move with it."""
-
-    model: int
-    rating: float
-
-
 @dataclass(frozen=True, eq=False)
 class Strengths:
     """Fitted strengths by model code, with their parameters."""
 
     ratings: Floats
-    """On the Elo scale, each component with mean 1000 or its anchor's value; NaN where there is no number."""
+    """On the Elo scale, each component with mean 1000; NaN where there is no number."""
     strengths: Floats
     """Log odds, as fitted."""
     components: Codes
@@ -73,8 +64,6 @@ class Strengths:
     statuses: tuple[Status, ...]
     wins: Floats
     prior: float
-    anchor: Anchor | None
-    settings: EloSettings
     steps: int
     """Newton steps taken."""
     residual: float
@@ -94,36 +83,21 @@ class Strengths:
         return np.linalg.inv(self.information).astype(np.float64, copy=False)
 
     def centring(self) -> Floats:
-        """Matrix that centres strengths on their component's mean or on the anchor."""
+        """Matrix that centres strengths on their component's mean."""
         numbered = ~np.isnan(self.ratings)
         same = self.comparable & numbered[:, None] & numbered[None, :]
         moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(same.sum(1, keepdims=True), 1)
-        if self.anchor is not None:
-            of_anchor = same[self.anchor.model]
-            moved[of_anchor] = np.eye(len(numbered))[of_anchor]
-            moved[of_anchor, self.anchor.model] -= 1
         return moved.astype(np.float64, copy=False)
 
     def rated(self, strengths: Floats) -> Floats:
         """Strengths (... x models) as ratings, centred as in this fit; NaN where this fit has no number."""
-        centres = np.full(len(self.ratings), self.settings.start)
-        if self.anchor is not None:
-            centres[self.comparable[self.anchor.model]] = self.anchor.rating
-        ratings = strengths @ self.centring().T * self.settings.points + centres
+        ratings = strengths @ self.centring().T * ELO.points + ELO.start
         return np.where(np.isnan(self.ratings), np.nan, ratings)
 
 
 def win_matrix(votes: Votes) -> Floats:
     """Win matrix, models x models: a tie is half a win for each side, each vote counts by its weight."""
-    m, cells = votes.models, votes.models**2 * len(Outcome)
-    counts = np.zeros(cells)
-    for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
-        cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
-        cell += votes.a[block]
-        cell *= m
-        cell += votes.b[block]
-        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
-    counts = counts.reshape(len(Outcome), m, m)
+    counts = outcome_counts(votes)
     tied = (counts[Outcome.TIE] + counts[Outcome.BOTH_BAD]) / 2
     return counts[Outcome.A] + counts[Outcome.B].T + tied + tied.T
 
@@ -131,8 +105,6 @@ def win_matrix(votes: Votes) -> Floats:
 def bradley_terry(
     wins: Floats,
     prior: float = PRIOR,
-    anchor: Anchor | None = None,
-    settings: EloSettings | None = None,
     start: Floats | None = None,
 ) -> Strengths:
     """Fit strengths to a win matrix (models x models) by Newton's method.
@@ -151,8 +123,6 @@ def bradley_terry(
     same = groups.comparable
     fitted = _newton(_Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start)
     numbered = (groups.components >= 0) & ((same.sum(1) > 1) | bool(prior))
-    if anchor is not None and not (0 <= anchor.model < len(wins) and numbered[anchor.model]):
-        raise ValueError("the anchor is no model that gets a number")
     placed = Strengths(
         ratings=np.where(numbered, 0.0, np.nan),
         strengths=fitted.strengths,
@@ -161,8 +131,6 @@ def bradley_terry(
         statuses=groups.statuses,
         wins=wins,
         prior=prior,
-        anchor=anchor,
-        settings=settings or EloSettings(),
         steps=fitted.steps,
         residual=fitted.point.residual,
         chances=fitted.point.chance,

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.ratings.votes import SCORES, Codes, Floats, Outcome, Votes, VotesError, summed
+from arena.ratings.votes import SCORES, Codes, Floats, Outcome, Votes, VotesError, outcome_counts, summed
 
-Cluster = Literal["vote", "tuple", "voter", "tuple and voter"]
-"""What counts as independent: each vote, each (item, pair) tuple, each voter, or votes that share neither."""
+Cluster = Literal["vote", "tuple", "voter"]
+"""What counts as independent: each vote, each (item, pair) tuple, or each voter."""
 
 
 class Support(NamedTuple):
@@ -62,16 +62,12 @@ class PairClusters:
         return _support(self.by_model(weight), self.by_model(weight * self.votes), self.by_model(decided))
 
 
-def support(votes: Votes, cluster: Cluster) -> Support:
-    """Support by votes clustered as asked; by tuple and voter, the smaller of both."""
-    if cluster == "tuple and voter":
-        return Support(*map(np.minimum, support(votes, "tuple"), support(votes, "voter")))
-    if cluster != "voter":
-        return pair_clusters(votes, cluster).support()
+def voter_support(votes: Votes) -> Support:
+    """Support by votes clustered by voter."""
     m, weight = votes.models, np.ones(len(votes)) if votes.weights is None else votes.weights
     decided = weight * ((votes.outcome == Outcome.A) | (votes.outcome == Outcome.B))
     model = np.concatenate([votes.a, votes.b])
-    held, place = np.unique(np.tile(cluster_codes(votes, "voter"), 2) * m + model, return_inverse=True)
+    held, place = np.unique(np.tile(voter_codes(votes), 2) * m + model, return_inverse=True)
     size = summed(place, np.tile(weight, 2), len(held))
     return _support(summed(held % m, size, m), summed(held % m, size**2, m), summed(model, np.tile(decided, 2), m))
 
@@ -80,72 +76,36 @@ def _support(votes: Floats, squares: Floats, decided: Floats) -> Support:
     return Support(votes, np.divide(votes**2, squares, out=np.zeros(len(votes)), where=squares > 0), decided)
 
 
-def vote_clusters(wins: Floats) -> PairClusters:
-    """Each win as its own cluster; a tie is half a cluster won and half a cluster lost."""
-    low, high = np.nonzero(np.triu(wins + wins.T))
-    count = np.stack([wins[low, high], wins[high, low]], 1).ravel()
-    won = np.tile([1.0, 0.0], len(low))
-    some = count > 0
-    return PairClusters(
-        low=np.repeat(low, 2)[some],
-        high=np.repeat(high, 2)[some],
-        won=won[some],
-        votes=np.ones(int(some.sum())),
-        count=count[some],
-        models=len(wins),
-        cluster="vote",
-    )
-
-
-def pair_clusters(votes: Votes, cluster: Literal["vote", "tuple", "tuple and voter"]) -> PairClusters:
-    """Sum votes by cluster: each vote, each (item, pair), or each (item, pair) and voter."""
-    low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
-    pair = low.astype(np.int64) * votes.models + high
+def pair_clusters(votes: Votes, cluster: Literal["vote", "tuple"]) -> PairClusters:
+    """Sum votes by cluster: each vote, or each (item, pair). Raises `VotesError` by tuple without items."""
+    m = votes.models
+    if cluster == "vote" and votes.weights is None:  # equal votes are counted, which is quicker than sorting them
+        counts = outcome_counts(votes)
+        won, tied = counts[Outcome.A] + counts[Outcome.B].T, counts[Outcome.TIE] + counts[Outcome.BOTH_BAD]
+        counted = np.moveaxis(np.triu([won.T, tied + tied.T, won]), 0, 2)
+        low, high, score = np.nonzero(counted)
+        return PairClusters(low, high, score / 2, np.ones(len(low)), counted[low, high, score], m, cluster)
+    low = np.minimum(votes.a, votes.b)
+    pair = low.astype(np.int64) * m + np.maximum(votes.a, votes.b)
     score = SCORES[votes.outcome]
     won = np.where(votes.a == low, score, 1 - score)
     weight = np.ones(len(votes)) if votes.weights is None else votes.weights
     if cluster == "vote":
-        return _alike(pair, won * weight, weight, votes.models, cluster)
-    code = cluster_codes(votes, cluster)
-    clusters = int(code.max(initial=-1)) + 1
-    of_cluster = np.zeros(clusters, np.int64)
-    of_cluster[code] = pair
-    return _alike(
-        of_cluster, summed(code, won * weight, clusters), summed(code, weight, clusters), votes.models, cluster
-    )
-
-
-def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
-    """Cluster code of each vote, from 0 without gaps; by tuple and voter, votes that share both are a cluster."""
-    if cluster == "vote":
-        return np.arange(len(votes))
-    if cluster == "voter":
-        return np.unique(voters_of(votes), return_inverse=True)[1]
-    low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
-    codes = _joined(items_of(votes), low.astype(np.int64) * votes.models + high)
-    if cluster == "tuple and voter":
-        codes = _joined(voters_of(votes), codes)
-    return np.unique(codes, return_inverse=True)[1]
-
-
-def items_of(votes: Votes) -> Codes:
-    """The items' column. Raises `VotesError` without one."""
+        return _alike(pair, won * weight, weight, m, cluster)
     if votes.items is None:
         raise VotesError("these votes do not say which item they are about: clusters by tuple need it")
-    return votes.items
+    item = np.unique(votes.items, return_inverse=True)[1]
+    tuples, code = np.unique(pair * (int(item.max(initial=0)) + 1) + item, return_inverse=True)
+    of_tuple = np.zeros(len(tuples), np.int64)
+    of_tuple[code] = pair
+    return _alike(of_tuple, summed(code, won * weight, len(tuples)), summed(code, weight, len(tuples)), m, cluster)
 
 
-def voters_of(votes: Votes) -> Codes:
-    """The voters' column. Raises `VotesError` without one."""
+def voter_codes(votes: Votes) -> Codes:
+    """Code of each vote's voter, from 0 without gaps. Raises `VotesError` without voters."""
     if votes.voters is None:
         raise VotesError("these votes do not say who cast them: clusters by voter need it")
-    return votes.voters
-
-
-def _joined(outer: Codes, inner: Codes) -> Codes:
-    """One code for each combination of two columns' codes."""
-    inner = np.unique(inner, return_inverse=True)[1]
-    return outer.astype(np.int64) * (int(inner.max(initial=0)) + 1) + inner
+    return np.unique(votes.voters, return_inverse=True)[1]
 
 
 def _alike(pair: Codes, won: Floats, votes: Floats, models: int, cluster: Cluster) -> PairClusters:

@@ -131,6 +131,6 @@ class _Lead:
         taken = np.zeros_like(self._votes)
         taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
         wins = taken[0] + (taken[1] + taken[1].T) / 2
-        left = bradley_terry(self._fit.wins - wins, self._fit.prior, settings=self._fit.settings)
+        left = bradley_terry(self._fit.wins - wins, self._fit.prior)
         is_apart = not left.comparable[self.rival, self._leader]
         return _Removal(wins, left, not is_apart and left.ratings[self.rival] > left.ratings[self._leader], is_apart)

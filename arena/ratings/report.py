@@ -97,7 +97,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     orders = elo_orders(votes, order.bootstrap, order.seed) if with_elo else None
     draws = _draws(fit, votes, cluster, order) if with_ranks else None
     table = _BoardTable(
-        elo=None if order.method == "bt" else elo(votes).ratings,
+        elo=None if order.method == "bt" else elo(votes),
         orders=orders,
         bounds=None if order.method == "elo" else bounds,
         ranks=rank_ranges(fit, bounds, draws.rank_bounds()) if draws else None,

@@ -14,7 +14,9 @@ import numpy as np
 from arena.figures import Bar, Figure, battle_count_figure, interval_figure, page, win_rate_figure
 from arena.formats.base import Battles
 from arena.ratings.bradley_terry import win_chances
+from arena.ratings.intervals import LEVEL
 from arena.ratings.report import BoardRow, RatingReport
+from arena.ratings.votes import ELO
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
 """First characters that make a spreadsheet read a cell as a formula (OWASP)."""
@@ -71,7 +73,7 @@ def figures(report: RatingReport) -> tuple[Figure, ...]:
         note = "Elo over seeded orders of the votes: median and spread, which is no confidence interval."
         return interval_figure(bars, note), counts
     bars = [Bar(row.model, row.bt, row.bt_low, row.bt_high) for row in report.rows]
-    note = f"Bradley-Terry with intervals of {report.bounds.level:.0%}, clustered by {report.bounds.cluster}."
+    note = f"Bradley-Terry with intervals of {LEVEL:.0%}, clustered by {report.bounds.cluster}."
     return interval_figure(bars, note), win_rate_figure(names, np.round(win_chances(report.fit)[grid], 4)), counts
 
 
@@ -90,14 +92,15 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
         "votes_counted": len(report.votes),
         "notices": report.notices,
         "elo": {
-            **asdict(fit.settings),
+            **asdict(ELO),
             "once": "in the order of the file",
-            "median_low_high": None if report.orders is None else _orders(report.orders.level),
+            "median_low_high": report.orders
+            and {"kind": "seeded orders of all votes", "share_of_orders": LEVEL, "confidence_interval": False},
         },
         "bradley_terry": {
             "prior": fit.prior,
             "anchor": None,
-            "mean": fit.settings.start,
+            "mean": ELO.start,
             "newton_steps": fit.steps,
             "residual_wins": fit.residual,
             "components": [
@@ -106,14 +109,14 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             ],
             "intervals": {
                 "kind": "sandwich",
-                "level": report.bounds.level,
+                "level": LEVEL,
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
             },
             "rank_low_high": draws
             and {
                 "kind": "bootstrap",
-                "level": report.bounds.level,
+                "level": LEVEL,
                 "cluster": draws.cluster,
                 "refitted": draws.refitted,
             },
@@ -123,7 +126,3 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             for row, place in zip(report.rows, report.places, strict=True)
         ],
     }
-
-
-def _orders(level: float) -> dict[str, Any]:
-    return {"kind": "seeded orders of all votes", "share_of_orders": level, "confidence_interval": False}

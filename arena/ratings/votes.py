@@ -24,6 +24,8 @@ class Outcome(IntEnum):
     BOTH_BAD = 3
 
 
+BLOCK = 2**15
+"""Votes counted at once, so that intermediate arrays stay in the processor's cache."""
 SCORES = np.array([1.0, 0.0, 0.5, 0.5])
 """Side a's share of a win, by outcome: ties and "both bad" count half for each side."""
 
@@ -71,10 +73,6 @@ class Votes:
         """The votes at `places` (indices or a mask), in that order."""
         return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
 
-    def without_both_bad(self) -> Self:
-        """The votes that do not call both answers bad."""
-        return self.take(self.outcome != Outcome.BOTH_BAD)
-
 
 def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes:
     """Votes without ties, from the codes of winners and losers."""
@@ -85,6 +83,19 @@ def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
     """Sum of the weights of each code from 0 to size-1."""
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
+
+
+def outcome_counts(votes: Votes) -> Floats:
+    """Number (or weight) of the votes by outcome and side: outcomes x models on side a x models on side b."""
+    m, cells = votes.models, votes.models**2 * len(Outcome)
+    counts = np.zeros(cells)
+    for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
+        cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
+        cell += votes.a[block]
+        cell *= m
+        cell += votes.b[block]
+        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
+    return counts.reshape(len(Outcome), m, m)
 
 
 class Coded(NamedTuple):
@@ -126,14 +137,6 @@ def win_loss_counts(votes: Votes) -> WinLossCounts:
     return WinLossCounts(wins + losses + ties, wins, losses, ties)
 
 
-def voter_weights(voters: Codes, cap: float) -> Floats:
-    """Weight of each vote such that no voter counts for more than `cap` votes; a busy voter's votes share the cap."""
-    if cap <= 0:
-        raise ValueError("a cap on a voter's weight is above 0")
-    votes = np.bincount(voters)
-    return (cap / np.maximum(votes, cap))[voters]
-
-
 @dataclass(frozen=True)
 class EloSettings:
     """Elo settings of VisIT-Bench and FastChat (VisIT-Bench 4.2, appendix E)."""
@@ -149,22 +152,16 @@ class EloSettings:
         return self.scale / log(self.base)
 
 
-@dataclass(frozen=True, eq=False)
-class EloRatings:
-    """Elo ratings by model code, with their settings."""
-
-    ratings: Floats
-    settings: EloSettings
+ELO = EloSettings()
 
 
-def elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
-    """Rate models by one pass of Elo over the votes in order, as FastChat's `compute_elo` does.
+def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
+    """Ratings by model code after one pass of Elo over the votes in order, as FastChat's `compute_elo` does.
 
     Weights are ignored. Side a's expected score is 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1)
     prints this with R_a - R_b, its sign reversed; FastChat's code, which the paper ran, and the paper's own numbers are
     as here.
     """
-    settings = settings or EloSettings()
     k, rate = settings.k, 1 / settings.points
     ratings = [settings.start] * votes.models
     scores = SCORES[votes.outcome].tolist()
@@ -173,4 +170,4 @@ def elo(votes: Votes, settings: EloSettings | None = None) -> EloRatings:
         gain = k * (score - 1.0 / (1.0 + exp(rate * (rating_b - rating_a))))
         ratings[a] = rating_a + gain
         ratings[b] = rating_b - gain
-    return EloRatings(np.array(ratings), settings)
+    return np.array(ratings)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ratings.bootstrap import bootstrap
-from arena.ratings.bradley_terry import Anchor, Status, bradley_terry, win_matrix
-from arena.ratings.clusters import cluster_codes, pair_clusters, vote_clusters
-from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, vote_intervals, wilson
+from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
+from arena.ratings.clusters import pair_clusters
+from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, wilson
 from arena.ratings.votes import SCORES, Outcome, Votes, VotesError, decided
-from tests.support.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena
+from tests.support.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena, wins_as_clusters
 
 
 def covered(arena: Arena, cluster) -> float:
@@ -140,13 +140,6 @@ def test_ranks_lie_within_their_ranges():
         assert (ranges.low >= 1).all() and (ranges.high <= 8).all()
 
 
-def test_both_ways_cover_where_votes_hang_together_both_ways():
-    shape = (voter_arena, 20, 20_000, 150, 0.5, 10)
-    assert 0.93 <= coverage(900, 60, "tuple and voter", *shape) <= 0.98
-    assert coverage(900, 60, "tuple", *shape) < 0.93
-    assert coverage(900, 60, "voter", *shape) < 0.93
-
-
 def plain_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
     """The covariance of the centred strengths, written out over single votes; HC0 times C / (C - 1)."""
     fit = bradley_terry(win_matrix(votes), prior)
@@ -178,8 +171,8 @@ def test_voter_intervals_are_the_sandwich_written_out(prior, weighted):
 
 
 def jackknifed(votes, prior: float) -> np.ndarray:
-    """Variances of the ratings by leaving out one tuple at a time, each fit by one exact refit."""
-    codes = cluster_codes(votes, "tuple")
+    """Variances of the ratings by leaving out one tuple (here: one item) at a time, each fit by one exact refit."""
+    codes = votes.items
     full = bradley_terry(win_matrix(votes), prior)
     left = [bradley_terry(win_matrix(votes.take(codes != one)), prior).ratings for one in range(codes.max() + 1)]
     return ((np.array(left) - full.ratings) ** 2).sum(0)
@@ -194,23 +187,23 @@ def test_tuple_intervals_are_close_to_the_jackknife_over_tuples():
 def test_clusters_from_counts_are_those_from_votes():
     votes = even_votes(6, 8, 3000)
     fit = bradley_terry(win_matrix(votes))
-    by_counts, by_votes = vote_intervals(fit), intervals(fit, votes, "vote")
-    assert by_counts.errors == pytest.approx(by_votes.errors, rel=1e-12)
-    assert (by_counts.clusters, by_counts.cluster, by_counts.level) == (3000, "vote", 0.95)
-    for cluster in ("vote", "tuple", "tuple and voter"):
+    by_counts = cluster_intervals(fit, wins_as_clusters(fit.wins))
+    by_weights = intervals(fit, replace(votes, weights=np.ones(3000)), "vote")
+    for found in (by_counts, by_weights):
+        assert found.errors == pytest.approx(intervals(fit, votes, "vote").errors, rel=1e-12)
+        assert (found.clusters, found.cluster) == (3000, "vote")
+    tuples = {(min(pair), max(pair), item) for *pair, item in zip(votes.a, votes.b, votes.items, strict=True)}
+    for cluster, clusters in (("vote", 3000), ("tuple", len(tuples))):
         counted = pair_clusters(votes, cluster)
         assert counted.win_matrix() == pytest.approx(fit.wins)
-        assert counted.total == len(np.unique(cluster_codes(votes, cluster)))
-    assert vote_clusters(fit.wins).win_matrix() == pytest.approx(fit.wins)
+        assert counted.total == clusters
 
 
 def test_a_tuple_is_an_item_and_a_pair_whichever_side_each_stood_on():
     votes = decided([0, 1, 0, 0], [1, 0, 1, 2], 3)
-    votes = replace(votes, items=np.array([7, 7, 8, 7]), voters=np.array([1, 1, 1, 2]))
-    codes = cluster_codes(votes, "tuple")
-    assert codes[0] == codes[1]
-    assert len({codes[0], codes[2], codes[3]}) == 3
-    assert len(set(cluster_codes(replace(votes, voters=np.array([1, 2, 1, 1])), "tuple and voter"))) == 4
+    found = pair_clusters(replace(votes, items=np.array([7, 7, 8, 7])), "tuple")
+    rows = zip(found.low, found.high, found.won, found.votes, strict=True)
+    assert list(rows) == [(0, 1, 1, 1), (0, 1, 1, 2), (0, 2, 1, 1)]
 
 
 def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
@@ -224,19 +217,12 @@ def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
     assert naive.errors == pytest.approx(alone.errors / np.sqrt(5), rel=0.02)
 
 
-def test_the_anchor_has_no_interval_of_its_own():
-    votes = even_votes(2, 5, 1000)
-    found = vote_intervals(bradley_terry(win_matrix(votes), anchor=Anchor(3, 1200)))
-    assert (found.low[3], found.high[3]) == pytest.approx((1200, 1200))
-    assert (found.errors[:3] > 5).all()
-
-
 @pytest.mark.parametrize("prior", [0, 0.5])
 def test_boards_with_hardly_a_vote_get_finite_intervals_or_none(prior):
     for votes in (decided([], [], 3), decided([0], [1], 3), decided([0] * 5, [1] * 5, 2)):
         votes = replace(votes, items=np.arange(len(votes)), voters=np.zeros(len(votes), int))
         fit = bradley_terry(win_matrix(votes), prior)
-        for cluster in ("vote", "tuple", "voter", "tuple and voter"):
+        for cluster in ("vote", "tuple", "voter"):
             found = intervals(fit, votes, cluster)
             numbered = ~np.isnan(fit.ratings)
             assert np.isfinite(found.low[numbered]).all()
@@ -249,7 +235,7 @@ def test_an_unbeaten_model_has_a_wide_interval():
     wins = np.pad(wins, (0, 1))
     wins[4, :4] = 2
     fit = bradley_terry(wins)
-    found = vote_intervals(fit)
+    found = cluster_intervals(fit, wins_as_clusters(wins))
     assert fit.statuses[4] == Status.UNBEATEN
     assert found.errors[4] > 5 * found.errors[:4].max()
     assert found.low[4] > 1000
@@ -274,9 +260,9 @@ def test_wilson_is_the_textbooks():
 
 
 @settings(deadline=None)
-@given(st.integers(0, 500), st.integers(0, 500), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_wilson_holds_the_share_and_mirrors(wins, losses, level):
-    found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2), level)
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_wilson_holds_the_share_and_mirrors(wins, losses):
+    found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2))
     assert 0 <= found.low[0] <= found.high[0] <= 1
     assert found.low[0] == pytest.approx(1 - found.high[1])
     if wins + losses:
@@ -286,7 +272,7 @@ def test_wilson_holds_the_share_and_mirrors(wins, losses, level):
 def test_clusters_need_their_columns():
     votes = decided([0], [1], 2)
     fit = bradley_terry(win_matrix(votes))
-    for cluster, missing in (("tuple", "which item"), ("voter", "who cast"), ("tuple and voter", "which item")):
+    for cluster, missing in (("tuple", "which item"), ("voter", "who cast")):
         with pytest.raises(VotesError, match=missing):
             intervals(fit, votes, cluster)
 
