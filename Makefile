@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SYSTEM := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: run test check bench soak browser
+.PHONY: run test check bench soak browser balancer
 
 run: .installed-app
 	$(BIN)/python app.py
@@ -18,7 +18,7 @@ check: .installed-dev
 bench: .installed-dev
 	$(BIN)/python -m perf
 
-soak: .installed-dev browser
+soak: .installed-dev browser balancer
 	$(BIN)/python -m pytest -m soak
 
 $(BIN)/python:
@@ -38,3 +38,8 @@ browser:
 	  command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
 	  $(SYSTEM) apt-get install -y -qq --no-install-recommends chromium fonts-noto-color-emoji fonts-noto-cjk >/dev/null; } || \
 	  echo "No chromium: install one and set CHROMIUM=/path/to/it"
+
+# nginx, for the tests of several servers; they are skipped where it is not.
+balancer:
+	@[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || { command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
+	  $(SYSTEM) apt-get install -y -qq --no-install-recommends nginx-light >/dev/null; } || echo "No nginx: install it"

@@ -5,7 +5,7 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +56,6 @@ from arena.web.live_tab import LiveTab
 from arena.web.live_view import LIVE_HEAD
 from arena.web.middleware import RequestMiddleware
 from arena.web.rate_limit import RateLimiter
-from arena.web.session_affinity import AffinityMiddleware, ServerDirectory, own_address
 from scoring.agreement.people_agreement import PeopleAgreements
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
@@ -107,8 +106,6 @@ class AppContext:
     agreement: AgreementService
     live: LiveSetup
     admin: AdminSetup
-    servers: ServerDirectory | None
-    """Set where several servers may share the database."""
 
     @classmethod
     def build(cls, settings: Settings) -> "AppContext":
@@ -140,16 +137,12 @@ class AppContext:
             ),
             live=live,
             admin=AdminSetup.build(settings, database, operators, backup, queues),
-            servers=None
-            if database.is_sqlite
-            else ServerDirectory(database, own_address(settings.host, settings.port, database)),
         )
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        affinity = self.servers.running() if self.servers else nullcontext()
-        async with backup_running(self.backup), self.scoring.running(app), self.live.running(), affinity:
+        async with backup_running(self.backup), self.scoring.running(app), self.live.running():
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -195,8 +188,6 @@ def create_app(context: AppContext) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
-    if context.servers:
-        app.add_middleware(AffinityMiddleware, servers=context.servers, hops=settings.trusted_hops)
     uploads = {jobs_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}

@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +46,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, refuse_network
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -101,6 +101,7 @@ UPGRADES: dict[int, tuple[Upgrade, ...]] = {
             ),
         ),
     ),
+    3: (Upgrade("server", ("DROP TABLE server",)), Upgrade("found", ("DROP TABLE found",))),
 }
 """Migrations, by the version they start from."""
 
@@ -156,6 +157,7 @@ class Database:
                 with suppress(FileExistsError):
                     _make_private(self._file)
             self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
+            self._holder = None if self.is_sqlite else _holding_engine(url)
             try:
                 with self._writer.begin() as connection:
                     _prepare_schema(connection, self._file if self.is_sqlite else None)
@@ -232,10 +234,35 @@ class Database:
                 "or use PostgreSQL (DATABASE_URL) for several servers."
             ) from error
 
+    def hold(self, name: str) -> None:
+        """Hold a name until it is released or this process ends. Raises DatabaseError."""
+        self._holding(func.pg_advisory_lock_shared, name)
+
+    def release(self, name: str) -> None:
+        """Release a name; if the database is gone, so is what was held in it."""
+        with suppress(DatabaseError):
+            self._holding(func.pg_advisory_unlock_shared, name)
+
+    def is_held_elsewhere(self, name: str) -> bool:
+        """Whether another server holds a name; SQLite has one server. Raises DatabaseError."""
+        return self._holding(func.pg_try_advisory_xact_lock, name) is False  # our own locks do not stand in its way
+
+    def _holding(self, act: Callable, name: str) -> bool | None:
+        """Act on a name's advisory lock in the session that holds all of this process's; None on SQLite."""
+        if self._holder is None:
+            return None
+        try:
+            with self._holder.connect() as connection:
+                return connection.scalar(select(act(_lock_number(name))))
+        except (DBAPIError, PoolTimeoutError) as error:
+            log.warning("lock refused: %s", _reason(error))
+            raise DatabaseError("The database does not answer at the moment. Please try again.") from error
+
     def close(self) -> None:
-        """Close all connections and release the server lock."""
-        self._writer.dispose()
-        self._reader.dispose()
+        """Close all connections and release all locks."""
+        for engine in (self._writer, self._reader, self._holder):
+            if engine is not None:
+                engine.dispose()
         if self._server_lock is not None:
             self._server_lock.release()
 
@@ -258,8 +285,12 @@ def take_turn(connection: Connection, table: Table) -> None:
     SQLite has one writing transaction at a time anyway.
     """
     if connection.dialect.name == "postgresql":
-        number = int.from_bytes(hashlib.sha256(table.name.encode()).digest()[:8], signed=True)
-        connection.execute(select(func.pg_advisory_xact_lock(number)))
+        connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
+
+
+def _lock_number(name: str) -> int:
+    """Return the number of PostgreSQL's advisory lock of a name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
@@ -305,6 +336,11 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     return create_engine(url, **pool), create_engine(url, **pool, isolation_level="REPEATABLE READ")
+
+
+def _holding_engine(url: str) -> Engine:
+    """Return an engine of one session, which keeps its advisory locks between transactions."""
+    return create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True, isolation_level="AUTOCOMMIT")
 
 
 def _prepare_schema(connection: Connection, file: Path | None) -> None:

@@ -1,9 +1,16 @@
-"""Two servers on one PostgreSQL database and one folder, behind a balancer that gives each request to the next one."""
+"""Two servers on one PostgreSQL database and one folder, behind nginx with the lines of docs/host.md."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import httpx
@@ -11,22 +18,78 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import create_engine, text
 
-from arena.database import Database
-from arena.leaderboard.service import BoardKey, Leaderboard
-from arena.leaderboard.shared_cache import FOUND
+from arena.web.cookies import COOKIE
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from tests.support.balancer import Balancer
-from tests.support.live_visitor import Visitor, card, catalogue, says
-from tests.support.openai_server import OpenAIServer, steady_score
-from tests.support.servers import AppServer, new_postgresql_database
-from tests.support.statistics_parts import parts
+from tests.support.live_pages import opened, phase, photo
+from tests.support.live_visitor import Visitor, card, catalogue
+from tests.support.openai_server import Body, OpenAIServer, steady_score
+from tests.support.servers import ROOT, AppServer, _free_port, new_postgresql_database
 from tests.support.voter import EventError, Voter
 
+pytestmark = pytest.mark.soak
 Result = TypeVar("Result")
 TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
-KEY = "sk-planted-4f9a8b7c6d5e"
+AT_LENGTH = "Describe it at length."
 CALLS = 16 * 5 + 4 * 5
 """What MM-Vet's sample costs: five runs, and the canaries."""
+SENTENCE = "This conversation runs on another server"
+AROUND = """
+daemon off;
+{user}
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+    log_format took '$upstream_addr $cookie_{cookie} $request_uri';
+    access_log {folder}/took.log took;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    {lines}
+}}
+"""
+"""nginx's settings around the lines of the document: where a test's own nginx puts its files, and what it notes."""
+
+
+def said(body: Body, _: int) -> str:
+    """Say something for a second, or for half a minute."""
+    return TEXT * (25 if AT_LENGTH in str(body["messages"]) else 1)
+
+
+class Balancer:
+    """nginx with the lines that docs/host.md gives, in front of two servers."""
+
+    def __init__(self, folder: Path, program: str, ports: list[int]) -> None:
+        self.port = _free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._log = folder / "took.log"
+        lines = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/host.md").read_text("utf-8"), re.DOTALL)[0]
+        here = {"listen 80;": f"listen 127.0.0.1:{self.port};"}
+        here |= {f"server 10.0.0.{n}:7860;": f"server 127.0.0.1:{port};" for n, port in enumerate(ports, 1)}
+        for theirs, ours in here.items():
+            assert lines.count(theirs) == 1, theirs
+            lines = lines.replace(theirs, ours)
+        user = "user root;" if folder.owner() == "root" else ""
+        (folder / "nginx.conf").write_text(AROUND.format(user=user, folder=folder, cookie=COOKIE, lines=lines))
+        self.process = subprocess.Popen([program, "-p", str(folder), "-c", str(folder / "nginx.conf")])
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with suppress(httpx.TransportError):
+                httpx.get(f"{self.address}/healthz")
+                return
+            time.sleep(0.05)
+        raise RuntimeError((folder / "error.log").read_text())
+
+    def took(self) -> dict[str, set[str]]:
+        """Return the servers that answered the requests of each cookie so far."""
+        took: dict[str, set[str]] = defaultdict(set)
+        for line in self._log.read_text().splitlines():
+            *servers, cookie, _ = line.split(" ")
+            if cookie != "-":
+                took[cookie].add(" ".join(servers))
+        return took
 
 
 class Two(NamedTuple):
@@ -38,43 +101,45 @@ class Two(NamedTuple):
     judge: OpenAIServer
     models: OpenAIServer
 
+    def owner(self, visitor: Visitor | str) -> int:
+        """Return which server, 0 or 1, has had all requests of a visitor, or of a cookie, so far."""
+        cookie = visitor if isinstance(visitor, str) else visitor.client.cookies[COOKIE]
+        ports = [f"127.0.0.1:{server.port}" for server in self.servers]
+        deadline = time.monotonic() + 10
+        while not (took := self.balancer.took().get(cookie)) and time.monotonic() < deadline:
+            time.sleep(0.05)  # nginx notes an answer after it is sent
+        (address,) = took or ()
+        return ports.index(address)
+
 
 @pytest.fixture(scope="module")
 def two(postgresql, tmp_path_factory) -> Iterator[Two]:
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("no nginx here; install nginx-light")
     folder = tmp_path_factory.mktemp("two")
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
     url = new_postgresql_database(postgresql)
     with (
         OpenAIServer(score=steady_score) as judge,
-        OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models,
+        OpenAIServer(said, models=("one", "two"), pace=0.02) as models,
     ):
         environ = {
             "DATABASE_URL": url,
             "JUDGE_MODEL": "test-judge",
             "JUDGE_URL": judge.address,
-            "OPENAI_API_KEY": KEY,
+            "OPENAI_API_KEY": "sk-planted-4f9a8b7c6d5e",
             "JUDGE_PRICES": str(folder / "prices.csv"),
             "MODELS": catalogue(folder, *(card(f"Model {name}", name, models) for name in models.models)),
             "TRUSTED_HOPS": "1",
         }
         servers = AppServer(folder / "data", **environ), AppServer(folder / "data", **environ)
-        with Balancer([server.port for server in servers]) as balancer:
-            yield Two(balancer, servers, url, judge, models)
+        balancer = Balancer(folder, program, [server.port for server in servers])
+        yield Two(balancer, servers, url, judge, models)
+        balancer.process.terminate()
+        balancer.process.wait()
         for server in servers:
             server.stop()
-
-
-@pytest.fixture
-def visit(browser, two) -> Iterator[Page]:
-    """A fresh visitor's page behind the balancer; any script error fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 844})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(two.balancer.address)
-    yield page
-    context.close()
-    assert errors == []
 
 
 def one(url: str, statement: str) -> object:
@@ -85,7 +150,112 @@ def one(url: str, statement: str) -> object:
     return found
 
 
-def test_a_battle_begun_at_one_is_voted_undone_and_revealed_at_the_other(two):
+def in_a_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in a thread of its own: the browser's loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+@asynccontextmanager
+async def visitors_of_both(two: Two) -> AsyncIterator[list[Visitor]]:
+    """Bring visitors until each server has at least two."""
+    async with AsyncExitStack() as stack:
+        visitors: list[Visitor] = []
+        owners: Counter[int] = Counter()
+        while min(owners[0], owners[1]) < 2:
+            visitors.append(await stack.enter_async_context(Visitor(two.balancer.address)))
+            await visitors[-1].client.get("/live/unfinished")
+            owners[two.owner(visitors[-1])] += 1
+        yield visitors
+
+
+async def fight(visitor: Visitor) -> list[str]:
+    """Fight a whole battle with a follow-up; return the phases that were shown."""
+    token = await visitor.begin("What is this?", images=2)
+    path = f"/live/battles/{token}"
+    shown = await visitor.watch(path)
+    assert sum(message["kind"] == "words" for message in shown) > 3, "words come while they are written"
+    await visitor.post(f"{path}/questions", {"text": "And what else?"})
+    async with visitor.watching(path) as messages:
+        await anext(messages)
+        stopped = await visitor.post(f"{path}/stop")
+    voted = await visitor.post(f"{path}/choice", {"choice": "b"})
+    again = (await visitor.post(f"{path}/undo"))["battle"]
+    await visitor.post(f"/live/battles/{again}/choice", {"choice": "a"})
+    revealed = await visitor.post(f"/live/battles/{again}/reveal")
+    return [message["phase"] for message in (shown[0], shown[-1], stopped, voted, revealed)]
+
+
+async def chat(visitor: Visitor) -> None:
+    """Ask a model two questions."""
+    begun = await visitor.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
+    path = f"/chat/talks/{begun['talk']}"
+    await visitor.watch(path)
+    await visitor.post(f"{path}/questions", {"text": "Go on"})
+    assert str((await visitor.watch(path))[-1]).count("red all over") >= 2
+
+
+def test_live_battles_and_chats_stay_at_one_server(two):
+    votes = one(two.url, "SELECT coalesce(sum(n), 0) FROM live_wins")
+
+    async def visit(visitor: Visitor) -> list[str]:
+        phases = await fight(visitor)
+        await chat(visitor)
+        two.owner(visitor)
+        return phases
+
+    async def run() -> list[list[str]]:
+        async with visitors_of_both(two) as visitors:
+            return await asyncio.gather(*(visit(visitor) for visitor in visitors))
+
+    phases = in_a_loop(run())
+    assert phases == [["growing", "open", "open", "voted", "revealed"]] * len(phases)
+    stored = one(two.url, "SELECT count(*) FROM live_vote")
+    assert stored == 2 * len(phases), "the choices that were taken back, and those that stand"
+    assert one(two.url, "SELECT coalesce(sum(n), 0) FROM live_wins") == votes, "a stopped answer is not ranked"
+
+
+def test_past_the_affinity_there_is_a_sentence_at_once(two):
+    before = one(two.url, "SELECT count(*) FROM live_vote")
+
+    async def stray() -> None:
+        async with Visitor(two.balancer.address) as visitor:
+            path = f"/live/battles/{await visitor.begin()}"
+            other = two.servers[1 - two.owner(visitor)]
+            async with httpx.AsyncClient(base_url=other.address, cookies=visitor.client.cookies) as strayed:
+                begun = time.monotonic()
+                answers = [await strayed.get(path), await strayed.post(f"{path}/stop", json={})]
+                assert time.monotonic() - begun < 2, "a second for each"
+                assert [answer.status_code for answer in answers] == [409, 409]
+                assert all(answer.text.startswith(SENTENCE) for answer in answers)
+                assert (await visitor.watch(path))[-1]["phase"] == "open"
+                voted = await strayed.post(f"{path}/choice", json={"choice": "a"})
+                assert voted.json()["phase"] == "voted"
+                assert (await visitor.post(f"{path}/choice", {"choice": "a"}))["phase"] == "voted"
+
+    in_a_loop(stray())
+    assert one(two.url, "SELECT count(*) FROM live_vote") == before + 1
+
+
+def test_a_page_that_strays_shows_the_sentence(two, browser):
+    with opened(browser, two.balancer.address, 1280, "Your images") as page:
+        page.set_input_files("#live-files", photo())
+        expect(page.locator("#live-send")).to_be_enabled()
+        page.fill("#live-text", AT_LENGTH)
+        page.press("#live-text", "Enter")
+        phase(page, "growing")
+        (cookie,) = (kept["value"] for kept in page.context.cookies() if kept["name"] == COOKIE)
+        strayed = page.context.new_page()
+        strayed.goto(two.servers[1 - two.owner(cookie)].address)  # cookies are sent to every port
+        strayed.get_by_role("tab", name="Your images").click()
+        expect(strayed.locator("#live-form-problem")).to_contain_text(SENTENCE)
+        phase(strayed, "form")
+        phase(page, "growing")
+        page.click("#live-stop")
+        phase(page, "open")
+
+
+def test_a_vote_through_both_counts_once(two):
     here, there = (Voter(server.address) for server in two.servers)
     there.client.cookies = here.client.cookies
     before = one(two.url, "SELECT count(*) FROM vote")
@@ -105,162 +275,74 @@ def test_a_battle_begun_at_one_is_voted_undone_and_revealed_at_the_other(two):
     )
 
 
-def test_a_visitor_never_notices_that_there_are_two(two, visit):
-    """A whole battle in a browser, each request at the next server; then both boards have it."""
-    expect(visit.locator("#choose-a")).to_be_visible(timeout=60_000)
-    for number in (1, 2):
-        visit.click("#choose-a")
-        expect(visit.locator(".answer .model")).to_have_count(2, timeout=30_000)
-        expect(visit.locator("#counter")).to_have_text(f"Your votes: {number}")
-        visit.click("#next")
-        expect(visit.locator("#choose-a")).to_be_enabled(timeout=30_000)
-    expect(visit.locator("#item img").first).to_be_visible()
-    assert all(sum(paths.values()) > 10 for paths in two.balancer.took.values()), "both servers answered"
+def score(page: Page) -> None:
+    """Upload MM-Vet's sample and have it judged."""
+    page.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
+    expect(page.locator("#found")).to_contain_text("16 answers", timeout=60_000)
+    page.locator("#check").click()
+    expect(page.locator("#quote")).to_be_visible(timeout=60_000)
+    page.locator("#confirm").click()
+    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=120_000)
 
 
-def test_a_file_uploaded_at_one_is_quoted_judged_and_read_at_any(two, visit):
+def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
     tried_out = two.judge.counts.paid
-    visit.get_by_role("tab", name="Score outputs").click()
-    visit.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
-    expect(visit.locator("#drop-state")).to_have_text(SAMPLE_PREDICTIONS.name, timeout=30_000)
-    expect(visit.locator("#found")).to_contain_text("16 answers", timeout=30_000)
-    visit.locator("#check").click()
-    expect(visit.locator("#quote")).to_contain_text("calls to test-judge", timeout=30_000)
-    visit.locator("#confirm").click()
-    expect(visit.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
-    assert two.judge.counts.paid - tried_out == CALLS, "both servers judge, none asks what the other asked"
-    assert one(two.url, "SELECT sum(held) FROM budget") == 0
-    link = visit.locator(".mine a").first.get_attribute("href")
-    for server in two.servers:
-        visit.goto(f"{server.address}/{link}")
-        expect(visit.locator(".report-head .total")).to_be_visible(timeout=30_000)
-
-
-def test_what_one_judged_the_other_has_in_its_cache(two, visit):
-    """The same file again, by somebody else: nothing is asked, and nothing is paid."""
+    with opened(browser, two.balancer.address, 1280, "Score outputs") as page:
+        score(page)
+        assert two.judge.counts.paid == tried_out + CALLS, "both servers judge, none asks what the other asked"
+        assert one(two.url, "SELECT sum(held) FROM budget") == 0
+        link = page.locator(".mine a").first.get_attribute("href")
+        for server in two.servers:
+            page.goto(f"{server.address}/{link}")
+            expect(page.locator(".report-head .total")).to_be_visible(timeout=60_000)
     asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
-    visit.get_by_role("tab", name="Score outputs").click()
-    visit.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
-    expect(visit.locator("#found")).to_contain_text("16 answers", timeout=30_000)
-    visit.locator("#check").click()
-    expect(visit.locator("#quote")).to_be_visible(timeout=30_000)
-    visit.locator("#confirm").click()
-    expect(visit.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
-    assert two.judge.counts.paid == asked
-    assert one(two.url, "SELECT max(spent) FROM budget") == spent
+    with opened(browser, two.balancer.address, 1280, "Score outputs") as page:
+        score(page)
+    assert (two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")) == (asked, spent)
 
 
-def in_a_loop(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in a thread of its own: the browser's loop runs in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
-async def a_battle(address: str) -> list[str]:
-    """Fight a whole battle with a follow-up; return the phases that were shown."""
-    async with Visitor(address) as visitor:
-        token = await visitor.begin("What is this?", images=2)
-        path = f"/live/battles/{token}"
-        shown = await visitor.watch(path)
-        assert any(message["kind"] == "words" for message in shown), "words come while they are written"
-        await visitor.post(f"{path}/questions", {"text": "And what else?"})
-        async with visitor.watching(path) as messages:
-            await anext(messages)
-            stopped = await visitor.post(f"{path}/stop")
-        voted = await visitor.post(f"{path}/choice", {"choice": "b"})
-        again = (await visitor.post(f"{path}/undo"))["battle"]
-        await visitor.post(f"/live/battles/{again}/choice", {"choice": "a"})
-        revealed = await visitor.post(f"/live/battles/{again}/reveal")
-        return [*(message["phase"] for message in (shown[0], shown[-1], stopped, voted, revealed))]
-
-
-def test_a_live_battle_is_fought_over_two_servers(two):
-    async def six() -> list[list[str]]:
-        return await asyncio.gather(*(a_battle(two.balancer.address) for _ in range(6)))
-
-    phases = in_a_loop(six())
-    assert phases == [["growing", "open", "open", "voted", "revealed"]] * 6
-    took = [sum(n for path, n in paths.items() if path.startswith("/live")) for paths in two.balancer.took.values()]
-    assert min(took) > 20, "both servers were asked"
-
-
-def test_a_chat_is_held_over_two_servers(two):
-    async def talk() -> str:
-        async with Visitor(two.balancer.address) as visitor:
-            begun = await visitor.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
-            path = f"/chat/talks/{begun['talk']}"
-            await visitor.watch(path)
-            await visitor.post(f"{path}/questions", {"text": "Go on"})
-            return str((await visitor.watch(path))[-1])
-
-    async def some() -> list[str]:
-        return await asyncio.gather(*(talk() for _ in range(4)))
-
-    assert all(said.count("red all over") >= 2 for said in in_a_loop(some()))
-
-
-def test_who_closes_a_page_ends_answers_at_their_server(two):
-    """Whichever server the page was open at: nothing is generated for nobody."""
+def test_who_closes_a_page_ends_the_answers(two):
+    """Through the balancer too, nothing is generated for nobody."""
 
     async def leave() -> None:
         async with Visitor(two.balancer.address) as visitor:
-            token = await visitor.begin("What is this?")
+            token = await visitor.begin(AT_LENGTH)
             async with visitor.watching(f"/live/battles/{token}") as messages:
                 await anext(messages)
 
     async def several() -> None:
         await asyncio.gather(*(leave() for _ in range(4)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(15):
             while two.models.running:
                 await asyncio.sleep(0.1)
 
     in_a_loop(several())
 
 
-def test_a_dead_server_is_not_missed(two):
-    """Who votes while a server is killed asks again, and the other one answers."""
-    with Voter(two.balancer.address) as voter:
-        voter.load()
-        two.servers[0].kill()
-        voter.choose("a")
-        voter.wait_out_undo()
-        voter.next()
-    two.servers[0].start()
+def test_when_a_server_dies_the_others_visitors_go_on_and_its_own_find_another(two):
+    async def some() -> None:
+        async with visitors_of_both(two) as visitors:
+            owners = [two.owner(visitor) for visitor in visitors]
+            paths = [f"/live/battles/{await visitor.begin(AT_LENGTH)}" for visitor in visitors]
+            watched = [asyncio.create_task(visitor.watch(path)) for visitor, path in zip(visitors, paths, strict=True)]
+            await asyncio.sleep(1)
+            two.servers[0].kill()
+            for visitor, path, owner, watching in zip(visitors, paths, owners, watched, strict=True):
+                if owner:
+                    assert (await visitor.post(f"{path}/stop"))["phase"] == "open"
+                    assert (await watching)[-1]["phase"] == "open"
+                else:
+                    with pytest.raises(httpx.HTTPError):
+                        await watching
+                    assert "were lost" in str((await visitor.watch(path))[-1])
+                assert (await fight(visitor))[-1] == "revealed"
 
-
-def test_when_a_server_dies_its_visitors_find_another(two):
-    """A server is killed; every visitor fights on at the one that is left."""
-    two.servers[0].kill()
-
-    async def some() -> list[str]:
-        fought = []
-        async with asyncio.timeout(120):
-            while len(fought) < 4:
-                with suppress(httpx.HTTPError):
-                    fought.append((await a_battle(two.balancer.address))[-1])
-        return fought
-
-    assert in_a_loop(some()) == ["revealed"] * 4
-    two.servers[0].start()
-
-
-def test_boards_are_computed_once(two):
-    """What takes long about a board is found out by the server that comes first; the other reads it."""
-    engine = create_engine(two.url)
-    with engine.connect() as connection:
-        source, multi, votes = connection.execute(
-            text("SELECT source_id, multi, sum(n) FROM wins GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 1")
-        ).one()
-        connection.execute(FOUND.delete())
-        connection.commit()
-        databases = [Database(two.url) for _ in "12"]
-        boards = [Leaderboard(database) for database in databases]
-        made = [board.board(BoardKey(source=source, multi=multi), patience=60) for board in boards]
-        assert [one.votes for one in made] == [votes, votes]
-        assert made[0].statistics and made[1].statistics
-        assert parts(made[0].statistics) == parts(made[1].statistics)
-        assert connection.execute(text("SELECT count(*) FROM found WHERE made_at IS NOT NULL")).scalar() == 1
-    engine.dispose()
-    for board, database in zip(boards, databases, strict=True):
-        board.close()
-        database.close()
+    try:
+        with Voter(two.balancer.address) as voter:
+            voter.load()
+            in_a_loop(some())
+            voter.choose("a")
+            voter.wait_out_undo()
+            voter.next()
+    finally:
+        two.servers[0].start()

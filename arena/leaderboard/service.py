@@ -52,7 +52,6 @@ from arena.leaderboard.queries import (
     tuples_of,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
-from arena.leaderboard.shared_cache import SharedStatistics
 from arena.leaderboard.statistics import Statistics, compute_statistics
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
@@ -100,8 +99,6 @@ class Leaderboard:
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
         self._flag_service = FlagService(database, who)
-        # Half, so that our own last statistics never pass for another server's.
-        self._shared_statistics = SharedStatistics(database, every / 2)
         self._finder = ThreadPoolExecutor(1, "boards")
 
     def close(self) -> None:
@@ -294,20 +291,12 @@ class Leaderboard:
 
     def _compute_statistics(self, key: BoardKey, kept: "_BoardState", is_new: bool) -> None:
         if is_new and kept.counts.votes:
-            self._compute_statistics_of(key, kept)
+            self._flag_service.look()
+            with self._database.read() as connection:
+                tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
+            if len(tuples.n):
+                kept.statistics = compute_statistics(tuples, crowd, kept.statistics)
         self._check(key)
-
-    def _compute_statistics_of(self, key: BoardKey, kept: "_BoardState") -> None:
-        self._flag_service.look()
-        with self._database.read() as connection:
-            tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
-        if len(tuples.n):
-            name = f"{key} {self._who}"
-            kept.statistics = self._shared_statistics.found(
-                name, lambda: compute_statistics(tuples, crowd, kept.statistics)
-            )
-            if kept.statistics.votes != tuples.n.sum():
-                kept.found_for = None  # another server's, of other votes: ours are still to be computed
 
     def _check(self, key: BoardKey) -> None:
         """Read all win counts anew if some changed unseen, as when somebody else wrote to the database."""

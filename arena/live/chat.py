@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from arena.budget import Budget
+from arena.database import Database
 from arena.inference.limits import check_limits
 from arena.live.images import MOST_IMAGES, OwnImages
-from arena.live.queue import GenerationQueue, GenerationTask, LiveBudget, LiveError
+from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.sessions import checked_text
 from arena.live.streaming import SideBySide
 from arena.types import VLM, ModelError, Turn
@@ -67,8 +68,11 @@ class ChatState(NamedTuple):
 class Chats:
     """The conversations of this process."""
 
-    def __init__(self, vlms: Sequence[VLM], images: OwnImages, budget: Budget, queue: GenerationQueue) -> None:
+    def __init__(
+        self, vlms: Sequence[VLM], database: Database, images: OwnImages, budget: Budget, queue: GenerationQueue
+    ) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
+        self._database = database
         self._images = images
         self._budget = budget
         self._queue = queue
@@ -88,6 +92,7 @@ class Chats:
         token = secrets.token_urlsafe(16)
         session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
         await self._ask(session, text)
+        await asyncio.to_thread(self._database.hold, _held(voter, token))
         before = self._sessions.pop(voter, None)
         self._sessions[voter] = session
         ended = [before] if before else []
@@ -97,27 +102,29 @@ class Chats:
             await self._end(other, but=images)
         return session
 
-    def find(self, voter: int, token: str) -> ChatSession:
+    async def find(self, voter: int, token: str) -> ChatSession:
+        """Return a conversation of this visitor. Raises UnknownChatError, ElsewhereError, DatabaseError."""
         session = self._sessions.get(voter)
         if session is None or not secrets.compare_digest(session.token.encode(), token.encode()):
-            raise UnknownChatError
+            elsewhere = await asyncio.to_thread(self._database.is_held_elsewhere, _held(voter, token))
+            raise ElsewhereError if elsewhere else UnknownChatError
         self._sessions.move_to_end(voter)
         return session
 
     async def follow(self, voter: int, token: str, text: str) -> ChatSession:
-        session = self.find(voter, token)
+        session = await self.find(voter, token)
         await self._ask(session, text)
         return session
 
     async def stop(self, voter: int, token: str) -> ChatSession:
-        session = self.find(voter, token)
+        session = await self.find(voter, token)
         if session.generation is not None:
             await session.generation.stop()
         return session
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[ChatState]:
         """Yield the state of a conversation at each change; the last state is not growing."""
-        session = self.find(voter, token)
+        session = await self.find(voter, token)
         if (generation := session.generation) is not None:
             with generation.watched():
                 seen, words = -1, 0
@@ -168,6 +175,12 @@ class Chats:
         if session.generation is not None:
             await session.generation.stop()
         await asyncio.to_thread(self._images.discard, session.voter, [one for one in session.images if one not in but])
+        await asyncio.to_thread(self._database.release, _held(session.voter, session.token))
+
+
+def _held(voter: int, token: str) -> str:
+    """Return the name that the server of a conversation holds."""
+    return f"chat {voter} {token}"
 
 
 def _conversation(session: ChatSession, files: tuple[bytes, ...]) -> list[Turn]:

@@ -26,6 +26,16 @@ class LiveError(ValueError):
     """A question that is refused; says why, and what the visitor can do."""
 
 
+class ElsewhereError(RuntimeError):
+    """A conversation that is in the memory of another server."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This conversation runs on another server, which this request did not reach; reload the page, or ask the "
+            "operator for session affinity."
+        )
+
+
 class LiveBudget:
     """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked."""
 

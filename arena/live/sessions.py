@@ -15,7 +15,7 @@ from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.live.queue import GenerationQueue, GenerationTask, LiveBudget, LiveError
+from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
@@ -99,11 +99,11 @@ class LiveSessions:
     async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
         """Ask both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
 
-        Raises LiveError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
+        Raises LiveError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
         """
         checked = checked_text(text)
         await self._queue.check_room()
-        before = await asyncio.to_thread(self._store.find, voter, token)
+        before = await self.find(voter, token)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
@@ -116,15 +116,24 @@ class LiveSessions:
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
-        """End both answers and return the battle after that."""
-        battle = await asyncio.to_thread(self._store.find, voter, token)
+        """End both answers and return the battle after that. Raises UnknownBattleError, ElsewhereError."""
+        battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             await generation.stop()
         return await self._settled(voter, token)
 
+    async def find(self, voter: int, token: str) -> LiveBattle:
+        """Return a battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
+        battle = await asyncio.to_thread(self._store.find, voter, token)
+        if self._is_unanswered(battle):
+            if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
+                raise ElsewhereError
+            battle = await asyncio.to_thread(self._store.find, voter, token)  # its answers may have ended meanwhile
+        return battle
+
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
         """Yield the state of a battle at each change; the last state is not growing."""
-        battle = await asyncio.to_thread(self._store.find, voter, token)
+        battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             with generation.watched():
                 seen, words = -1, dict.fromkeys(SIDES, 0)
@@ -143,12 +152,16 @@ class LiveSessions:
         await asyncio.to_thread(self._images.forget, battle.id)
 
     async def _settled(self, voter: int, token: str) -> LiveBattle:
-        """Return a battle without answers in progress; one that no task answers any more is ended as lost."""
-        battle = await asyncio.to_thread(self._store.find, voter, token)
-        if not battle.settled and battle.void is None and battle.id not in self._generations:
+        """Return a battle without answers in progress; one that no server answers any more is ended as lost."""
+        battle = await self.find(voter, token)
+        if self._is_unanswered(battle):
             await self._end(battle.id, LOST)
             battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
+
+    def _is_unanswered(self, battle: LiveBattle) -> bool:
+        """Whether a question waits for answers that are not in progress here."""
+        return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
         """Draw two models that can take a question (the pair with the fewest votes), and their sides.

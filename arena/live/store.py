@@ -143,25 +143,29 @@ class LiveStore:
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question. Raises LimitError when the voter or network has reached its
-        limit.
+        """Store a new battle with its first question, which this server answers.
+
+        Raises LimitError when the voter or network has reached its limit.
         """
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
-            _ask(connection, battle, 1, opening.instruction)
+            self._ask(connection, battle, 1, opening.instruction)
             return _stored(connection, battle)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
-        """Store a follow-up question. Raises UnknownBattleError, or ChoiceError when none can be asked."""
+        """Store a follow-up question, which this server answers.
+
+        Raises UnknownBattleError, or ChoiceError when none can be asked.
+        """
         with self._database.write() as connection:
             row = self._find(connection, voter, token)
             battle = _battle(connection, row)
             if not battle.can_go_on:
                 raise ChoiceError(_why_no_more(battle))
-            _ask(connection, row.id, len(battle.turns) + 1, text)
+            self._ask(connection, row.id, len(battle.turns) + 1, text)
             return _stored(connection, row.id)
 
     def answer(self, battle: int, answered: Answered) -> None:
@@ -173,12 +177,18 @@ class LiveStore:
             state = {"stopped": answered.stopped, "named": answered.named, "ended_at": now()}
             numbered = {"battle_id": battle, "number": connection.execute(number).scalar_one()}
             connection.execute(insert(LIVE_TURN).values({**numbered, **models, **values, **state}))
+        self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
         """Store that there is nothing to vote on, and why."""
         values = {"battle_id": battle, "reason": reason, "ended_at": now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing())
+        self._database.release(_held(battle))
+
+    def is_elsewhere(self, battle: int) -> bool:
+        """Whether another server answers the newest question of a battle."""
+        return self._database.is_held_elsewhere(_held(battle))
 
     def fail(self, failures: Sequence[SideFailure]) -> None:
         """Store failures, each for its model."""
@@ -296,6 +306,12 @@ class LiveStore:
         with self._database.read() as connection:
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 
+    def _ask(self, connection: Connection, battle: int, number: int, text: str) -> None:
+        """Store a question; before it can be seen, others can see that this server answers it."""
+        values = {"battle_id": battle, "number": number, "text": text, "asked_at": now()}
+        connection.execute(insert(LIVE_QUESTION).values(values))
+        self._database.hold(_held(battle))
+
     def _find(self, connection: Connection, voter: int, token: str) -> Row:
         """Return the battle of a token with its events; its row is locked where the transaction writes."""
         found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
@@ -325,9 +341,9 @@ class LiveStore:
         connection.execute(fresh.on_conflict_do_update(index_elements=LIVE_WINS.primary_key, set_=changed))
 
 
-def _ask(connection: Connection, battle: int, number: int, text: str) -> None:
-    values = {"battle_id": battle, "number": number, "text": text, "asked_at": now()}
-    connection.execute(insert(LIVE_QUESTION).values(values))
+def _held(battle: int) -> str:
+    """Return the name that the server which answers a battle holds."""
+    return f"live battle {battle}"
 
 
 def _codes(connection: Connection, names: Sequence[str]) -> list[int]:

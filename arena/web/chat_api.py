@@ -48,7 +48,7 @@ class _Chat:
     @answers_errors
     async def watch(self, request: Request) -> Response:
         """Stream a conversation's state until no answer is being generated."""
-        session = self._chats.find(await visitor(request, self._battle_store), request.path_params["token"])
+        session = await self._chats.find(await visitor(request, self._battle_store), request.path_params["token"])
         return events(self._messages(session))
 
     @answers_errors

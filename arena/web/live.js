@@ -222,7 +222,7 @@ const stereoscopeLive = (() => {
       await new Promise((wake) => setTimeout(wake, 3000));
       if (!refused()) return;
       const answer = await fetch(this.path()).catch(() => null);
-      const gone = answer?.status === 404 && (await said(answer));
+      const gone = [404, 409].includes(answer?.status) && (await said(answer));
       if (!refused()) return;
       if (!gone) {
         answer?.body?.cancel();

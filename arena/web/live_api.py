@@ -123,8 +123,8 @@ class _Live:
     @answers_errors
     async def watch(self, request: Request) -> Response:
         """Stream a battle's state until no answer is being generated."""
-        voter, token = await self._visitor(request), request.path_params["token"]
-        battle = await asyncio.to_thread(self._services.store.find, voter, token)
+        voter = await self._visitor(request)
+        battle = await self._services.sessions.find(voter, request.path_params["token"])
         return events(self._messages(voter, battle))
 
     @answers_errors

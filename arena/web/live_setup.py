@@ -71,7 +71,7 @@ class LiveSetup:
             terms,
             Networks(settings.trusted_hops),
         )
-        return cls(process_pool, budget, Chats(vlms, images, budget, queue), services)
+        return cls(process_pool, budget, Chats(vlms, database, images, budget, queue), services)
 
     @property
     def models(self) -> tuple[str, ...]:

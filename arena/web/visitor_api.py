@@ -17,7 +17,7 @@ from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json
 from arena.live.chat import UnknownChatError
 from arena.live.images import OwnImageError
-from arena.live.queue import DISCONNECT_SECONDS, LiveError
+from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.markdown import seen_length, visible_text
 from arena.web.battle_view import side_html
 from arena.web.cookies import cookie_hash
@@ -49,6 +49,7 @@ _STATUS: Mapping[type[Exception], int] = {
     NoVisitorError: 403,
     UnknownBattleError: 404,
     UnknownChatError: 404,
+    ElsewhereError: 409,
     LimitError: 429,
     DatabaseError: 503,
 }

@@ -43,9 +43,10 @@ def test_a_conversation_with_a_named_model(page):
     expect(page.locator("#chat-thumbs li")).to_have_count(0)
 
 
-def test_a_conversation_that_the_server_has_lost_gives_the_form_back(page):
+@pytest.mark.parametrize("status", [404, 409], ids=["lost", "elsewhere"])
+def test_a_conversation_that_is_not_here_gives_the_form_back(page, status):
     gone = "This conversation is not here."
-    page.route("**/chat/talks/*", lambda route: route.fulfill(status=404, body=gone, content_type="text/plain"))
+    page.route("**/chat/talks/*", lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"))
     page.fill("#chat-text", "Are you there?")
     page.click("#chat-send")
     expect(page.locator("#chat-form-problem")).to_have_text(gone)

@@ -1,0 +1,132 @@
+"""Two servers on one PostgreSQL database: what one has in its memory, the other says is elsewhere."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from arena.database import Database
+from arena.io.images import PictureStore
+from arena.items.store import ItemBank
+from arena.settings import Settings
+from arena.web.cookies import COOKIE, new_cookie
+from arena.web.live_setup import LiveSetup
+from tests.support.live_visitor import card, catalogue, picture, says
+from tests.support.openai_server import OpenAIServer
+from tests.support.servers import new_postgresql_database
+
+TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
+
+
+class Server:
+    """The live routes of one server, as one visitor calls them."""
+
+    def __init__(self, url: str, environ: dict[str, str], cookie: str) -> None:
+        self.database = Database(url)
+        settings = Settings.from_env(environ)
+        pictures = PictureStore(settings.pictures_dir)
+        setup = LiveSetup.build(settings, self.database, ItemBank(self.database), pictures, "1")
+        app = FastAPI()
+        for router in setup.routers():
+            app.include_router(router)
+        self.client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://server", cookies={COOKIE: cookie}
+        )
+
+    async def post(self, path: str, body: Any = None) -> dict[str, Any]:
+        answer = await self.client.post(path, json=body or {})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def watch(self, path: str) -> dict[str, Any]:
+        """Watch to the end and return the last message."""
+        answer = await self.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return json.loads(answer.text.split("data: ")[-1])
+
+    async def begin(self) -> str:
+        """Begin a battle and return its path."""
+        image = (await self.client.post("/live/images", content=picture())).json()["image"]
+        begun = await self.post("/live/battles", {"instruction": "What is this?", "images": [image]})
+        return f"/live/battles/{begun['battle']}"
+
+    async def talk(self) -> str:
+        """Begin a chat and return its path."""
+        begun = await self.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
+        return f"/chat/talks/{begun['talk']}"
+
+    async def sends_elsewhere(self, path: str) -> None:
+        """Check that every request for a conversation in progress is answered with 409 and the sentence."""
+        answers = [
+            await self.client.get(path),
+            await self.client.post(f"{path}/stop", json={}),
+            await self.client.post(f"{path}/questions", json={"text": "And now?"}),
+        ]
+        assert [answer.status_code for answer in answers] == [409] * 3
+        assert all(answer.text.startswith("This conversation runs on another server") for answer in answers)
+
+
+@pytest.fixture
+def servers(postgresql, tmp_path) -> Iterator[tuple[Server, Server]]:
+    """Two servers that the same visitor calls."""
+    url, cookie = new_postgresql_database(postgresql), new_cookie()
+    with OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models:
+        environ = {"DATA_DIR": str(tmp_path / "data")}
+        environ["MODELS"] = catalogue(Path(tmp_path), *(card(f"Model {name}", name, models) for name in models.models))
+        both = Server(url, environ, cookie), Server(url, environ, cookie)
+        yield both
+        for server in both:
+            server.database.close()
+
+
+def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
+    here, there = servers
+
+    async def run() -> None:
+        path = await here.begin()
+        await there.sends_elsewhere(path)
+        assert (await here.watch(path))["phase"] == "open"
+        await there.post(f"{path}/questions", {"text": "And what else?"})
+        await here.sends_elsewhere(path)
+        assert (await there.watch(path))["phase"] == "open"
+        assert (await there.post(f"{path}/choice", {"choice": "a"}))["phase"] == "voted"
+        again = f"/live/battles/{(await here.post(f'{path}/undo'))['battle']}"
+        assert (await there.post(f"{again}/choice", {"choice": "b"}))["phase"] == "voted"
+        assert (await here.post(f"{again}/reveal"))["phase"] == "revealed"
+        assert (await there.watch(again))["phase"] == "revealed"
+
+    asyncio.run(run())
+
+
+def test_a_chat_is_held_at_one_server(servers):
+    here, there = servers
+
+    async def run() -> None:
+        path = await here.talk()
+        await there.sends_elsewhere(path)
+        there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
+        assert (await there.client.get(path)).status_code == 404, "nobody else learns that it is anywhere"
+        there.client.cookies = here.client.cookies
+        await here.watch(path)
+        await here.talk()
+        assert (await there.client.get(path)).status_code == 404, "it ended when the next began"
+
+    asyncio.run(run())
+
+
+def test_what_a_dead_server_answered_is_lost_and_not_elsewhere(servers):
+    here, there = servers
+
+    async def run() -> None:
+        path, talk = await here.begin(), await here.talk()
+        here.database.close()  # as when its process ends
+        ended = await there.watch(path)
+        assert ended["phase"] == "void" and "were lost" in str(ended)
+        assert (await there.client.get(talk)).status_code == 404
+
+    asyncio.run(run())
