@@ -80,7 +80,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 _Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
 _Rate: TypeAlias = Annotated[_Count, whole(1, 10**8)]
-_Dollars: TypeAlias = Annotated[int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50", lambda _: True)]
+_Dollars: TypeAlias = Annotated[int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")]
 _Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]

@@ -12,8 +12,8 @@ class _HiddenError(ValueError):
     """A wrong value that may be a secret."""
 
 
-def must_be(expected: str, holds: Callable[[Any], object], hidden: str = "") -> WrapValidator:
-    """A rule for `Annotated`: `holds` is true of the value once its type is read.
+def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
+    """A rule for `Annotated`: `holds` is true of the value once it is read as its type.
 
     `hidden` names the secret that a wrong value may hold; it is then never shown.
     """
