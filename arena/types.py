@@ -177,7 +177,6 @@ class Generation:
     seed: int | None = None
 
 
-ModelKind = Literal["api", "local"]
 Precision = Literal["float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -188,8 +187,8 @@ class ModelCard:
 
     name: str
     """Display name, also used in the item bank."""
-    kind: ModelKind
-    """api: an OpenAI-compatible server; local: transformers on this machine."""
+    kind: str
+    """Key of `KINDS` in `arena/inference/registry.py`: api, local."""
     model: str
     """Model id on the server; for a local model, its folder or its id on the Hub."""
     address: str = ""
@@ -266,7 +265,7 @@ def pass_over(_: Usage) -> None:
 
 
 class VLM(Protocol):
-    """A model that streams its answer."""
+    """A model under test."""
 
     @property
     def card(self) -> ModelCard: ...
@@ -278,4 +277,14 @@ class VLM(Protocol):
 
         `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
         """
+        ...
+
+    async def answers(
+        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+    ) -> tuple[str, ...]:
+        """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close what the model itself has opened."""
         ...

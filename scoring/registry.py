@@ -23,6 +23,11 @@ R = TypeVar("R", bound=AnyReport)
 class Benchmark(Protocol[R]):
     """A benchmark's part: pure functions on its type of report."""
 
+    @property
+    def report(self) -> type[R]:
+        """The type of its reports, which the job store writes and reads."""
+        ...
+
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
         """The judge tasks of a draft."""
         ...
@@ -33,14 +38,6 @@ class Benchmark(Protocol[R]):
 
     def ungraded(self, report: R) -> str:
         """A sentence saying that nothing was graded, and why; "" if anything was."""
-        ...
-
-    def write(self, report: R) -> str:
-        """The whole report as JSON text."""
-        ...
-
-    def read(self, text: str) -> R:
-        """The report in a JSON text. Raises ReportError."""
         ...
 
     def files(self, report: R) -> Mapping[str, bytes]:

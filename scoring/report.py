@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import StrictBool, StrictFloat, StrictInt
 
 from arena.io.strict_json import RowsError
-from scoring.serialize import read_record, record_json
 
 Protocol = Literal["paper", "hardened"]
 Kind = Literal["item", "canary", "probe"]
@@ -54,7 +54,7 @@ class QuestionSet:
     name: str
     digest: str
     """sha256 of the questions; reports name it."""
-    official: bool
+    official: StrictBool
     """Whether these are the published questions, complete and unchanged."""
     questions: tuple[Question, ...]
     outside: tuple[Question, ...] = ()
@@ -66,8 +66,8 @@ class Grade:
     """The judge's grade of one prediction in one run."""
 
     question: str
-    run: int
-    score: float | None
+    run: StrictInt
+    score: StrictFloat | None
     reason: str = ""
     """Why there is no score or (paper protocol) why it counts 0.0; else empty."""
     flags: tuple[str, ...] = ()
@@ -145,8 +145,8 @@ class Report:
     questions: QuestionSet
     protocol: Protocol
     judge: JudgeStamp
-    runs: int
-    sampled: bool
+    runs: StrictInt
+    sampled: StrictBool
     """Whether the runs are samples of one call (`n`) instead of separate calls."""
     title: str
     """The model's name as its owner gave it."""
@@ -313,16 +313,6 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
             cells = ("" if mean is None else repr(mean) for mean in means)
             writer.writerow([safe_cell(name), safe_cell(line.name), line.n, line.unscored, *cells])
     return out.getvalue().encode("utf-8-sig", "replace")
-
-
-def report_json(report: Report) -> str:
-    """The whole report as JSON text; `read_report` restores it."""
-    return record_json(report)
-
-
-def read_report(text: str) -> Report:
-    """The report in a `report_json` text. Raises ReportError."""
-    return read_record(Report, text)
 
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")

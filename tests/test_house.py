@@ -12,8 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """types io markdown templates network figures < settings formats inference < ratings storage < database
-    < clock < items budget < battles < live fraud server < admin imports < leaderboard < web < cli < __main__"""
+ARENA = """validation < types io markdown templates network figures < settings formats inference < ratings storage
+    < database < clock < items budget < battles < live fraud server < admin imports < leaderboard < web < cli
+    < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
     < web < cli < __main__"""
 LAYERS = (

@@ -337,6 +337,9 @@ class LocalVLM:
             note(self._usage(task))
         return tuple(message["texts"])
 
+    async def aclose(self) -> None:
+        """Close nothing: the pool ends its process."""
+
     def _usage(self, task: _Request) -> Usage:
         return Usage(task.prompt, task.tokens, cost(self.card.price, task.prompt, task.tokens), estimated=False)
 

@@ -7,16 +7,17 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from arena.inference.catalogue import Models
-from arena.types import Conversation, Generation, ModelCard, ModelError, Usage, pass_over
+from arena.inference.registry import KINDS
+from arena.types import VLM, Conversation, ModelCard, ModelError, Usage
 
 _IN_A_ROW = 5
 """Failures in a row, besides those in parallel, after which nothing more is asked."""
@@ -34,21 +35,6 @@ class TaskError(ValueError):
 
 class UnfinishedError(RuntimeError):
     """Questions got no answer; the message says how to go on."""
-
-
-class Answerer(Protocol):
-    """A model that gives whole answers to conversations."""
-
-    @property
-    def card(self) -> ModelCard:
-        """The model's card."""
-        ...
-
-    async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
-    ) -> tuple[str, ...]:
-        """Answers to all conversations. Raises ModelError."""
-        ...
 
 
 class Task(NamedTuple):
@@ -105,6 +91,7 @@ class RunResult:
 def fingerprint(card: ModelCard, questions: str) -> str:
     """Identity of a run: hash of what shapes a model's answers and of the questions' digest."""
     shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
+    shape += [getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]]  # a kind's own
     settings = [card.generation.max_tokens, card.generation.temperature, card.generation.top_p, card.generation.seed]
     return hashlib.sha256(json.dumps([shape, settings, questions]).encode()).hexdigest()
 
@@ -172,14 +159,15 @@ class AnswerFile:
         os.fsync(self._file.fileno())
 
 
-async def ask_all(vlm: Answerer, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
+async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
     """Ask what the file does not hold, round after round, in task order; tasks are drawn as needed.
 
-    A local model gets batches of `at_once`, a server so many parallel calls. `tick` gets the number of tasks just done.
+    `at_once` is the size of a batch or the number of parallel calls, as the model's kind has it. `tick` gets the number
+    of tasks just done.
     After several failures in a row, nothing more is asked and `RunResult.stopped` says why.
     """
     outcome = RunResult()
-    workers = vlm.card.at_once if vlm.card.kind == "api" else 1
+    workers = 1 if KINDS[vlm.card.kind].batched else vlm.card.at_once
     for tasks in rounds:
         run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
         try:
@@ -217,7 +205,7 @@ class _Run:
 
     def __init__(
         self,
-        vlm: Answerer,
+        vlm: VLM,
         tasks: Iterator[Task],
         file: AnswerFile,
         tick: Callable[[int], object],
@@ -225,8 +213,9 @@ class _Run:
     ) -> None:
         self.outcome = outcome
         self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
-        self._batch = 1 if vlm.card.kind == "api" else vlm.card.at_once
-        self._patience = _IN_A_ROW + (vlm.card.at_once if vlm.card.kind == "api" else 0)
+        batched, at_once = KINDS[vlm.card.kind].batched, vlm.card.at_once
+        self._batch = at_once if batched else 1
+        self._patience = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()
         self._in_a_row = 0
 

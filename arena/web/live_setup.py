@@ -12,9 +12,7 @@ from arena.battles.quotas import Networks
 from arena.battles.store import BattleStore
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, DatabaseError, now
-from arena.inference.catalogue import read_catalogue
-from arena.inference.local_process import LocalVLM, ProcessPool
-from arena.inference.openai_model import ApiVLM
+from arena.inference.catalogue import Models, read_catalogue
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.chat import Chats
@@ -24,7 +22,6 @@ from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
 from arena.settings import Settings, secret
-from arena.types import VLM, ModelCard
 from arena.web import chat_api as chat_routes
 from arena.web import live_api as routes
 from arena.web.live_api import LiveServices
@@ -38,7 +35,7 @@ log = logging.getLogger(__name__)
 class LiveSetup:
     """Services of live battles and the chat."""
 
-    process_pool: ProcessPool
+    answering: Models
     budget: Budget
     chats: Chats
     services: LiveServices
@@ -51,8 +48,8 @@ class LiveSetup:
 
         Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken.
         """
-        process_pool = ProcessPool(settings.local_models)
-        vlms = [_vlm(card, process_pool) for card in read_catalogue(settings.models, secret).live]
+        answering = Models(read_catalogue(settings.models, secret), settings.local_models)
+        vlms = [answering.vlm(card.name) for card in answering.catalogue.live]
         store, battle_store = LiveStore(database, settings.vote_limits), BattleStore(database)
         store.register_models([vlm.card.name for vlm in vlms])
         images = OwnImages(database, settings.own_dir)
@@ -71,7 +68,7 @@ class LiveSetup:
             terms,
             Networks(settings.trusted_hops),
         )
-        return cls(process_pool, budget, Chats(vlms, database, images, budget, queue), services)
+        return cls(answering, budget, Chats(vlms, database, images, budget, queue), services)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -84,13 +81,13 @@ class LiveSetup:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the clean-up while the server runs, and stop the models' processes with it."""
+        """Run the clean-up while the server runs, and close the models with it."""
         tidying = asyncio.create_task(self._tidy())
         try:
             yield
         finally:
             tidying.cancel()
-            await asyncio.to_thread(self.process_pool.close)
+            await self.answering.aclose()
 
     async def _tidy(self) -> None:
         """Delete expired images and networks, and commit the reservations of dead servers."""
@@ -102,7 +99,3 @@ class LiveSetup:
             except (DatabaseError, OSError) as error:
                 log.warning("own images were not tidied up: %s", error)
             await asyncio.sleep(TIDY_SECONDS)
-
-
-def _vlm(card: ModelCard, process_pool: ProcessPool) -> VLM:
-    return ApiVLM(card) if card.kind == "api" else LocalVLM(card, process_pool)

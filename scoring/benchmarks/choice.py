@@ -23,7 +23,6 @@ from scoring.multiple_choice.downloads import audit_lines, differences_csv, miss
 from scoring.multiple_choice.extract import extraction
 from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
 from scoring.report import Grade, file_stem, lines_csv
-from scoring.serialize import read_record, record_json
 
 
 class LazyFiles(Mapping[str, bytes]):
@@ -44,6 +43,8 @@ class LazyFiles(Mapping[str, bytes]):
 
 class MultipleChoice:
     """MMBench and MMT-Bench."""
+
+    report = ChoiceReport
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
         """An extraction for each answer that rules leave open."""
@@ -69,13 +70,6 @@ class MultipleChoice:
     def ungraded(self, report: ChoiceReport) -> str:
         """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
-
-    def write(self, report: ChoiceReport) -> str:
-        return record_json(report)
-
-    def read(self, text: str) -> ChoiceReport:
-        """Raises ReportError."""
-        return read_record(ChoiceReport, text)
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Accuracies in the public toolkit's layout, an audit of all items, and differences between protocols.
@@ -106,6 +100,8 @@ class MultipleChoice:
 class VQAMarks:
     """VQA answers with marks from 1 to 5."""
 
+    report = MarksReport
+
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         """A grading for each answer without a mark."""
 
@@ -127,13 +123,6 @@ class VQAMarks:
     def ungraded(self, report: MarksReport) -> str:
         """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
-
-    def write(self, report: MarksReport) -> str:
-        return record_json(report)
-
-    def read(self, text: str) -> MarksReport:
-        """Raises ReportError."""
-        return read_record(MarksReport, text)
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
         """Accuracies and the mean mark, and an audit of all answers with their marks."""

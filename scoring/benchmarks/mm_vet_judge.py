@@ -26,8 +26,6 @@ from scoring.report import (
     file_stem,
     lines_csv,
     missing_csv,
-    read_report,
-    report_json,
     safe_csv,
 )
 
@@ -92,6 +90,8 @@ def draft(
 class MMVet:
     """The benchmark, with one task for each grade of an item, canary or probe."""
 
+    report = Report
+
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         """Every pending grade of a draft."""
         samples = report.runs if report.sampled else 1
@@ -124,13 +124,6 @@ class MMVet:
     def ungraded(self, report: Report) -> str:
         """A sentence saying that nothing was graded; "" if anything was."""
         return mm_vet.ungraded(report)
-
-    def write(self, report: Report) -> str:
-        return report_json(report)
-
-    def read(self, text: str) -> Report:
-        """Raises ReportError."""
-        return read_report(text)
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""

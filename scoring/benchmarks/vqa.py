@@ -17,6 +17,7 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record, read_records
 from scoring.judges.injection import neutralise
@@ -68,7 +69,7 @@ class VQAnswer:
     answers: tuple[str, ...]
     """References as in the file, repeated as annotators gave them; none in a file without answers."""
     prediction: str
-    row: int
+    row: StrictInt
 
 
 @dataclass(frozen=True)

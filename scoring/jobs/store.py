@@ -8,9 +8,8 @@ Free reports, made by rules alone, are stored once per owner and expire; judged 
 """
 
 import hashlib
-import json
 import secrets
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -40,9 +39,10 @@ from arena.battles.quotas import NetworkDays
 from arena.database import METADATA, Database, Moment, now, take_turn
 from scoring.benchmarks.choice_report import ChoiceReport, MarksReport
 from scoring.judges.run import Progress, Quote
-from scoring.judges.spec import JudgeSpec, Price
+from scoring.judges.spec import JudgeSpec
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport
+from scoring.serialize import read_record, record_json
 
 State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "cancelled"]
 """quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
@@ -147,7 +147,7 @@ class Claim(NamedTuple):
     @property
     def draft(self) -> AnyReport:
         """Draft report to fill. Raises ReportError."""
-        return BENCHMARKS[self.job.benchmark].read(self.draft_json)
+        return read_record(BENCHMARKS[self.job.benchmark].report, self.draft_json)
 
 
 class Jobs:
@@ -162,10 +162,10 @@ class Jobs:
         """Store a draft with its quote, replacing the owner's earlier quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
-        judged = {"spec": json.dumps(asdict(spec)), "own_key": own_key}
+        judged = {"spec": record_json(spec), "own_key": own_key}
         with self._database.write() as connection:
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
-            return self._insert(connection, owner, draft, quote, state="quoted", draft=_written(draft), **judged)
+            return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
 
     def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
         """Store a report that needed no judge; a report that its owner has already keeps its link.
@@ -174,8 +174,8 @@ class Jobs:
         reached its limit: reports expire by age and never make room for a newer one, since their links may have been
         shared.
         """
-        digest = hashlib.sha256(_written(replace(report, created="")).encode()).hexdigest()
-        ended = {"draft": "", "report": _written(report), "finished": now()}
+        digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
+        ended = {"draft": "", "report": record_json(report), "finished": now()}
         free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
         mine = and_(JOB.c.owner == owner, _FREE)
         same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
@@ -263,7 +263,7 @@ class Jobs:
         query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, whose)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
-        return _spec(text) if text else None
+        return read_record(JudgeSpec, text) if text else None
 
     # Calls by servers
 
@@ -282,7 +282,7 @@ class Jobs:
                 return None
             job = self._change(connection, link, state="judging", started=now(), fresh=0, **self._held_by(holder))
             row = connection.execute(select(JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)).one()
-        return Claim(job, row.draft, _spec(row.spec))
+        return Claim(job, row.draft, read_record(JudgeSpec, row.spec))
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""
@@ -299,7 +299,7 @@ class Jobs:
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Store the report of a job if this server still holds it; return whether it does."""
-        values = {"state": "done", "done": JOB.c.total, "report": _written(report), "finished": now()}
+        values = {"state": "done", "done": JOB.c.total, "report": record_json(report), "finished": now()}
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
@@ -345,7 +345,7 @@ class Jobs:
             "file": kept.file,
             "address": kept.judge.address if kept.judge else "",
             "model": kept.judge.model if kept.judge else "",
-            "quote": json.dumps(asdict(quote)),
+            "quote": record_json(quote),
             "ratio": 1.0,
             "problem": "",
             "done": 0,
@@ -374,27 +374,9 @@ def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
 def _job(row: Row) -> Job:
     """Convert a row to a Job; the columns are named like its fields."""
     values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
-    return Job(**values, quote=_quote(row.quote).corrected(row.ratio))
-
-
-def _quote(text: str) -> Quote:
-    values = json.loads(text)
-    return Quote(**{**values, "price": _price(values["price"])})
-
-
-def _spec(text: str) -> JudgeSpec:
-    values = json.loads(text)
-    return JudgeSpec(**{**values, "price": _price(values["price"])})
-
-
-def _price(values: dict[str, float] | None) -> Price | None:
-    return None if values is None else Price(**values)
-
-
-def _written(report: AnyReport) -> str:
-    return BENCHMARKS[report.benchmark].write(report)
+    return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
 
 
 @lru_cache(maxsize=8)
 def _parsed(benchmark: str, text: str) -> AnyReport:
-    return BENCHMARKS[benchmark].read(text)
+    return read_record(BENCHMARKS[benchmark].report, text)

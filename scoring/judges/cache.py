@@ -6,12 +6,12 @@ Nothing is asked and paid for twice: not after a crash, not for the same texts i
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from sqlalchemy import Column, Table, Text, select
 
 from arena.database import METADATA, Database, Moment, now
 from scoring.judges.spec import Ask, JudgeSpec, Reply, request
+from scoring.serialize import read_record, record_json
 
 REPLY = Table(
     "reply",
@@ -34,14 +34,14 @@ class ReplyCache:
     def get(self, key: str) -> Reply | None:
         with self._database.read() as connection:
             text = connection.scalar(select(REPLY.c.reply).where(REPLY.c.key == key))
-        return None if text is None else _reply(text)
+        return None if text is None else read_record(Reply, text)
 
     def put(self, key: str, reply: Reply) -> Reply:
         """Store a reply and return the stored one, which may be another server's earlier reply."""
-        values = {"key": key, "reply": json.dumps(asdict(reply)), "created": now()}
+        values = {"key": key, "reply": record_json(reply), "created": now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(REPLY).values(values).on_conflict_do_nothing())
-            return _reply(connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one())
+            return read_record(Reply, connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one())
 
     def known(self, keys: Iterable[str]) -> frozenset[str]:
         """Return the subset of keys that have a reply."""
@@ -62,8 +62,3 @@ def reply_key(spec: JudgeSpec, address: str, owner: str | None, ask: Ask, run: i
     call = [run, ordinal] if ask.samples == 1 else None
     shaping = {"version": _VERSION, "address": address, "owner": owner, "call": call, "request": request(spec, ask)}
     return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _reply(text: str) -> Reply:
-    values = json.loads(text)
-    return Reply(**{**values, "texts": tuple(values["texts"]), "finish": tuple(values["finish"])})

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from pydantic import StrictInt
+
 from arena.io.tables import JSON, Record
 from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
 
@@ -32,9 +34,9 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 class Problem:
     """A problem in a file, its place and how to fix it."""
 
-    row: int
+    row: StrictInt
     """0 if it concerns the whole file."""
-    index: int | None
+    index: StrictInt | None
     text: str
     blocks: Blocks
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import StrictInt
+
 LETTERS = "ABCDEFGHI"
 """Letters that options may have."""
 NONE = "Z"
@@ -123,7 +125,7 @@ class Decision:
 class ChoiceQuestion:
     """A row of a multiple-choice benchmark; in a circular file, one pass of a question."""
 
-    index: int
+    index: StrictInt
     text: str
     options: Mapping[str, str]
     """Text by letter, in the order of letters; missing options are absent."""
@@ -135,7 +137,7 @@ class ChoiceQuestion:
     """The file's `l2-category`: MMBench's L-2 ability or MMT-Bench's meta-task."""
     split: str
     hint: str = ""
-    row: int = 0
+    row: StrictInt = 0
     """Where it starts in its file."""
 
 

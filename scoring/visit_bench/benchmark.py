@@ -9,7 +9,7 @@ from typing import Any
 
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.serialize import read_record, record_json
+from scoring.serialize import record_json
 from scoring.visit_bench.leaderboard import AutomaticBoard, DecidedMatch, automatic_board
 from scoring.visit_bench.matches import MatchReport, Verdict, steadiness, ungraded
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
@@ -19,6 +19,8 @@ _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
 
 class VisitBench:
     """The benchmark, with one task for each order of each match."""
+
+    report = MatchReport
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match.
@@ -39,13 +41,6 @@ class VisitBench:
     def ungraded(self, report: MatchReport) -> str:
         """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
-
-    def write(self, report: MatchReport) -> str:
-        return record_json(report)
-
-    def read(self, text: str) -> MatchReport:
-        """Raises ReportError."""
-        return read_record(MatchReport, text)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
         """Battles in the authors' layout, shares of steady verdicts, and the whole report."""

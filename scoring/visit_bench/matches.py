@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from pydantic import StrictBool
+
 from scoring.judges.spec import ShownImage
 from scoring.report import JudgeStamp, Protocol
 
@@ -111,9 +113,9 @@ class MatchReport:
     context: Context
     source: str
     """Source of the items."""
-    complete: bool
+    complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
-    stored: bool
+    stored: StrictBool
     """Whether the model's answers are those in the item bank."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]

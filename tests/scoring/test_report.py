@@ -20,13 +20,11 @@ from scoring.report import (
     Row,
     audit,
     line,
-    read_report,
-    report_json,
     safe_csv,
     scores,
     table,
 )
-from scoring.serialize import ReportError
+from scoring.serialize import ReportError, read_record, record_json
 
 STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
 
@@ -143,16 +141,16 @@ ROWS = st.builds(
 def test_reports_and_audits_come_back_whole(rows, canaries):
     """Half surrogates and NUL too, which a judge may reply and no database stores as they are."""
     whole = report(rows, 3, canaries=tuple(canaries))
-    stored = report_json(whole)
-    assert read_report(stored) == whole
+    stored = record_json(whole)
+    assert read_record(Report, stored) == whole
     assert stored.isascii() and "\0" not in stored
     head, *lines = map(json.loads, audit(whole).decode("ascii").splitlines())
-    assert read_report(json.dumps({**head, "rows": lines})) == whole
+    assert read_record(Report, json.dumps({**head, "rows": lines})) == whole
 
 
 def test_a_report_of_whole_numbers_comes_back():
     whole = report([row("a", [1, 0])], 2)
-    assert read_report(report_json(whole)) == whole
+    assert read_record(Report, record_json(whole)) == whole
 
 
 @pytest.mark.parametrize(
@@ -168,13 +166,13 @@ def test_a_report_of_whole_numbers_comes_back():
 )
 def test_what_is_no_report_is_refused(change):
     with pytest.raises(ReportError):
-        read_report(json.dumps({**json.loads(report_json(report([row("a", [1.0])]))), **change}))
+        read_record(Report, json.dumps({**json.loads(record_json(report([row("a", [1.0])]))), **change}))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"benchmark": "mm-vet"}'])
 def test_a_broken_report_is_refused(text):
     with pytest.raises(ReportError):
-        read_report(text)
+        read_record(Report, text)
 
 
 # Out without danger.

@@ -33,7 +33,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade, JudgeStamp
-from scoring.serialize import ReportError, record_json
+from scoring.serialize import ReportError, read_record, record_json
 from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
 from tests.support.judging_process import OWNER, SPEC, Bench
@@ -224,7 +224,7 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
         judge=JudgeStamp(said, (said,), said, "0", "1"),
     )
     benchmark = BENCHMARKS["mmbench"]
-    assert benchmark.read(benchmark.write(report)) == report
+    assert read_record(benchmark.report, record_json(report)) == report
     items = [json.loads(line) for line in benchmark.files(report)["partial_missing_pass-audit.jsonl"].splitlines()]
     assert items[0]["prediction"] == said and items[0]["replies"] == replies
 
@@ -235,7 +235,7 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
 def test_a_report_of_another_version_is_refused(change):
     kept = json.loads(record_json(open_upload(GOLDEN / "complete.tsv").report("strict")))
     with pytest.raises(ReportError, match="score the file again"):
-        BENCHMARKS["mmbench"].read(json.dumps({**kept, **change}))
+        read_record(ChoiceReport, json.dumps({**kept, **change}))
 
 
 def test_shuffling_the_rows_of_a_file_changes_nothing(tmp_path):
@@ -263,7 +263,7 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
     tasks = benchmark.tasks(report, SPEC)
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
     assert graded.grades == (Grade("1", 0, None, "content filter"), Grade("2", 0, None, "content filter"))
-    assert benchmark.read(benchmark.write(graded)) == graded and not graded.left
+    assert read_record(benchmark.report, record_json(graded)) == graded and not graded.left
     assert benchmark.files(graded)["v_acc.csv"].splitlines()[1].endswith(b'"0"')
 
 

@@ -27,6 +27,7 @@ from scoring.judges.spec import (
     request,
 )
 from scoring.report import JudgeStamp, Protocol
+from scoring.serialize import read_record, record_json
 from scoring.visit_bench.benchmark import VisitBench, battle_rows
 from scoring.visit_bench.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
 from scoring.visit_bench.prompts import (
@@ -338,7 +339,7 @@ def test_swapping_all_sides_changes_nothing(one, other, seed, protocol):
 
 def test_a_report_comes_back_from_its_json_and_its_battles_have_the_authors_columns():
     report = scored(drafted({"m": "no", "n": LONG}), lambda messages: f"Step 1 \u2028 \ud800.\n{B}")
-    assert VisitBench().read(VisitBench().write(report)) == report
+    assert read_record(MatchReport, record_json(report)) == report
     assert report.judge.versions == ("test-judge-1",)
     files = VisitBench().files(report)
     assert [json.loads(line) for line in files["battles.jsonl"].decode("ascii").splitlines()] == list(

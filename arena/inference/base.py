@@ -1,0 +1,69 @@
+"""A kind of models: what a `[[models]]` table of this kind may hold, and the model that answers for its card."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
+
+from pydantic import BaseModel, StringConstraints, model_validator
+
+from arena.inference.local_process import ProcessPool
+from arena.types import VLM, Generation, ModelCard, Price, Secret
+from arena.validation import must_be, number, whole
+
+Stripped: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True), must_be("text in quotes")]
+Text: TypeAlias = Annotated[Stripped, must_be("text in quotes", bool)]
+_Dollars: TypeAlias = Annotated[float, number(0, 1_000_000)]
+
+
+class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
+    """Keys that tables of all kinds share; a key named like a field of the card goes there."""
+
+    card_type: ClassVar[type[ModelCard]] = ModelCard
+    """A kind with settings of its own keeps them in a subclass."""
+
+    name: Text
+    kind: str
+    images: Annotated[int, whole(0, 100)] = ModelCard.images
+    prompt_tokens: Annotated[int, whole(1, 10_000_000)] = ModelCard.prompt_tokens
+    image_tokens: Annotated[int, whole(1, 1_000_000)] = ModelCard.image_tokens
+    system: Stripped = ""
+    max_tokens: Annotated[int, whole(1, 1_000_000)] = Generation.max_tokens
+    temperature: Annotated[float, number(0, 2)] | None = None
+    top_p: Annotated[float, number(0, 1)] | None = None
+    seed: Annotated[int, whole(0, 2**31 - 1)] | None = None
+    prompt_price: _Dollars | None = None
+    completion_price: _Dollars | None = None
+    timeout: Annotated[float, number(0.1, 3600)] = ModelCard.timeout
+    at_once: Annotated[int, whole(1, 1000)] = ModelCard.at_once
+    live: Annotated[bool, must_be("true or false")] = False
+
+    @model_validator(mode="after")
+    def _check_prices(self) -> Self:
+        if (self.prompt_price is None) != (self.completion_price is None):
+            missing = "prompt_price" if self.prompt_price is None else "completion_price"
+            raise ValueError(f"{missing} is missing; it must be US dollars for a million tokens, as the other price")
+        return self
+
+    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+        """Fields of the card that are named otherwise in the table; `secret` returns the key in a variable."""
+        return {}
+
+    def card(self, secret: Callable[[str], Secret]) -> ModelCard:
+        """The table's card. Raises what `secret` raises for a variable that is not set."""
+        known = {field.name for field in fields(self.card_type)}
+        same = {key: value for key, value in self if key in known}
+        price = None
+        if self.prompt_price is not None and self.completion_price is not None:
+            price = Price(self.prompt_price, self.completion_price)
+        generation = Generation(self.max_tokens, self.temperature, self.top_p, self.seed)
+        return self.card_type(**{**same, "generation": generation, "price": price, **self.own(secret)})
+
+
+class ModelKind(NamedTuple):
+    """A kind of models."""
+
+    table: type[CardTable]
+    vlm: Callable[[ModelCard, ProcessPool], VLM]
+    """Makes a card's model; what runs in a process on this machine takes it from the pool."""
+    batched: bool = False
+    """Whether an offline run asks `at_once` conversations in one batch; else so many calls run in parallel."""

@@ -1,0 +1,56 @@
+"""Models that run on this machine, `kind = "local"`: weights in a folder, or at a commit on the Hub."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, ValidationInfo, model_validator
+
+from arena.inference.base import CardTable, ModelKind, Stripped
+from arena.inference.local_process import LocalVLM
+from arena.types import Device, ModelCard, Precision, Secret
+from arena.validation import matching, must_be, number
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_COMMIT_WORDS = "the commit on the Hub, 40 hexadecimal digits"
+
+
+def _weights(folder: str, info: ValidationInfo) -> str:
+    """The folder, seen from the catalogue's; one beside a model of the Hub is refused later."""
+    if not folder or info.data.get("hub"):
+        return folder
+    path = info.context / Path(folder).expanduser()
+    if not (path / "config.json").is_file():
+        raise ValueError(f"{path} holds no model (no config.json in it)")
+    return str(path)
+
+
+class LocalTable(CardTable):
+    """Keys of a model on this machine."""
+
+    hub: Annotated[
+        Stripped, must_be("an id on the Hub, as in owner/model", lambda hub: not hub or _HUB_ID.fullmatch(hub))
+    ] = ""
+    folder: Annotated[Stripped, AfterValidator(_weights)] = ""
+    revision: Annotated[Stripped, matching(_COMMIT, _COMMIT_WORDS)] | None = None
+    dtype: Precision = ModelCard.dtype
+    device: Device = ModelCard.device
+    memory_gb: Annotated[float, number(0.1, 100_000)] | None = None
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        if bool(self.folder) == bool(self.hub):
+            raise ValueError("expected either folder or hub, with the weights of the model")
+        if self.folder and self.revision is not None:
+            raise ValueError("revision is for models on the Hub; delete it")
+        if self.hub and self.revision is None:
+            raise ValueError(f"revision is missing; it must be {_COMMIT_WORDS}")
+        return self
+
+    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+        return {"model": self.folder or self.hub}
+
+
+LOCAL = ModelKind(LocalTable, LocalVLM, batched=True)

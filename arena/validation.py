@@ -1,0 +1,66 @@
+"""Validation: rules of a field for pydantic, and its errors as one line: which key, its value, what it must be."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError, WrapValidator
+
+
+class _HiddenError(ValueError):
+    """A wrong value that may be a secret."""
+
+
+def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
+    """A rule for `Annotated`: `holds` is true of the value once it is read as its type.
+
+    `hidden` names the secret that a wrong value may hold; it is then never shown.
+    """
+
+    def check(value: Any, read: Callable[[Any], Any]) -> Any:
+        with suppress(ValueError):
+            if holds(found := read(value)):
+                return found
+        if hidden:
+            raise _HiddenError(f"must be {expected} (its value is not shown: it may hold {hidden})")
+        raise ValueError(f"it must be {expected}")
+
+    return WrapValidator(check)
+
+
+def whole(least: int, most: int) -> WrapValidator:
+    """A whole number within bounds, for `Annotated`."""
+    return must_be(f"a whole number from {least} to {most}", lambda value: least <= value <= most)
+
+
+def number(least: float, most: float) -> WrapValidator:
+    """A number within bounds, for `Annotated`."""
+    return must_be(f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
+
+
+def matching(pattern: re.Pattern[str], expected: str, hidden: str = "") -> WrapValidator:
+    """A text that matches a whole pattern, for `Annotated`."""
+    return must_be(expected, pattern.fullmatch, hidden)
+
+
+def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
+    """The first error as one line; `unknown` says what is wrong with an unknown key.
+
+    Raise what holds it `from None`: pydantic's own text shows values.
+    """
+    first = error.errors(include_url=False)[0]
+    place, kind = first["loc"], first["type"]
+    key = next((part for part in reversed(place) if isinstance(part, str)), "")
+    cause = first.get("ctx", {}).get("error", "")
+    if kind == "missing":
+        return f"{key} is missing; it is needed"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{key!r} {unknown}"
+    if isinstance(cause, _HiddenError):
+        return f"{key} {cause}"
+    if not key:
+        return str(cause or first["msg"])
+    expected = cause or first["msg"].replace("Input should be", "it must be")
+    verb = "holds" if isinstance(place[-1], int) else "is"
+    return f"{key} {verb} {str(first['input'])[:60]!r}; {expected}"
