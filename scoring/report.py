@@ -24,12 +24,10 @@ Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
 
 
-class NothingGradedError(Exception):
-    """Nothing in a file could be graded; the message says why."""
-
-
 class NoAnswersError(RowsError):
     """A file holds no answers at all."""
+
+    exit_code = 5
 
 
 @dataclass(frozen=True)

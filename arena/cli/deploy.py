@@ -4,22 +4,23 @@ What exists is kept and updated: running the command again changes nothing. Secr
 backup has no token does not start, so it takes no vote that would be lost.
 """
 
-import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import httpx2
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, SpaceCard, get_token
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
+from typer import Option, Typer
 
 from arena.server.hub_requests import HubDownError, repeat, send_again
 
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
 _PACKAGES = ("arena", "scoring")
-_KINDS = frozenset(".py .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
+_KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
 """File suffixes uploaded from the packages of the app; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
 """A Space that contains this file is one of ours."""
@@ -34,29 +35,22 @@ class DeployError(RuntimeError):
     """The Space cannot be written; the message says why and how to mend it."""
 
 
-ERRORS = (DeployError,)
-"""What `run` raises: each has a clear message."""
+app = Typer(rich_markup_mode=None)
 
 
-def add_deploy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--space", required=True, metavar="USER/NAME", help="the Space, made where it is not there")
-    parser.add_argument("--private", action="store_true", help="make it private; one that is there stays as it is")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done; nothing is sent")
-
-
-ARGUMENTS = {"deploy": add_deploy}
-"""Function that adds the command's arguments to its parser."""
-
-
-def run(arguments: argparse.Namespace) -> Iterator[str]:
-    """Write the Space and yield the output lines. Raises DeployError; running it again after a failure is safe."""
-    space = arguments.space
+@app.command()
+def deploy(
+    space: Annotated[str, Option(metavar="USER/NAME", help="the Space, made where it is not there")],
+    private: Annotated[bool, Option("--private", help="make it private; one that is there stays as it is")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="only say what would be done; nothing is sent")] = False,
+) -> Iterator[str]:
+    """Upload this folder as a Hugging Face Space; running it again after a failure is safe."""
     if not _NAME.fullmatch(space):
         raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
     _check_card(ROOT / "README.md")
     files = shipped(ROOT)
     copy = f"{space}-votes"
-    if arguments.dry_run:
+    if dry_run:
         yield f"Nothing is sent. {space} would get these {len(files)} files, and {copy} would be its private dataset:"
         yield from files
     else:
@@ -64,7 +58,7 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             raise DeployError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
         logging.set_verbosity_error()  # it would report every attempt
         send_again()
-        write(HfApi(), space, copy, arguments.private)
+        write(HfApi(), space, copy, private)
         yield f"{space} has {len(files)} files, and its votes are copied to the private dataset {copy}."
     yield _FREE
     yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"

@@ -1,53 +1,71 @@
 """Command `agreement`: how far people agree, and which measures follow them, from files of votes and verdicts."""
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
-from arena.figures import PlotsError, page
+from typer import Argument, BadParameter, Context, Option, Typer
+from typer.core import TyperCommand
+
+from arena.figures import page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate, Share
-from arena.settings import Settings
 from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
-from scoring.agreement.text_metrics import KEPT, MetricName, TextMetricError
+from scoring.agreement.text_metrics import KEPT, MetricName
 from scoring.cli import progress
-from scoring.cli.progress import written
-from scoring.report import NothingGradedError
 from scoring.web.agreement_view import TITLE, reproduction_figure
 
-USER_ERRORS = (*progress.USER_ERRORS, TextMetricError, PlotsError)
+METRICS = get_args(MetricName)
+app = Typer(rich_markup_mode=None)
 
 
-def agreement(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
-    """Compute people's agreement and how far measures follow it; write the files and yield the report's lines."""
-    poll = read_poll(arguments.files)
+class MetricNames(TyperCommand):
+    """A command whose `--metrics` takes all names up to the next option, or none."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        if "--metrics" in args:
+            first = args.index("--metrics") + 1
+            names = list(takewhile(lambda word: not word.startswith("-"), args[first:]))
+            args = [*args[:first], ",".join(names), *args[first + len(names) :]]
+        return super().parse_args(ctx, args)
+
+
+def _metrics(names: str) -> str:
+    for name in filter(None, names.split(",")):
+        if name not in METRICS:
+            raise BadParameter(f"expected some of {', '.join(METRICS)}, found {name!r}")
+    return names
+
+
+@app.command(cls=MetricNames)
+def agreement(
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="votes of people and verdicts of judges")],
+    out: progress.Out,
+    answers: Annotated[Path | None, Option(metavar="FILE", help="what the models said: item, model, answer")] = None,
+    scores: Annotated[Path | None, Option(metavar="FILE", help="other metrics: item, model, metric, score")] = None,
+    metrics: Annotated[
+        str, Option(callback=_metrics, metavar="NAME...", help=f"of the answers' texts, from {', '.join(METRICS)}")
+    ] = ",".join(KEPT),
+) -> Iterator[str]:
+    chosen = tuple(name for name in METRICS if name in metrics.split(","))
+    poll = read_poll(files)
     if not poll.choices and not poll.verdicts:
         yield from poll.notices
-        raise NothingGradedError("Nothing was measured: the files hold no vote or verdict on a known item")
-    if arguments.answers:
-        poll = replace(poll, answers={**poll.answers, **read_answers(arguments.answers)})
-    taken = {*arguments.metrics, *(verdict.judge for verdict in poll.verdicts)}
-    scores = read_scores(arguments.scores, taken) if arguments.scores else {}
-    found = people_agreement(poll, scores, arguments.metrics)
+        raise progress.NothingGradedError("Nothing was measured: the files hold no vote or verdict on a known item")
+    if answers:
+        poll = replace(poll, answers={**poll.answers, **read_answers(answers)})
+    taken = {*chosen, *(verdict.judge for verdict in poll.verdicts)}
+    found = people_agreement(poll, read_scores(scores, taken) if scores else {}, chosen)
     texts = {
         "agreement.json": agreement_json(found),
         "measures.csv": measures_csv(found),
         "measures.html": page(TITLE, [reproduction_figure(found)]),
     }
     yield from _said(found)
-    yield written({name: text.encode() for name, text in texts.items()}, arguments.out)
-
-
-def _grammar(group: argparse.ArgumentParser) -> None:
-    group.add_argument("files", type=Path, nargs="+", metavar="FILE", help="votes of people and verdicts of judges")
-    group.add_argument("--answers", type=Path, metavar="FILE", help="what the models said: item, model, answer")
-    group.add_argument("--scores", type=Path, metavar="FILE", help="other metrics: item, model, metric, score")
-    group.add_argument("--metrics", nargs="*", choices=get_args(MetricName), default=KEPT, help="of the answers' texts")
-    group.add_argument("--out", type=Path, required=True, metavar="DIR")
-    group.set_defaults(run=agreement)
+    yield progress.written({name: text.encode() for name, text in texts.items()}, out)
 
 
 def _said(found: PeopleAgreement) -> Iterator[str]:
@@ -75,6 +93,3 @@ def _estimate(one: Estimate) -> str:
         return "undefined"
     interval = "no interval" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
     return f"{one.value:.4f} {interval}"
-
-
-ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"agreement": _grammar}

@@ -1,49 +1,66 @@
 """Commands `mm-vet`, which scores a file of outputs, and `fetch`, which downloads MM-Vet's questions."""
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import tabulate
-from scoring.benchmarks.mm_vet_judge import Options, OptionsError, draft
-from scoring.benchmarks.mm_vet_questions import QuestionsError, fetch_mm_vet, load_mm_vet, own_sample, subset
-from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
+from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
+from scoring.benchmarks.mm_vet_questions import subset as part_of
+from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
-from scoring.cli.progress import CommandJudge, add_judge, finished
-from scoring.report import NothingGradedError, QuestionSet, Report, bounds, missing_notice
+from scoring.report import Protocol, Report, bounds, missing_notice
 
-USER_ERRORS = (*progress.USER_ERRORS, OptionsError, QuestionsError, UploadError)
+app = Typer(rich_markup_mode=None)
 
 
-def score(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Score a file of MM-Vet outputs and write its tables."""
-    questions = _questions(arguments, settings)
-    upload = read_predictions(arguments.file, questions, COMMAND_LINE)
-    filled = fill(questions, upload, arguments.missing)
+@app.command("mm-vet")
+def score(
+    file: Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV or XLSX")],
+    judge: progress.JudgeModel,
+    out: progress.Out,
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    runs: Annotated[int, Option(min=1, max=20)] = 5,
+    samples: Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")] = False,
+    protocol: Protocol = "hardened",
+    missing: Annotated[Missing, Option(help="questions without an answer")] = "stop",
+    questions: Annotated[
+        Path | None, Option(metavar="PATH", help="mm-vet.json or its folder; MM_VET_PATH without")
+    ] = None,
+    subset: Annotated[Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")] = None,
+    sample: Annotated[bool, Option("--sample", help="our own questions, to try it out")] = False,
+    title: progress.Title = "",
+) -> Iterator[str]:
+    settings = Settings.from_env()
+    chosen = own_sample() if sample else load_mm_vet(questions or settings.mm_vet)
+    chosen = part_of(chosen, subset) if subset else chosen
+    upload = read_predictions(file, chosen, COMMAND_LINE)
+    filled = fill(chosen, upload, missing)
     yield from notices(upload)
     if not any((one.prediction or "").strip() for one in filled):
-        raise NothingGradedError(f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions")
-    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
-    spec = yield from serving.spec(arguments.judge)
-    options = Options(arguments.protocol, arguments.runs, arguments.samples, arguments.missing)
-    title, address = arguments.title or upload.title, serving.address.shown
-    report = draft(filled, questions, options, spec, address, arguments.file.name, title)
-    yield f"{questions.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
+        raise progress.NothingGradedError(
+            f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
+        )
+    serving = progress.CommandJudge(settings, progress.JudgeOptions(judge, base_url, batch, yes))
+    spec = yield from serving.spec()
+    options = Options(protocol, runs, samples, missing)
+    report = draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)
+    yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
     report = yield from serving.judged(report, spec)
-    serving.close()
-    yield from finished(report, _tables(report), arguments.out)
+    yield from progress.finished(report, _tables(report), out)
 
 
-def fetch(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
+@app.command()
+def fetch(folder: Path) -> Iterator[str]:
     """Download MM-Vet's questions and images from its authors."""
-    yield f"MM-Vet is in {fetch_mm_vet(arguments.folder)}: set MM_VET_PATH to it."
-
-
-def _questions(arguments: argparse.Namespace, settings: Settings) -> QuestionSet:
-    questions = own_sample() if arguments.sample else load_mm_vet(arguments.questions or settings.mm_vet)
-    return subset(questions, arguments.subset) if arguments.subset else questions
+    yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
 
 
 def _tables(report: Report) -> Iterator[str]:
@@ -57,32 +74,3 @@ def _tables(report: Report) -> Iterator[str]:
             yield f"{line.name:>24} {line.n:>5} {mean}{interval}  {bounds(line, report.runs)}".rstrip()
     if not report.trusted:
         yield "\nJUDGE NOT TRUSTED: it gave points to an answer that deserves none."
-
-
-def _score_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=score)
-    parser.add_argument("file", type=Path, help="JSON, JSONL, CSV, TSV or XLSX")
-    add_judge(parser, required=True)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--runs", type=_runs, default=5)
-    parser.add_argument("--samples", action="store_true", help="the runs are samples of one call: cheaper")
-    parser.add_argument("--protocol", choices=("paper", "hardened"), default="hardened")
-    parser.add_argument("--missing", choices=("stop", "unscored"), default="stop", help="questions without an answer")
-    parser.add_argument("--questions", type=Path, metavar="PATH", help="mm-vet.json or its folder; MM_VET_PATH without")
-    parser.add_argument("--subset", type=Path, metavar="FILE", help="ids to score, as in bard_set.json")
-    parser.add_argument("--sample", action="store_true", help="our own questions, to try it out")
-    parser.add_argument("--title", default="", metavar="NAME", help="the model's name on the report")
-
-
-def _fetch_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=fetch)
-    parser.add_argument("folder", type=Path)
-
-
-def _runs(text: str) -> int:
-    if text not in map(str, range(1, 21)):
-        raise argparse.ArgumentTypeError("expected 1 to 20 runs")
-    return int(text)
-
-
-ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {"mm-vet": _score_grammar, "fetch": _fetch_grammar}

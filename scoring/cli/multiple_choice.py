@@ -1,25 +1,22 @@
 """Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open."""
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar, cast
+
+from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
 from scoring.benchmarks.choice_report import (
     ChoiceBenchmark,
     ChoiceReport,
-    ComparisonError,
     MarksReport,
     comparison_csv,
     comparisons,
     judge_draft,
 )
 from scoring.benchmarks.detect import (
-    MARK_PROTOCOLS,
-    VQA_BENCHMARKS,
     ChoicesError,
     Opened,
     OpenedChoices,
@@ -27,94 +24,101 @@ from scoring.benchmarks.detect import (
     open_upload,
     question_file,
 )
+from scoring.benchmarks.vqa import Dataset, MarkProtocol
 from scoring.cli import progress
-from scoring.cli.progress import CommandJudge, Lines, add_judge, finished, written
 from scoring.cli.text_report import comparison_lines, problem_lines, report_lines
-from scoring.multiple_choice.types import PROTOCOLS
+from scoring.multiple_choice.types import Protocol
 from scoring.report import file_stem
 
 R = TypeVar("R", ChoiceReport, MarksReport)
-USER_ERRORS = (*progress.USER_ERRORS, ChoicesError, ComparisonError)
+app = Typer(rich_markup_mode=None)
+File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
+JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
+NoJudge = Annotated[bool, Option("--no-judge", help="rules alone")]
 
 
-def score_choices(benchmark: ChoiceBenchmark, arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Score a multiple-choice file, compare it with a second one if given, and write the results."""
-    questions = question_file(arguments.questions, COMMAND_LINE) if arguments.questions else None
+@app.command("mmbench")
+@app.command("mmt-bench")
+def score_choices(
+    context: Context,
+    file: File,
+    out: progress.Out,
+    protocol: Protocol = "strict",
+    judge: JudgeModel = "",
+    no_judge: NoJudge = False,
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    title: progress.Title = "",
+    questions: Annotated[
+        Path | None, Option(metavar="FILE", help="the benchmark's own, for a file without options")
+    ] = None,
+    against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
+) -> Iterator[str]:
+    options = _options(judge, no_judge, base_url, batch, yes)
+    asked = question_file(questions, COMMAND_LINE) if questions else None
 
-    def report_of(file: Path, title: str) -> Lines[ChoiceReport]:
-        found = open_upload(file, COMMAND_LINE, benchmark=benchmark, questions=questions)
+    def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
+        benchmark = cast(ChoiceBenchmark, context.info_name)
+        found = open_upload(path, COMMAND_LINE, benchmark=benchmark, questions=asked)
         if not isinstance(found, OpenedChoices):
-            raise ChoicesError(f"{file.name}: expected answers to multiple-choice questions; choose another file")
-        return (yield from _judged(found, found.report(arguments.protocol, title), arguments, settings))
+            raise ChoicesError(f"{path.name}: expected answers to multiple-choice questions; choose another file")
+        return (yield from _judged(found, found.report(protocol, title), options))
 
-    report = yield from report_of(arguments.file, arguments.title)
-    yield from finished(report, report_lines(report), arguments.out)
-    if arguments.against:
-        other = yield from report_of(arguments.against, "")
+    report = yield from report_of(file, title)
+    yield from progress.finished(report, report_lines(report), out)
+    if against:
+        other = yield from report_of(against, "")
         found = comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
-        written({name: comparison_csv(found)}, arguments.out)
+        progress.written({name: comparison_csv(found)}, out)
         yield from comparison_lines(report.title, other.title, found)
-        yield f"\nThe comparison is in {arguments.out / name}."
+        yield f"\nThe comparison is in {out / name}."
 
 
-def mark(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
-    """Mark a file of VQA answers and write the results."""
-    found = open_upload(arguments.file, COMMAND_LINE, benchmark=arguments.dataset)
+@app.command("vqa")
+def mark(
+    file: File,
+    out: progress.Out,
+    protocol: MarkProtocol = "strict",
+    judge: JudgeModel = "",
+    no_judge: NoJudge = False,
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    title: progress.Title = "",
+    dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
+) -> Iterator[str]:
+    options = _options(judge, no_judge, base_url, batch, yes)
+    found = open_upload(file, COMMAND_LINE, benchmark=dataset)
     if not isinstance(found, OpenedMarks):
         raise ChoicesError(
-            f"{arguments.file.name}: expected the columns question, answer and prediction; add what is missing, "
+            f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
             "or choose --dataset"
         )
-    first = found.report(arguments.protocol, arguments.title)
-    report = yield from _judged(found, first, arguments, settings)
-    yield from finished(report, report_lines(report), arguments.out)
+    report = yield from _judged(found, found.report(protocol, title), options)
+    yield from progress.finished(report, report_lines(report), out)
 
 
-def _judged(found: Opened, report: R, arguments: argparse.Namespace, settings: Settings) -> Lines[R]:
+def _options(judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool) -> progress.JudgeOptions | None:
+    """Return the judge for what rules leave open, with an empty model if none is named; None: rules alone."""
+    if judge and no_judge:
+        raise BadParameter("--no-judge leaves no work to --judge; give one of them")
+    return None if no_judge else progress.JudgeOptions(judge, base_url, batch, yes)
+
+
+def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> progress.Lines[R]:
     """Return a report by rules, with a judge for what they leave open if one is chosen."""
     yield from found.lines
     yield from problem_lines(found.file.problems)
-    if report.left and not arguments.judge and not arguments.no_judge:
+    if not report.left or options is None:
+        return report
+    if not options.model:
         raise ChoicesError(
             f"{report.left:,} of {len(report.rows):,} answers are left to a judge; choose --judge MODEL to have them "
             "read, or --no-judge for rules alone"
         )
-    if not report.left or arguments.no_judge:
-        return report
-    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
-    spec = yield from serving.spec(arguments.judge)
+    serving = progress.CommandJudge(Settings.from_env(), options)
+    spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    report = yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec)
-    serving.close()
-    return report
-
-
-def _choices_grammar(benchmark: ChoiceBenchmark, parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=partial(score_choices, benchmark))
-    _common_grammar(parser, PROTOCOLS)
-    parser.add_argument(
-        "--questions", type=Path, metavar="FILE", help="the benchmark's own, for a file without options"
-    )
-    parser.add_argument("--against", type=Path, metavar="FILE", help="another model's, compared by McNemar's test")
-
-
-def _marks_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=mark)
-    _common_grammar(parser, MARK_PROTOCOLS)
-    parser.add_argument("--dataset", choices=VQA_BENCHMARKS, help="recognised from the file without")
-
-
-def _common_grammar(parser: argparse.ArgumentParser, protocols: tuple[str, ...]) -> None:
-    parser.add_argument("file", type=Path, help="TSV, XLSX, CSV, JSON or JSONL")
-    parser.add_argument("--protocol", choices=protocols, default="strict")
-    add_judge(parser, required=False)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--title", default="", metavar="NAME", help="the model's name on the report")
-
-
-ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
-    "mmbench": partial(_choices_grammar, "mmbench"),
-    "mmt-bench": partial(_choices_grammar, "mmt-bench"),
-    "vqa": _marks_grammar,
-}
+    return (yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec))

@@ -1,67 +1,92 @@
 """Judging on the command line: find the judge, quote the cost, ask for consent, and judge with a progress bar."""
 
-import argparse
 import asyncio
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Annotated, NamedTuple, TypeAlias, TypeVar
 
 from tqdm import tqdm
+from typer import Option
 
-from arena.database import Database, DatabaseError
+from arena.database import Database
 from arena.io.images import PictureStore
-from arena.io.tables import RowsError
-from arena.settings import SettingError, Settings
+from arena.settings import Settings
 from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
-from scoring.judges.client import Judge, probe
-from scoring.judges.endpoint import Endpoint, EndpointError
+from scoring.judges.client import Judge, JudgeError, probe
+from scoring.judges.endpoint import Endpoint
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
 from scoring.judges.spec import JudgeSpec, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
-from scoring.report import AnyReport, NothingGradedError
+from scoring.report import AnyReport
 
 T = TypeVar("T")
 R = TypeVar("R", bound=AnyReport)
 Lines: TypeAlias = Generator[str, None, T]
 """Lines to print as they become known; returns the result at the end."""
 
-USER_ERRORS = (EndpointError, DatabaseError, RowsError, SettingError, OSError)
-"""Errors of wrong input or settings that any command may raise; their messages address the user."""
+JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
+BaseUrl = Annotated[str | None, Option(metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")]
+Batch = Annotated[bool, Option("--batch", help="OpenAI's Batch API: half the price, within a day")]
+Yes = Annotated[bool, Option("--yes", help="accept the cost")]
+Out = Annotated[Path, Option(metavar="DIR")]
+Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
 
 
 class DeclinedError(Exception):
     """The user declined the cost."""
 
+    exit_code = 3
+
+
+class StoppedError(Exception):
+    """The judge stopped; the same command goes on where it was."""
+
+    exit_code = 4
+
+
+class NothingGradedError(Exception):
+    """Nothing in a file could be graded; the message says why."""
+
+    exit_code = 5
+
+
+class JudgeOptions(NamedTuple):
+    """A command's judge; `yes` skips the question about the cost, `batch` uses the Batch API."""
+
+    model: str
+    base_url: str | None
+    batch: bool
+    yes: bool
+
 
 class CommandJudge:
-    """Judge of one command; `accepted` skips the question about the cost, `batch` uses the Batch API."""
+    """The judge of one command."""
 
-    def __init__(self, settings: Settings, base_url: str | None, accepted: bool, batch: bool = False) -> None:
-        self._judge, self._batch = settings.judge, batch
+    def __init__(self, settings: Settings, options: JudgeOptions) -> None:
+        self._judge, self._options = settings.judge, options
         self._database = Database(settings.database_url)
-        self._cache, self._jobs = ReplyCache(self._database), Jobs(self._database)
-        self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
-        self._accepted = accepted
+        self._cache = ReplyCache(self._database)
+        self.address = Endpoint(options.base_url or settings.judge.base_url, settings.judge.key)
         self._pictures = PictureStore(settings.pictures_dir)
 
-    def spec(self, model: str) -> Lines[JudgeSpec]:
-        """Return a judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
+    def spec(self) -> Lines[JudgeSpec]:
+        """Return the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(model, self.address, self._jobs)
+        spec = known(self._options.model, self.address, Jobs(self._database))
         if spec is None:
-            yield f"{model} is not known here. {TRY_OUT}."
+            yield f"{self._options.model} is not known here. {TRY_OUT}."
             self._agree()
-            spec = asyncio.run(probe(self.address, model))
+            spec = _asked(probe(self.address, self._options.model))
         return with_price(spec, prices)
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
-        """Print the cost and return the judged draft. Raises DeclinedError, and JudgeError if the judge stops."""
-        priced = replace(spec, price=half(spec.price)) if self._batch else spec
+        """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
+        priced = replace(spec, price=half(spec.price)) if self._options.batch else spec
         cost = quote(draft, priced, None, self._cache)
         price = "its price is not known (JUDGE_PRICES)"
         if cost.dollars is not None:
@@ -72,10 +97,9 @@ class CommandJudge:
         )
         if cost.calls:
             self._agree()
-        return asyncio.run(self._scored(draft, spec))
-
-    def close(self) -> None:
+        report = _asked(self._scored(draft, spec))
         self._database.close()
+        return report
 
     async def _scored(self, draft: R, spec: JudgeSpec) -> R:
         pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
@@ -85,27 +109,22 @@ class CommandJudge:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            pictures = self._pictures
-            asked = Judge(spec, self.address, pace, pictures=pictures)
-            if self._batch:
-                asked = BatchJudge(spec, self.address, self._database, pictures, tell=bar.write)
+            asked = Judge(spec, self.address, pace, pictures=self._pictures)
+            if self._options.batch:
+                asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
             async with asked as judge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
-        if not self._accepted and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
-            raise DeclinedError
+        if not self._options.yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise DeclinedError("Nothing was sent.")
 
 
-def add_judge(parser: argparse.ArgumentParser, required: bool) -> None:
-    """Add the arguments that choose a command's judge; the key is read from OPENAI_API_KEY."""
-    chosen = parser if required else parser.add_mutually_exclusive_group()
-    chosen.add_argument("--judge", required=required, metavar="MODEL", help="its key is read from OPENAI_API_KEY")
-    if not required:
-        chosen.add_argument("--no-judge", action="store_true", help="rules alone")
-    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")
-    parser.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
-    parser.add_argument("--yes", action="store_true", help="accept the cost")
+def _asked(calls: Coroutine[None, None, T]) -> T:
+    try:
+        return asyncio.run(calls)
+    except JudgeError as error:
+        raise StoppedError(f"{error}\nWhat is judged is kept: give the same command again to go on.") from error
 
 
 def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:

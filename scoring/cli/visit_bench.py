@@ -1,8 +1,11 @@
 """Commands for VisIT-Bench: `visit-bench` compares a model with others, `visit-board`, `visit-withdraw`."""
 
-import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, BadParameter, Option, Typer
 
 from arena.database import Database
 from arena.formats.base import Battles
@@ -10,93 +13,122 @@ from arena.formats.registry import read
 from arena.formats.visit_battles import results
 from arena.io.tables import COMMAND_LINE, RowsError
 from arena.settings import Settings
-from scoring.benchmarks.predictions import UploadError
 from scoring.cli import progress
-from scoring.cli.progress import CommandJudge, add_judge, written
-from scoring.jobs.submissions import Drafted, SubmissionRequest, Submissions
+from scoring.jobs.submissions import Opponents, SubmissionRequest, Submissions
 from scoring.registry import BENCHMARKS
-from scoring.report import NothingGradedError
+from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
-from scoring.visit_bench.matches import MatchReport, Part, Steadiness, steadiness, ungraded
+from scoring.visit_bench.matches import Context, MatchReport, Part, ReferenceUse, Steadiness, steadiness, ungraded
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
-USER_ERRORS = (*progress.USER_ERRORS, UploadError, SubmissionError)
 OWNER = "operator"
 """Owner of the command line's submissions."""
+app = Typer(rich_markup_mode=None)
 
 
-def compare(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
+def _opponents(text: str) -> Opponents:
+    if text in ("all", "reference"):
+        return text
+    if text.isascii() and text.isdigit() and int(text):
+        return int(text)
+    raise BadParameter(f"expected all, reference or a number from 1 up, found {text!r}", param_hint="--opponents")
+
+
+@app.command("visit-bench")
+def compare(
+    judge: progress.JudgeModel,
+    out: progress.Out,
+    file: Annotated[Path | None, Argument(help="predictions.csv, or any table or JSONL with item keys")] = None,
+    stored: Annotated[
+        str | None, Option(metavar="MODEL", help="the answers that the item bank has of a model, for a file")
+    ] = None,
+    source: Annotated[str | None, Option(help="whose items, with --stored; the newest without")] = None,
+    opponents: Annotated[str, Option(metavar="all|reference|N")] = "all",
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    reference: Annotated[ReferenceUse, Option(help="what the judge is shown")] = "free",
+    protocol: Protocol = "hardened",
+    context: Annotated[Context, Option(help="images: a vision judge")] = "captions",
+    title: Annotated[str, Option(metavar="NAME", help="the model's name, where no column has it")] = "",
+) -> Iterator[str]:
     """Have a judge compare a model with its opponents; a complete submission enters the public board."""
-    database = Database(settings.database_url)
-    submissions = Submissions(database)
-    serving = CommandJudge(settings, arguments.base_url, arguments.yes, arguments.batch)
-    drafted = _drafted(arguments, submissions, serving.address.shown)
-    yield from drafted.lines
-    spec = yield from serving.spec(arguments.judge)
-    report = yield from serving.judged(drafted.report, spec)
-    serving.close()
-    nothing = ungraded(report)
-    if nothing:
-        yield nothing
-    yield from _steady(steadiness(match.winners for match in report.matches))
-    private = arguments.base_url and arguments.base_url != settings.judge.base_url
-    if report.complete and not private and not nothing:
-        yield from _entered(submissions.store, report)
-        boards = _public(submissions.store, report)
-    else:
-        why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
-        yield f"Private: {'nothing was graded' if nothing else why}."
-        boards = boards_of(report)
-    database.close()
+    request = SubmissionRequest(_opponents(opponents), protocol, reference, context, title)
+    if file is None and not stored:
+        raise RowsError("name a file of predictions, or a model of the item bank with --stored")
+    settings = Settings.from_env()
+    serving = progress.CommandJudge(settings, progress.JudgeOptions(judge, base_url, batch, yes))
+    with closing(Database(settings.database_url)) as database:
+        submissions = Submissions(database)
+        if stored:
+            drafted = submissions.draft_stored(
+                stored, source or _newest(submissions), request, judge, serving.address.shown
+            )
+        else:
+            answers = read_submission(file, COMMAND_LINE)
+            drafted = submissions.draft(OWNER, answers, request, judge, serving.address.shown)
+        yield from drafted.lines
+        spec = yield from serving.spec()
+        report = yield from serving.judged(drafted.report, spec)
+        nothing = ungraded(report)
+        if nothing:
+            yield nothing
+        yield from _steady(steadiness(match.winners for match in report.matches))
+        private = base_url and base_url != settings.judge.base_url
+        if report.complete and not private and not nothing:
+            yield from _entered(submissions.store, report)
+            boards = _public(submissions.store, report)
+        else:
+            why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
+            yield f"Private: {'nothing was graded' if nothing else why}."
+            boards = boards_of(report)
     yield from _printed(boards)
-    files = BENCHMARKS[report.benchmark].files(report)
-    yield written({**files, **_tables(boards)}, arguments.out)
+    yield progress.written({**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out)
     if nothing:
-        raise NothingGradedError(nothing)
+        raise progress.NothingGradedError(nothing)
 
 
-def board(arguments: argparse.Namespace, _: Settings) -> Iterator[str]:
+@app.command("visit-board")
+def board(
+    file: Annotated[Path, Argument(help="votes or battles in any format that `python -m arena rate` reads")],
+    out: progress.Out,
+) -> Iterator[str]:
     """Compute the board of a file of votes or battles: people's, or one judge's."""
-    battles = read(arguments.file)
-    _one_kind(battles, arguments.file.name)
+    battles = read(file)
+    _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
         yield from _steady(steadiness(results(line.row) for line in battles.lines()))
     matches = list(played_of(battles))
     if not matches:
-        raise NothingGradedError(f"{arguments.file.name}: expected votes, found none; choose the file that holds them")
+        raise progress.NothingGradedError(f"{file.name}: expected votes, found none; choose the file that holds them")
     boards = [automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})]
     yield from _printed(boards)
-    yield written(_tables(boards), arguments.out)
+    yield progress.written(_tables(boards), out)
 
 
-def withdraw(arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
+@app.command("visit-withdraw")
+def withdraw(
+    name: Annotated[str, Argument(help="as it stands on the board")],
+    source: Annotated[str | None, Option(help="on whose items; the newest without")] = None,
+) -> Iterator[str]:
     """Delete the texts of anybody's submission; its number and results stay."""
-    database = Database(settings.database_url)
-    store = SubmissionStore(database)
-    source = arguments.source or (Submissions(database).sources() or ("",))[-1]
-    owners = [one.owner for one in store.submissions(source) if one.name == arguments.name]
-    if not owners:
-        raise SubmissionError(
-            f"There is no submission {arguments.name!r} on items of {source!r}; name another, or its --source"
-        )
-    store.withdraw(owners[0], source, arguments.name)
-    database.close()
-    yield f"The texts of {arguments.name!r} are gone; its number and its results stay."
+    with closing(Database(Settings.from_env().database_url)) as database:
+        source = source or _newest(Submissions(database))
+        store = SubmissionStore(database)
+        owners = [one.owner for one in store.submissions(source) if one.name == name]
+        if not owners:
+            raise SubmissionError(
+                f"There is no submission {name!r} on items of {source!r}; name another, or its --source"
+            )
+        store.withdraw(owners[0], source, name)
+    yield f"The texts of {name!r} are gone; its number and its results stay."
 
 
-def _drafted(arguments: argparse.Namespace, submissions: Submissions, address: str) -> Drafted:
-    title = arguments.title or ""
-    request = SubmissionRequest(arguments.opponents, arguments.protocol, arguments.reference, arguments.context, title)
-    if arguments.stored:
-        source = arguments.source or (submissions.sources() or ("",))[-1]
-        return submissions.draft_stored(arguments.stored, source, request, arguments.judge, address)
-    if arguments.file is None:
-        raise RowsError("name a file of predictions, or a model of the item bank with --stored")
-    file = read_submission(arguments.file, COMMAND_LINE)
-    return submissions.draft(OWNER, file, request, arguments.judge, address)
+def _newest(submissions: Submissions) -> str:
+    return (submissions.sources() or ("",))[-1]
 
 
 def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
@@ -154,45 +186,3 @@ def _line(line: BoardLine) -> str:
     unscored = f"  {line.unscored:,} unscored" if line.unscored else ""
     shown = f"{row.rank or '':>4}  {row.model:<32} {elo:>5} {rating:>6} {interval:>14} {row.battles:>7,}"
     return f"{shown}  {line.reference or '-'}{ties}{unscored}"
-
-
-def _compare_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=compare)
-    parser.add_argument("file", type=Path, nargs="?", help="predictions.csv, or any table or JSONL with item keys")
-    parser.add_argument("--stored", metavar="MODEL", help="the answers that the item bank has of a model, for a file")
-    parser.add_argument("--source", help="whose items, with --stored; the newest without")
-    parser.add_argument("--opponents", type=_opponents, default="all", metavar="all|reference|N")
-    add_judge(parser, required=True)
-    parser.add_argument("--reference", choices=("free", "backed"), default="free", help="what the judge is shown")
-    parser.add_argument("--protocol", choices=("paper", "hardened"), default="hardened")
-    parser.add_argument("--context", choices=("captions", "images"), default="captions", help="images: a vision judge")
-    parser.add_argument("--title", metavar="NAME", help="the model's name, where no column has it")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-
-
-def _board_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=board)
-    parser.add_argument("file", type=Path, help="votes or battles in any format that `python -m arena rate` reads")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-
-
-def _withdraw_grammar(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=withdraw)
-    parser.add_argument("name", help="as it stands on the board")
-    parser.add_argument("--source", help="on whose items; the newest without")
-
-
-def _opponents(text: str) -> str | int:
-    if text in ("all", "reference"):
-        return text
-    if text.isascii() and text.isdigit() and int(text):
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected all, reference or a number from 1 up, found {text!r}")
-
-
-ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
-    "visit-bench": _compare_grammar,
-    "visit-board": _board_grammar,
-    "visit-withdraw": _withdraw_grammar,
-}
-"""Argument builder by command."""

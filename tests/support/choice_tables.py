@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scoring.__main__ import main
+from tests.support.commands import Command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "circular"
 
@@ -14,22 +14,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "circular"
 COLUMNS = ["index", "question", "A", "B", "C", "D", "answer", "category", "l2-category", "split", "prediction"]
 
 
-KEY = "sk-planted-choices-51bd"
-
-
-class Command:
-    """The command line, called here, with its own data folder."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.out = folder / "results"
-        self._capsys = capsys
-
-    def __call__(self, *words: object) -> tuple[int, str, str]:
-        """Run it and return its exit code, what it prints and what it complains of."""
-        code = main([*map(str, words), "--out", str(self.out)])
-        printed = self._capsys.readouterr()
-        assert "Traceback" not in printed.err and KEY not in printed.out + printed.err
-        return code, printed.out, printed.err
+class ChoiceCommand(Command):
+    """The commands that score by rules, and the tables that they write."""
 
     def text(self, ending: str) -> str:
         """Return the one result whose name ends so."""
@@ -47,10 +33,8 @@ class Command:
 
 
 @pytest.fixture
-def command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    return Command(tmp_path, capsys)
+def command(tmp_path):
+    return ChoiceCommand(tmp_path)
 
 
 def row(index=1, said="B", **cells):

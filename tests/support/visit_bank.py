@@ -5,7 +5,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from arena.database import Database
@@ -35,6 +37,21 @@ def fill_bank(database: Database, data: Path, folder: Path) -> ItemBank:
         texts = {item.id: answer(model, item.instruction + item.key) for item in known}
         ingest.add_answers(model, f"{model}.csv", texts)
     return items
+
+
+@cache
+def _filled(data: Path) -> bytes:
+    with TemporaryDirectory() as folder:
+        database = Database(f"sqlite:///{folder}/arena.db")
+        fill_bank(database, data, Path(folder))
+        database.close()
+        return (Path(folder) / "arena.db").read_bytes()
+
+
+def bank(folder: Path, data: Path) -> None:
+    """Put a filled database where the commands that compare and withdraw look for it."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "arena.db").write_bytes(_filled(data))
 
 
 def instances(data: Path) -> list[dict[str, str]]:

@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 import threading
-from argparse import Namespace
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import NamedTuple
@@ -18,16 +17,11 @@ from huggingface_hub import HfApi, SpaceCard
 from arena.cli import deploy
 from arena.server.hub_requests import send_again
 from arena.settings import Settings
+from tests.support.commands import Done, run
 from tests.support.hub_server import HubServer, Space
 from tests.support.servers import ROOT
 
 TOKEN = "hf_canary0123456789"
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -132,7 +126,7 @@ def test_requests_that_fail_are_sent_again(hub, kind):
 
 
 def test_a_dry_run_asks_nobody():
-    done = command("--space", "ada/arena", "--dry-run")
+    done = run("arena", "deploy", "--space", "ada/arena", "--dry-run")
     assert done.code == 0, done.err
     assert set(deploy.shipped(ROOT)) <= set(done.out.splitlines())
     assert "Nothing is sent" in done.out and "HF_TOKEN" in done.out
@@ -140,8 +134,8 @@ def test_a_dry_run_asks_nobody():
 
 @pytest.mark.parametrize("name", ["arena", "ada/", "ada/a b", "https://hf.co/spaces/ada/arena", "../x", "a/b/c"])
 def test_a_name_is_checked_before_anything_is_asked(name):
-    with pytest.raises(deploy.DeployError, match="must be USER/NAME, as in ada/arena"):
-        list(deploy.run(Namespace(space=name, private=False, dry_run=False)))
+    done = run("arena", "deploy", "--space", name)
+    assert done.code == 2 and "must be USER/NAME, as in ada/arena" in done.err
 
 
 def test_another_app_in_the_space_is_left_alone(hub):
@@ -179,8 +173,9 @@ def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
     assert "out of order" not in str(no.value) and "\n" not in str(no.value)
 
 
-def test_no_token_is_one_line(hub):
-    done = command("--space", "ada/arena", hub=hub, token="")
+def test_no_token_is_one_line(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", "/nowhere/token")
+    done = run("arena", "deploy", "--space", "ada/arena", environ={"HF_TOKEN": ""})
     assert (done.code, done.out) == (2, "")
     assert done.err == "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN\n"
 

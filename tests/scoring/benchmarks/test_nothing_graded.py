@@ -1,53 +1,34 @@
 """Where nothing could be graded the report's first line says so and the command ends with 5; bounds beside means."""
 
-import csv
 import json
-from pathlib import Path
 
 import pytest
 
 from arena.database import Database
-from scoring.__main__ import main
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.visit_bench.store import SubmissionStore
-from tests.support.choice_tables import row, table_file
+from tests.support.choice_tables import ChoiceCommand, row, table_file
+from tests.support.commands import Done
 from tests.support.openai_server import OpenAIServer
-from tests.support.visit_bank import NEW, instances, judge, predictions
-from tests.support.visit_command import bank
+from tests.support.visit_bank import NEW, bank, instances, judge, predictions
 
 HEAD = "Nothing was graded: "
 
 
-class Command:
-    """A command line of its own data folder."""
+class JudgedCommand(ChoiceCommand):
+    """A command with a judge that always says the same."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.out = folder, folder / "results"
-        self._capsys = capsys
-
-    def __call__(self, *words: object) -> tuple[int, str, str]:
-        code = main([*map(str, words), "--out", str(self.out)])
-        printed = self._capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return code, printed.out, printed.err
-
-    def judged(self, said: str, *words: object) -> tuple[int, str, str]:
+    def judged(self, said: str, *words: object) -> Done:
         with OpenAIServer(lambda body, sample: said) as server:
             return self(*words, "--judge", "test-judge", "--base-url", server.address, "--yes")
 
-    def table(self, ending: str) -> list[dict[str, str]]:
-        (path,) = self.out.glob(f"*{ending}")
-        return list(csv.DictReader(path.read_text("utf-8-sig").splitlines(keepends=True)))
-
 
 @pytest.fixture
-def command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    return Command(tmp_path, capsys)
+def command(tmp_path):
+    return JudgedCommand(tmp_path)
 
 
-def assert_nothing(done: tuple[int, str, str]) -> None:
+def assert_nothing(done: Done) -> None:
     code, said, complaint = done
     sentence = complaint.splitlines()[-1]
     assert code == 5 and sentence.startswith(HEAD)
@@ -118,23 +99,21 @@ def test_marks_that_the_judge_never_gives(command, tmp_path):
 
 
 @pytest.mark.parametrize("protocol", ["hardened", "paper"])
-def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, monkeypatch, protocol):
+def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, protocol):
     bank(command.folder, data)
     file = predictions(command.folder / "predictions.csv", instances(data))
     with OpenAIServer(lambda body, sample: "Who could tell?") as server:
-        monkeypatch.setenv("JUDGE_URL", server.address)
         words = ("--opponents", "reference", "--protocol", protocol, "--judge", "test-judge", "--yes")
-        done = command("visit-bench", file, *words)
+        done = command("visit-bench", file, *words, JUDGE_URL=server.address)
     assert_nothing(done)
     assert "Private: nothing was graded." in done[1] and "On the board" not in done[1]
     assert {"share": "matches without a result", "part": "63" if protocol == "hardened" else "0", "of": "63"} in (
         command.table("steadiness.csv")
     )
-    assert SubmissionStore(database := Database(f"sqlite:///{command.folder / 'data' / 'arena.db'}")).board_keys() == ()
+    assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
     with OpenAIServer(judge) as server:
-        monkeypatch.setenv("JUDGE_URL", server.address)
-        done = command("visit-bench", file, *words, "--title", NEW)
+        done = command("visit-bench", file, *words, "--title", NEW, JUDGE_URL=server.address)
     assert done[0] == 0 and "On the board" in done[1]
 
 

@@ -5,8 +5,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,8 @@ from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import write
 from arena.imports.poll_files import read_poll
 from arena.types import REFERENCE
-from scoring.__main__ import main
 from scoring.agreement.people_agreement import people_agreement
+from tests.support.commands import Done, run
 from tests.support.servers import ROOT
 
 PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")
@@ -66,23 +67,9 @@ def table(path: Path, columns: str, *rows: Sequence[object]) -> Path:
     return path
 
 
-class Done(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def command(capsys) -> Callable[..., Done]:
-    """The command, in this process."""
-
-    def run(*words: object) -> Done:
-        code = main(["agreement", *map(str, words)])
-        return Done(code, *capsys.readouterr())
-
-    return run
+def command() -> Callable[..., Done]:
+    return partial(run, "scoring", "agreement")
 
 
 def found(folder: Path) -> dict[str, Any]:

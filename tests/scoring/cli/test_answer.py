@@ -39,6 +39,7 @@ from scoring.multiple_choice.circular_eval import PASS, rotation_problems
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper
+from tests.support.commands import run
 from tests.support.openai_server import Body, Fault, Faults, OpenAIServer
 from tests.support.servers import drafts
 from tests.support.tiny_vlm import build
@@ -126,11 +127,10 @@ def test_a_run_over_200_items_that_is_killed_goes_on_and_asks_each_once(place):
         (kept,) = (place / "data" / "answers").glob("*.jsonl")
         answered = {json.loads(line)[0] for line in kept.read_bytes().split(b"\n")[1:-1]}
         assert 60 < len(answered) < 200
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done, again = (run("arena", "answer", "--model", "Model X") for _ in "12")
         times = Counter(asked(body) for body in server.counts.bodies)
-    assert done.returncode == 0 and "200 new answers of Model X" in done.stdout, done.stderr
-    assert again.returncode == 0 and "0 new answers of Model X; 200 were there already." in again.stdout
+    assert done.code == 0 and "200 new answers of Model X" in done.out, done.err
+    assert again.code == 0 and "0 new answers of Model X; 200 were there already." in again.out
     assert len(times) == 200 and sum(times.values()) - 200 <= 4, "only calls under way at the kill are asked again"
     assert sum(count == 1 for count in times.values()) >= len(answered)
     assert bank_answers(place, "Model X") == {name: f"On: {name}" for name in times}

@@ -1,33 +1,46 @@
 """`python -m scoring`: the same scores as the page, exit codes that say what to do, and no call paid twice."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from tests.support.commands import KEY, Command, Done
 from tests.support.openai_server import PASSING, Faults, OpenAIServer
-from tests.support.scoring_command import KEY, Command
 
 SOON = tuple(kind for kind in PASSING if kind != "hang")
 """Faults that a client sees at once; a hang takes its whole patience (tests/scoring/judges/test_client.py)."""
 
 
+class MMVet(Command):
+    """`python -m scoring mm-vet` with a judge on loopback."""
+
+    def __init__(self, folder: Path, judge: OpenAIServer) -> None:
+        super().__init__(folder)
+        self.judge = judge
+
+    def __call__(self, *words: object, answer: str = "", **environ: str) -> Done:
+        judge = ("--judge", "test-judge", "--base-url", self.judge.address)
+        return super().__call__("mm-vet", *words, *judge, answer=answer, **environ)
+
+
 @pytest.fixture
 def command(tmp_path):
     with OpenAIServer() as judge:
-        yield Command(tmp_path, judge)
+        yield MMVet(tmp_path, judge)
     held = [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     assert held == [], "the key lies in no file"
 
 
 def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
-    done = command("--sample", str(SAMPLE_PREDICTIONS), "--yes")
-    assert done.returncode == 0, done.stderr
-    assert "not MM-Vet: 16 questions, 5 runs, hardened" in done.stdout and "total" in done.stdout
+    done = command("--sample", SAMPLE_PREDICTIONS, "--yes")
+    assert done.code == 0, done.err
+    assert "not MM-Vet: 16 questions, 5 runs, hardened" in done.out and "total" in done.out
     first, calls = command.files(), command.judge.counts.calls
     assert len(first) == 6
-    again = command("--sample", str(SAMPLE_PREDICTIONS), "--yes")
-    assert "0 calls to test-judge" in again.stdout
+    again = command("--sample", SAMPLE_PREDICTIONS, "--yes")
+    assert "0 calls to test-judge" in again.out
     files = command.files()
     assert {name for name in first if first[name] != files[name]} <= {name for name in first if "audit" in name}
     probes = 7
@@ -36,11 +49,11 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
 
 def test_real_outputs_give_the_papers_tables(command, data):
     outputs = data / "mm-vet" / "llava_llama2_13b_chat.json"
-    done = command(str(outputs), "--yes", MM_VET_PATH=str(data / "mm-vet"))
-    assert done.returncode == 0, done.stderr
-    (grades,) = (json.loads(content) for name, content in command.files().items() if name.endswith("grade-5runs.json"))
-    assert len(grades) == 218 and all(len(grade["score"]) == 5 for grade in grades.values())
-    (scores,) = (content.decode() for name, content in command.files().items() if name.endswith("cap-score-5runs.csv"))
+    done = command(outputs, "--yes", "--runs", "2", MM_VET_PATH=str(data / "mm-vet"))
+    assert done.code == 0, done.err
+    (grades,) = (json.loads(content) for name, content in command.files().items() if name.endswith("grade-2runs.json"))
+    assert len(grades) == 218 and all(len(grade["score"]) == 2 for grade in grades.values())
+    (scores,) = (content.decode() for name, content in command.files().items() if name.endswith("cap-score-2runs.csv"))
     assert scores.splitlines()[0] == ",rec,ocr,know,gen,spat,math,total,std,runs"
     (both,) = (content.decode() for name, content in command.files().items() if "cap-int-score" in name)
     header = both.splitlines()[0].split(",")
@@ -48,11 +61,11 @@ def test_real_outputs_give_the_papers_tables(command, data):
 
 
 def test_faults_on_the_way_change_nothing(command):
-    assert command("--sample", str(SAMPLE_PREDICTIONS), "--yes", "--runs", "2").returncode == 0
+    assert command("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "2").code == 0
     quiet = command.files()
     with OpenAIServer(faults=Faults(rate=0.3, seed=5, kinds=SOON)) as troubled:
-        other = Command(command.folder / "troubled", troubled)
-        assert other("--sample", str(SAMPLE_PREDICTIONS), "--yes", "--runs", "2").returncode == 0
+        other = MMVet(command.folder / "troubled", troubled)
+        assert other("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "2").code == 0
         loud = other.files()
     for name in quiet:
         if name.endswith(".csv") and "audit" not in name:
@@ -60,11 +73,11 @@ def test_faults_on_the_way_change_nothing(command):
 
 
 def test_the_cost_is_asked_first(command):
-    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="n\n")
-    assert done.returncode == 3 and "test-judge is not known here" in done.stdout
-    assert command.judge.counts.calls == 0 and "Nothing was sent" in done.stderr
-    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="y\nn\n")
-    assert done.returncode == 3 and "100 calls to test-judge" in done.stdout
+    done = command("--sample", SAMPLE_PREDICTIONS, answer="n\n")
+    assert done.code == 3 and "test-judge is not known here" in done.out
+    assert command.judge.counts.calls == 0 and "Nothing was sent" in done.err
+    done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n")
+    assert done.code == 3 and "100 calls to test-judge" in done.out
     assert command.judge.counts.calls in (6, 7), "what the judge takes was found out, and nothing else was asked"
     assert not command.out.exists()
 
@@ -72,11 +85,11 @@ def test_the_cost_is_asked_first(command):
 def test_a_price_list_gives_the_cost_in_dollars(command):
     prices = command.folder / "prices.csv"
     prices.write_text("model,prompt,completion\ntest-judge,2,8\n")
-    done = command("--sample", str(SAMPLE_PREDICTIONS), answer="y\nn\n", JUDGE_PRICES=str(prices))
-    assert "about $0.1" in done.stdout
+    done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n", JUDGE_PRICES=str(prices))
+    assert "about $0.1" in done.out
     prices.write_text("model,prompt,completion\ntest-judge,two,8\n")
-    done = command("--sample", str(SAMPLE_PREDICTIONS), JUDGE_PRICES=str(prices))
-    assert done.returncode == 2 and "row 2" in done.stderr and "'prompt'" in done.stderr
+    done = command("--sample", SAMPLE_PREDICTIONS, JUDGE_PRICES=str(prices))
+    assert done.code == 2 and "row 2" in done.err and "'prompt'" in done.err
 
 
 @pytest.mark.parametrize(
@@ -84,18 +97,18 @@ def test_a_price_list_gives_the_cost_in_dollars(command):
     [
         (("--sample", "no-such-file.json", "--yes"), "no-such-file.json"),
         (("--sample", "README.md", "--yes"), ".json"),
-        ((str(SAMPLE_PREDICTIONS), "--yes"), "MM_VET_PATH"),
-        (("--sample", str(SAMPLE_PREDICTIONS), "--subset", "no-such-list.json", "--yes"), "no-such-list.json"),
+        ((SAMPLE_PREDICTIONS, "--yes"), "MM_VET_PATH"),
+        (("--sample", SAMPLE_PREDICTIONS, "--subset", "no-such-list.json", "--yes"), "no-such-list.json"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(command, words, told):
     done = command(*words)
-    assert done.returncode == 2
-    assert told in done.stderr
+    assert done.code == 2
+    assert told in done.err
 
 
 def test_a_judge_that_refuses_the_key_stops_at_once_without_showing_it(command):
     with OpenAIServer(faults=Faults(rate=1.0, kinds=("401",))) as closed:
-        done = Command(command.folder, closed)("--sample", str(SAMPLE_PREDICTIONS), "--yes")
-        assert done.returncode == 4 and "key" in done.stderr
+        done = MMVet(command.folder, closed)("--sample", SAMPLE_PREDICTIONS, "--yes")
+        assert done.code == 4 and "key" in done.err
         assert closed.counts.calls < 10

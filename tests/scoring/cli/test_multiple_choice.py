@@ -120,8 +120,8 @@ def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
     code, _, complaint = command("mmbench", unsure(tmp_path / "m.tsv"))
     assert code == 2 and "6 of 8 answers are left to a judge" in complaint
     assert "--judge MODEL" in complaint and "--no-judge" in complaint and not command.out.exists()
-    with pytest.raises(SystemExit):
-        command("mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge")
+    both = command("mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge")
+    assert both.code == 2 and "--no-judge leaves no work to --judge" in both.err
 
 
 def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_path):
@@ -129,12 +129,11 @@ def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_pa
     assert command.items()[1]["letter"] == "B"
 
 
-def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path, monkeypatch):
+def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
     file = unsure(tmp_path / "m.tsv")
     with OpenAIServer(lambda body, sample: "A") as judge:
         words = ("mmbench", file, "--judge", "test-judge", "--base-url", judge.address)
-        monkeypatch.setattr("builtins.input", lambda prompt: "n")
-        assert command(*words)[0] == 3 and judge.counts.calls == 0 and not command.out.exists()
+        assert command(*words, answer="n\n").code == 3 and judge.counts.calls == 0 and not command.out.exists()
         code, said, _ = command(*words, "--yes")
         assert code == 0 and "6 of 8 answers for the judge, strict protocol" in said
         asked = [body for body in judge.counts.bodies if "cat or the dog" in str(body)]

@@ -1,10 +1,7 @@
 """`python -m scoring visit-bench`: from a predictions.csv to the board, under faults and kills, and back again."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,61 +10,30 @@ import pytest
 from arena.database import Database
 from arena.types import REFERENCE
 from scoring.visit_bench.store import SubmissionStore
+from tests.support.commands import Command, Done, run
 from tests.support.openai_server import PASSING, TEXTS, Faults, OpenAIServer
-from tests.support.servers import ROOT
-from tests.support.visit_bank import MODELS, NEW, instances, judge, predictions
-from tests.support.visit_command import bank
+from tests.support.visit_bank import MODELS, NEW, bank, instances, judge, predictions
 
-KEY = "sk-planted-visit-31cd"
 SOON = tuple(kind for kind in PASSING if kind != "hang" and kind not in TEXTS)
 """Faults of the way; a judge that says something else is none: what it says counts."""
 
 
-class Command:
-    """The command line with its own data folder, key and judge."""
+class VisitBench(Command):
+    """`python -m scoring visit-bench` with a bank to compare with, and the operator's judge on loopback."""
 
     def __init__(self, folder: Path, server: OpenAIServer) -> None:
-        self.folder, self.server = folder, server
-        self.out = folder / "results"
-        self.environ = {
-            **os.environ,
-            "DATA_DIR": str(folder / "data"),
-            "OPENAI_API_KEY": KEY,
-            "JUDGE_URL": server.address,
-            "JUDGE_CONCURRENCY": "32",
-        }
+        super().__init__(folder, JUDGE_URL=server.address, JUDGE_CONCURRENCY="32")
+        self.server = server
 
-    @property
-    def database(self) -> str:
-        return f"sqlite:///{self.folder / 'data' / 'arena.db'}"
-
-    def words(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "scoring", *words, "--out", str(self.out)]
-
-    def __call__(self, *words: str, answer: str = "") -> subprocess.CompletedProcess[str]:
-        return self.run(*words, "--out", str(self.out), answer=answer)
-
-    def run(self, *words: str, answer: str = "") -> subprocess.CompletedProcess[str]:
-        call = [sys.executable, "-m", "scoring", *words]
-        done = subprocess.run(
-            call, env=self.environ, cwd=ROOT, capture_output=True, text=True, input=answer, timeout=120
-        )
-        assert "Traceback" not in done.stderr and KEY not in done.stdout + done.stderr
-        return done
-
-    def compare(self, *words: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+    def compare(self, *words: object, answer: str = "") -> Done:
         return self("visit-bench", *words, "--judge", "test-judge", answer=answer)
-
-    def started(self, *words: str) -> subprocess.Popen:
-        call = self.words("visit-bench", *words, "--judge", "test-judge", "--yes")
-        return subprocess.Popen(call, env=self.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 @pytest.fixture
 def command(tmp_path, data):
     bank(tmp_path, data)
     with OpenAIServer(judge) as server:
-        yield Command(tmp_path, server)
+        yield VisitBench(tmp_path, server)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +43,10 @@ def quiet(tmp_path_factory, data):
     bank(folder, data)
     predictions(folder / "predictions.csv", instances(data))
     with OpenAIServer(judge) as server:
-        command = Command(folder, server)
+        command = VisitBench(folder, server)
         done = command.compare(str(folder / "predictions.csv"), "--yes", "--opponents", "all")
-        assert done.returncode == 0, done.stderr
-        yield command, done.stdout
+        assert done.code == 0, done.err
+        yield command, done.out
 
 
 def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
@@ -101,7 +67,7 @@ def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
     calls = command.server.counts.calls
     first = (command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes()
     done = command.compare(str(command.folder / "predictions.csv"), "--yes")
-    assert "0 calls to test-judge" in done.stdout and "variant 1 of this submitter: 0 new matches" in done.stdout
+    assert "0 calls to test-judge" in done.out and "variant 1 of this submitter: 0 new matches" in done.out
     assert command.server.counts.calls <= calls + 7, "only what the judge takes is asked again"
     assert first == ((command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes())
 
@@ -109,42 +75,36 @@ def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
 def test_its_battles_come_back_to_the_same_board(quiet):
     command, said = quiet
     board = (command.out / "board.tsv").read_text("utf-8")
-    back = Command(command.folder / "back", command.server)
+    back = VisitBench(command.folder / "back", command.server)
     done = back("visit-board", str(command.out / "battles.jsonl"))
-    assert done.returncode == 0 and (back.out / "board.tsv").read_text("utf-8") == board
+    assert done.code == 0 and (back.out / "board.tsv").read_text("utf-8") == board
     steady = next(line for line in said.splitlines() if line.startswith("the same winner in both orders: "))
-    assert steady in done.stdout.splitlines(), "a judge's board always says how steady it was"
-    rated = subprocess.run(
-        [sys.executable, "-m", "arena", "rate", str(command.out / "battles.jsonl"), "--out", str(back.out)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=command.environ,
-    )
-    assert rated.returncode == 0 and "format: visit-battles" in rated.stdout
+    assert steady in done.out.splitlines(), "a judge's board always says how steady it was"
+    rated = run("arena", "rate", command.out / "battles.jsonl", "--out", back.out)
+    assert rated.code == 0 and "format: visit-battles" in rated.out
 
 
 def test_faults_and_kills_change_no_verdict(quiet, tmp_path, data):
-    """30% of the calls fail on their way, and the command is killed four times; then it is given once more."""
+    """30% of the calls fail on their way, and the command is killed twice; then it is given once more."""
     command, _ = quiet
     bank(tmp_path, data)
     file = predictions(tmp_path / "predictions.csv", instances(data))
     with OpenAIServer(judge, faults=Faults(rate=0.3, seed=7, kinds=SOON)) as server:
-        troubled = Command(tmp_path, server)
-        for kill in range(1, 5):
-            running = troubled.started(str(file))
-            wanted = server.counts.calls + 40 * kill
-            while server.counts.calls < wanted and running.poll() is None:
-                time.sleep(0.02)
-            running.send_signal(signal.SIGKILL)
-            running.communicate()
+        troubled = VisitBench(tmp_path, server)
+        for kill in (1, 3):
+            with troubled.process("visit-bench", file, "--judge", "test-judge", "--yes") as running:
+                wanted = server.counts.calls + 40 * kill
+                while server.counts.calls < wanted and running.poll() is None:
+                    time.sleep(0.02)
+                running.kill()
+                running.communicate()
             assert running.returncode == -signal.SIGKILL
             assert SubmissionStore(database := Database(troubled.database)).board_keys() == (), (
                 "a board has whole submissions only"
             )
             database.close()
         done = troubled.compare(str(file), "--yes")
-        assert done.returncode == 0, done.stderr
+        assert done.code == 0, done.err
         assert sum(server.counts.faults.values()) > 150
     for name in ("battles.jsonl", "board.tsv"):
         assert (troubled.out / name).read_bytes() == (command.out / name).read_bytes()
@@ -153,18 +113,18 @@ def test_faults_and_kills_change_no_verdict(quiet, tmp_path, data):
 def test_the_cost_is_asked_first(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
     done = command.compare(file, "--opponents", "reference", answer="y\nn\n")
-    assert done.returncode == 3 and "6 calls to test-judge" in done.stdout and "Nothing was sent" in done.stderr
+    assert done.code == 3 and "6 calls to test-judge" in done.out and "Nothing was sent" in done.err
     assert command.server.counts.calls <= 7 and not command.out.exists()
 
 
 def test_a_partial_submission_or_another_address_gives_a_private_report(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
     done = command.compare(file, "--opponents", "1", "--protocol", "paper", "--reference", "backed", "--yes")
-    assert "Private: a partial submission." in done.stdout and "60; a partial submission gets a report" in done.stdout
+    assert "Private: a partial submission." in done.out and "60; a partial submission gets a report" in done.out
     whole = str(predictions(command.folder / "predictions.csv", instances(data)))
     import_summary = command.server.address.replace("127.0.0.1", "localhost")
     done = command.compare(whole, "--opponents", "reference", "--yes", "--base-url", import_summary)
-    assert done.returncode == 0 and "Private: judged elsewhere" in done.stdout, done.stderr
+    assert done.code == 0 and "Private: judged elsewhere" in done.out, done.err
     assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
     rows = [json.loads(line) for line in (command.out / "battles.jsonl").read_text("ascii").splitlines()]
@@ -173,16 +133,16 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
 
 def test_stored_answers_are_judged_by_name(command):
     done = command.compare("--stored", "m1", "--opponents", "reference", "--yes")
-    assert done.returncode == 0 and "On the board as 'm1': 63 new matches." in done.stdout, done.stderr
+    assert done.code == 0 and "On the board as 'm1': 63 new matches." in done.out, done.err
 
 
 def test_the_operator_can_withdraw_a_submission(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)))
-    assert command.compare(file, "--opponents", "reference", "--yes").returncode == 0
+    assert command.compare(file, "--opponents", "reference", "--yes").code == 0
     done = command.run("visit-withdraw", "Nobody")
-    assert done.returncode == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.stderr
+    assert done.code == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.err
     done = command.run("visit-withdraw", NEW)
-    assert done.returncode == 0 and f"The texts of '{NEW}' are gone" in done.stdout, done.stderr
+    assert done.code == 0 and f"The texts of '{NEW}' are gone" in done.out, done.err
     store = SubmissionStore(database := Database(command.database))
     assert store.answers("VisIT-Bench") == {} and [one.withdrawn for one in store.submissions()] == [True]
     assert sum(board_key.matches for board_key in store.board_keys()) == 63
@@ -203,7 +163,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
 def test_what_is_wrong_is_said_in_words(command, data, words, told):
     file = predictions(command.folder / "predictions.csv", instances(data)[:3])
     done = command.compare(*(str(file) if word == file.name else word for word in words), "--yes")
-    assert done.returncode == 2 and told in done.stderr, done.stderr
+    assert done.code == 2 and told in done.err, done.err
     assert command.server.counts.calls == 0
 
 
@@ -222,4 +182,4 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
     path = command.folder / "battles.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = command("visit-board", str(path))
-    assert done.returncode == 2 and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.stderr
+    assert done.code == 2 and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.err

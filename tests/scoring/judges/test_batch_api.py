@@ -21,10 +21,10 @@ from scoring.judges.endpoint import Endpoint
 from scoring.judges.spec import Price
 from scoring.registry import score
 from scoring.report import Report
+from tests.support.commands import Command
 from tests.support.judging_process import SPEC, drafted, scores
 from tests.support.openai_batches import Batches
 from tests.support.openai_server import OpenAIServer
-from tests.support.scoring_command import Command
 from tests.support.servers import ROOT
 
 CALLS = 16 * 5 + 4 * 5
@@ -162,17 +162,14 @@ def test_a_batch_costs_half():
 def test_the_command_tells_the_half_price_and_scores(tmp_path):
     (tmp_path / "prices.csv").write_text("model,prompt,completion\ntest-judge,2000,8000\n")
     with OpenAIServer(batches=Batches(looks=1)) as judge:
-        command = Command(tmp_path, judge)
+        command = Command(tmp_path, JUDGE_PRICES=str(tmp_path / "prices.csv"))
+        words = ("mm-vet", "--sample", SAMPLE_PREDICTIONS, "--judge", "test-judge", "--base-url", judge.address)
         told = {}
-        for words in ((), ("--batch",)):
-            declined = command(
-                "--sample", str(SAMPLE_PREDICTIONS), *words, answer="y\nn\n", JUDGE_PRICES=tmp_path / "prices.csv"
-            )
-            told[words] = float(declined.stdout.partition("at most $")[2].partition(" ")[0].replace(",", ""))
+        for more in ((), ("--batch",)):
+            declined = command(*words, *more, answer="y\nn\n")
+            told[more] = float(declined.out.partition("at most $")[2].partition(" ")[0].replace(",", ""))
         assert told[("--batch",)] == pytest.approx(told[()] / 2, rel=0.01)
-        done = command(
-            "--sample", str(SAMPLE_PREDICTIONS), "--yes", "--batch", JUDGE_PRICES=str(tmp_path / "prices.csv")
-        )
-        assert done.returncode == 0, done.stderr
-        assert f"{CALLS} questions are in batch batch-0" in done.stdout
+        done = command(*words, "--yes", "--batch")
+        assert done.code == 0, done.err
+        assert f"{CALLS} questions are in batch batch-0" in done.out
         assert len(command.files()) == 6 and len(judge.batches.lines) == CALLS

@@ -1,0 +1,54 @@
+"""The root of a command line: commands whose modules are imported when they are called, and errors as exit codes."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+INTERRUPTED = 130
+"""The exit code after Ctrl+C."""
+
+
+class Command(NamedTuple):
+    """A command's help, and the module whose `app` holds it; the command returns the lines to print."""
+
+    help: str
+    module: str
+
+
+class LazyGroup(TyperGroup):
+    """Commands that `--help` and a suggestion for a mistyped word know by name alone."""
+
+    def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
+        known = {word: TyperCommand(word, short_help=command.help) for word, command in commands.items()}
+        settings = {"help_option_names": ["--help", "-h"]}
+        super().__init__(name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings)
+        self._modules = {word: command.module for word, command in commands.items()}
+
+    def run(self, words: Sequence[str] | None) -> int:
+        """Run one command and return its exit code."""
+        try:
+            self.main(words, prog_name=self.name)
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        name, known, rest = super().resolve_command(ctx, args)
+        command = get_group(import_module(self._modules[name]).app).commands[name]
+        command.help = command.help or known.short_help
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> None:
+        """Print a command's lines. An error of ours tells the user what to mend; it may have an `exit_code`."""
+        try:
+            for line in super().invoke(ctx):
+                typer.echo(line)
+        except Exception as error:
+            if not isinstance(error, OSError) and not type(error).__module__.startswith(("arena.", "scoring.")):
+                raise
+            typer.echo(error, err=True)
+            raise typer.Exit(getattr(error, "exit_code", 2)) from error
