@@ -163,7 +163,7 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
 
 def page(title: str, figures: Iterable[Figure]) -> str:
     """Return a self-contained HTML page of the figures with plotly.js. Raises PlotsError if Plotly is missing."""
-    return f"{macros('page.html').plots(title, list(figures), _library())}\n"
+    return macros("page.html").plots(title, figures, _library())
 
 
 def plotly_figure(figure: Figure) -> Any:

@@ -19,7 +19,7 @@ from arena.server.hub_requests import HubDownError, repeat, send_again
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
 _PACKAGES = ("arena", "scoring")
-_KINDS = frozenset(".py .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
+_KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
 """File suffixes uploaded from the packages of the app; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
 """A Space that contains this file is one of ours."""

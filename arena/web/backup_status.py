@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from arena.server.hub_backup import EVERY, BackupState
 from arena.templates import macros
 
+HTML = macros("battle.html")
 LATE = EVERY + timedelta(seconds=13)
 """Age at which a backup is late: a commit may take some seconds and several attempts."""
 
@@ -20,7 +21,7 @@ def backup_line(state: BackupState | None, moment: datetime) -> str:
         return f"Saved; {copied}."
     problem = f"{state.problem}; " if state.problem else ""
     only = "only " if state.copied_at else ""
-    return macros("battle.html").late(f"Saved; the copy is late: {problem}{only}{copied}.")
+    return HTML.late(f"Saved; the copy is late: {problem}{only}{copied}.")
 
 
 def is_late(state: BackupState, moment: datetime) -> bool:

@@ -81,7 +81,7 @@ def status_html(battle: Battle | None, names: Names | None = None) -> str:
     return HTML.status(phase.value, words, seconds)
 
 
-_shows_errors = shows_errors(SHOWN_ERRORS, html=lambda error: PARTS.problem(error))
+_shows_errors = shows_errors(SHOWN_ERRORS, html=PARTS.problem)
 
 
 class BattleTab:
