@@ -33,29 +33,26 @@ from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
+from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_of
+from arena.templates import macros, script
 from arena.web import admin_auth, health_api, leaderboard_api, login_api
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
-from arena.web.admin_view import ADMIN_HEAD
 from arena.web.battle_tab import BattleTab
-from arena.web.battle_view import HEAD, TOP, Terms
-from arena.web.chat_tab import ChatTab
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
 from arena.web.leaderboard_tab import LeaderboardTab
-from arena.web.leaderboard_view import BOARD_HEAD
 from arena.web.live_api import IMAGES
 from arena.web.live_setup import LiveSetup
-from arena.web.live_tab import LiveTab
-from arena.web.live_view import LIVE_HEAD
 from arena.web.middleware import RequestMiddleware
 from arena.web.rate_limit import RateLimiter
+from arena.web.terms import Terms
 from scoring.agreement.people_agreement import PeopleAgreements
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
@@ -65,7 +62,6 @@ from scoring.web.agreement_tab import AgreementTab
 from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
 from scoring.web.scoring_tab import ScoringTab
-from scoring.web.scoring_view import UPLOAD
 from scoring.web.setup import ScoringSetup
 from scoring.web.submissions_tab import SubmissionsTab
 
@@ -76,7 +72,9 @@ STARTUP_ERRORS = (
 )
 """Errors that stop the start with a one-line message."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
-SCRIPTS = HEAD + login_api.LOGIN_HEAD + LIVE_HEAD + BOARD_HEAD + ADMIN_HEAD + UPLOAD
+SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("keys", "login", "live", "leaderboard", "admin")]
+SCRIPTS += [ROOT / "scoring/web/upload.js", ROOT / "scoring/web/levels.js"]
+HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 YEAR = 365 * 24 * 3600
 
 
@@ -176,7 +174,7 @@ def create_app(context: AppContext) -> FastAPI:
         path="/",
         theme=Default(primary_hue="indigo", font=["system-ui", "sans-serif"]),
         css_paths=STYLES,
-        head=SCRIPTS,
+        head=HEAD,
         show_error=False,
         run_history=False,
         enable_monitoring=False,
@@ -226,15 +224,16 @@ async def backup_running(backup: HubBackup | None) -> AsyncIterator[None]:
 
 def build_page(context: AppContext) -> gr.Blocks:
     """Build the page with its tabs."""
+    live, models = macros("live.html"), len(context.live.models)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
-        gr.HTML(TOP, padding=False)
+        gr.HTML(macros("page.html").top(), padding=False)
         with gr.Tabs() as tabs:
             with gr.Tab("Battle"):
                 battle = battle_tab(context)
             with gr.Tab("Your images"):
-                LiveTab(len(context.live.models))
+                gr.HTML(live.live(models, MOST_IMAGES), elem_id="live-tab", padding=False)
             with gr.Tab("Chat"):
-                ChatTab(len(context.live.models))
+                gr.HTML(live.chat(models, MOST_IMAGES), elem_id="chat-tab", padding=False)
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(context.leaderboard)
             with gr.Tab("Judges' boards") as judge_boards_tab:

@@ -4,7 +4,6 @@ A figure is the JSON document that plotly.js draws. Model names are text, never 
 """
 
 import importlib.util
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from arena.templates import macros, script
 
 Matrix = npt.NDArray[np.float64]
 
@@ -162,20 +163,7 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
 
 def page(title: str, figures: Iterable[Figure]) -> str:
     """Return a self-contained HTML page of the figures with plotly.js. Raises PlotsError if Plotly is missing."""
-    parts = []
-    for number, figure in enumerate(figures):
-        drawing = ", ".join(map(_script_json, (list(figure.traces), figure.layout, {"responsive": True})))
-        parts.append(
-            f'<h2>{escape(figure.title)}</h2><div id="plot{number}"></div><p>{escape(figure.note)}</p>'
-            f'<script>Plotly.newPlot("plot{number}", {drawing})</script>'
-        )
-    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:0 auto;padding:0 12px}p{color:#555}"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style><script>{_library()}</script></head>"
-        f"<body><h1>{escape(title)}</h1>{''.join(parts)}</body></html>\n"
-    )
+    return macros("page.html").plots(title, figures, _library())
 
 
 def plotly_figure(figure: Figure) -> Any:
@@ -192,7 +180,7 @@ def _library() -> str:
     package = importlib.util.find_spec("plotly")
     if package is None or package.origin is None:
         raise PlotsError("plots need plotly; install it")
-    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
+    return script(Path(package.origin).parent / "package_data" / "plotly.min.js")
 
 
 def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, Any]:
@@ -227,8 +215,3 @@ def _short(name: str) -> str:
 def _labels(models: Iterable[str]) -> list[str]:
     """Escape names for plotly.js, which interprets tags and entities."""
     return [escape(model) for model in models]
-
-
-def _script_json(value: Any) -> str:
-    """Return JSON that cannot close the script element it stands in."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

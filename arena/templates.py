@@ -4,15 +4,37 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from arena.markdown import answer_html, instruction_html, plain_html
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
 
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDERS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-)
-
 
 def macros(file: str) -> Any:
     """Return the macros of a template as functions that return HTML."""
-    return _ENVIRONMENT.get_template(file).module
+    return ENVIRONMENT.get_template(file).module
+
+
+def script(path: Path) -> str:
+    """Return a script of ours or of a package as it is, to stand between script tags."""
+    return Markup(path.read_text("utf-8"))
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, as in 1 vote or 2,000 votes."""
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(FOLDERS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
+ENVIRONMENT.filters |= {
+    "answer": answer_html,
+    "instruction": instruction_html,
+    "number": lambda value, spec=",": format(value, spec),
+    "plain": plain_html,
+    "plural": plural,
+}

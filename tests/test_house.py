@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from jinja2 import meta, nodes
+
+from arena.templates import ENVIRONMENT, macros
+
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation < types io markdown templates network figures < settings formats inference < ratings storage
+ARENA = """validation < types io markdown network < templates < figures < settings formats inference < ratings storage
     < database < clock < items budget < battles < live fraud server < admin imports < leaderboard < web < cli
     < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
@@ -32,6 +36,9 @@ DOORS = {
     "transformers": r"arena/inference/local_model\.py",
     "openai": r"scoring/judges/client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
+    "html": r"arena/(markdown|figures)\.py|scoring/.*",
+    "jinja2": r"arena/(templates|inference/local_model)\.py",
+    "markupsafe": r"arena/(markdown|templates)\.py",
     "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/formats/parquet\.py",
     "PIL": r"arena/io/images\.py|arena/inference/local_model\.py",
@@ -171,6 +178,46 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
             if compiled_late or (call.startswith("re.") and call not in ("re.compile", "re.escape")):
                 offenders.append(f"{name_of(path)}, line {node.lineno}: compile the pattern in the module")
     assert offenders == []
+
+
+TEMPLATES = sorted(ROOT.glob("*/web/templates/*.html"))
+TEMPLATED = [path for path in FILES if path.relative_to(ROOT).parts[0] != "scoring"]
+"""The files whose HTML comes out of templates."""
+KNOWS_TAGS = {"arena/markdown.py", "arena/formats/fastchat_log.py"}
+"""Files that make HTML of Markdown, or read logs of it."""
+TAG = re.compile(
+    r"</?(a|b|body|br|button|caption|code|d[dlt]|details|div|em|fig\w+|foot\w*|form|g|h[1-6r]|head\w*|html|i|img|input|label"
+    r"|li|link|main|meta|nav|ol|option|p|path|pre|rect|s|script|section|select|small|span|strong|style|su[bp]|summary|svg"
+    r"|t[drh]|table|tbody|text\w*|thead|time|title|ul)[\s/>]"
+)
+
+
+def test_html_lives_in_templates():
+    """Templates escape every value but what `arena.markdown` made, and scripts of our own."""
+    offenders = []
+    for path in TEMPLATED:
+        docstrings = {id(node.value) for node in ast.walk(tree(path)) if isinstance(node, ast.Expr)}
+        offenders += [
+            f"{name_of(path)}, line {node.lineno}: put the HTML into a template"
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and TAG.search(node.value)
+            if id(node) not in docstrings and name_of(path) not in KNOWS_TAGS
+        ]
+    unescaped = re.compile(r"\|\s*safe\b|autoescape")
+    offenders += [f"{name_of(path)} switches escaping off" for path in TEMPLATES if unescaped.search(path.read_text())]
+    assert offenders == []
+
+
+def test_templates_compile_and_know_every_name():
+    unknown = []
+    for path in TEMPLATES:
+        macros(path.name)
+        parsed = ENVIRONMENT.parse(path.read_text("utf-8"))
+        unknown += [f"{name_of(path)}: {name}" for name in meta.find_undeclared_variables(parsed)]
+        for node in parsed.find_all(nodes.FromImport):
+            made = macros(node.template.value)
+            unknown += [f"{name_of(path)} imports {name}" for name in node.names if not hasattr(made, str(name))]
+    assert unknown == []
 
 
 def test_tests_share_by_support_alone():

@@ -2,19 +2,41 @@
 
 import gradio as gr
 
-from arena.admin.dashboard import DashboardService
+from arena.admin.dashboard import Dashboard, DashboardService
 from arena.admin.erasure import UnknownVoterError
 from arena.admin.hiding import HidingError
 from arena.admin.moderation import ModerationError
 from arena.admin.service import AdminCommandError, AdminService
 from arena.database import DatabaseError
+from arena.templates import macros
 from arena.web.admin_auth import Operators
-from arena.web.admin_view import NOT_YOURS, dashboard_html, problem_html, said_html
+from arena.web.backup_status import ago, is_late
 from arena.web.events import EACH, RAW, Updates
 
+HTML, PARTS = macros("admin.html"), macros("parts.html")
 LOOK = "look"
 """The action that changes nothing."""
 _TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
+
+
+def dashboard_html(seen: Dashboard) -> str:
+    copy, copied = seen.copy, "nothing yet"
+    if copy and copy.copied_at:
+        copied = f"all until {ago(seen.read_at - copy.copied_at)} ago"
+    failures = [(name, f"{number:,}") for name, number in seen.failures]
+    budgets = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets]
+    flags = [
+        (
+            flag.voter,
+            f"{flag.reason}: {flag.model}" if flag.model else flag.reason,
+            f"{flag.strength:.1f}",
+            "yes" if flag.left_out else "no, one weak reason",
+            f"{flag.raised_at:%Y-%m-%d %H:%M}",
+        )
+        for flag in seen.flagged
+    ]
+    late = copy is not None and is_late(copy, seen.read_at)
+    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags)
 
 
 class AdminTab:
@@ -44,24 +66,24 @@ class AdminTab:
         return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
 
     def on_look(self, request: gr.Request) -> Updates:
-        return {self.view: self._seen() if self._who(request) else NOT_YOURS}
+        return {self.view: self._seen() if self._who(request) else HTML.refused()}
 
     def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
         """Carry out an action, and show its result."""
         who = self._who(request)
         if who is None:
-            return {self.said: NOT_YOURS}
+            return {self.said: HTML.refused()}
         try:
-            said = "" if order == LOOK else said_html(self._service.do(who, order, about))
+            said = "" if order == LOOK else HTML.done(self._service.do(who, order, about))
         except _TOLD as error:
-            said = problem_html(str(error))
+            said = PARTS.alert(error)
         return {self.said: said}
 
     def _seen(self) -> str:
         try:
             return dashboard_html(self._watch.overview())
         except (DatabaseError, OSError) as error:
-            return problem_html(str(error))
+            return PARTS.alert(error)
 
     def _who(self, request: gr.Request) -> str | None:
         try:

@@ -1,10 +1,11 @@
 """Backup status: the age of the votes' backup, in a line for the voter who has just voted."""
 
 from datetime import datetime, timedelta
-from html import escape
 
 from arena.server.hub_backup import EVERY, BackupState
+from arena.templates import macros
 
+HTML = macros("battle.html")
 LATE = EVERY + timedelta(seconds=13)
 """Age at which a backup is late: a commit may take some seconds and several attempts."""
 
@@ -18,9 +19,9 @@ def backup_line(state: BackupState | None, moment: datetime) -> str:
     )
     if not is_late(state, moment):
         return f"Saved; {copied}."
-    problem = f"{escape(state.problem)}; " if state.problem else ""
+    problem = f"{state.problem}; " if state.problem else ""
     only = "only " if state.copied_at else ""
-    return f'<span class="late">Saved; the copy is late: {problem}{only}{copied}.</span>'
+    return HTML.late(f"Saved; the copy is late: {problem}{only}{copied}.")
 
 
 def is_late(state: BackupState, moment: datetime) -> bool:

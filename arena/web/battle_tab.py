@@ -16,27 +16,19 @@ from arena.battles.quotas import DIRECT, LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError, VoteRequest
 from arena.battles.write_batch import WriteBatch
+from arena.clock import UNDO_SECONDS
 from arena.database import DatabaseError, now
 from arena.items.store import ItemBank
 from arena.server.hub_backup import BackupState
-from arena.types import SIDES, Battle, Phase, Side, SkipReason
+from arena.templates import macros
+from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
-from arena.web.battle_view import (
-    FOOT,
-    item_html,
-    message_html,
-    problem_html,
-    results_html,
-    side_html,
-    status_html,
-    title_html,
-)
 from arena.web.cookies import cookie_hash
 from arena.web.events import BINDING, LATEST, RAW, Updates, shows_errors
 from arena.web.middleware import sent_cookie
 
 ANY_FAMILY = "Any family"
-NEW_TAB = '<p><a href="" target="_blank">Open in a new tab</a></p>'
+HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
 RESULTS = 24
 """Most items in a search result."""
 
@@ -69,7 +61,27 @@ SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
 """Errors whose message a voter reads."""
 
 
-_shows_errors = shows_errors(SHOWN_ERRORS, html=lambda error: problem_html(str(error)))
+def status_html(battle: Battle | None, names: Names | None = None) -> str:
+    """Render a battle's status in words, with the phase by which `page.css` shows the controls.
+
+    After a choice it also gives the delay in seconds before `keys.js` asks for the names: 0 after the one undo.
+    """
+    if battle is None:
+        return HTML.no_battle()
+    phase, words, seconds = battle.phase, "", 0
+    if phase is Phase.REVEALED and names is not None:
+        sides = ("b", "a") if battle.choice == "b" else ("a", "b")
+        words = HTML.names(*((side.upper(), getattr(names, side)) for side in sides))
+    elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
+        phase, words = Phase.VOTED, f"You chose {battle.choice.upper()}."
+        if battle.phase is Phase.VOTED and battle.attempt == 1:
+            seconds, words = UNDO_SECONDS, f"{words} Undo within {UNDO_SECONDS} seconds; then the names appear."
+    elif battle.attempt == 2:
+        words = "Taken back. Choose again."
+    return HTML.status(phase.value, words, seconds)
+
+
+_shows_errors = shows_errors(SHOWN_ERRORS, html=PARTS.problem)
 
 
 class BattleTab:
@@ -113,7 +125,7 @@ class BattleTab:
             self.sides: dict[Side, gr.HTML] = {}
             for side in SIDES:
                 with gr.Column(elem_classes="answer", min_width=280):
-                    self.titles[side] = gr.HTML(title_html(side), elem_classes="title", padding=False)
+                    self.titles[side] = gr.HTML(HTML.title(side), elem_classes="title", padding=False)
                     self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
         with gr.Column(elem_id="dock"):
             self.status = gr.HTML(elem_id="status", padding=False)
@@ -133,7 +145,7 @@ class BattleTab:
                 self.broken = gr.Button("An image is broken", elem_id="skip-broken")
                 self.rude = gr.Button("It is offensive", elem_id="skip-rude")
                 self.keep = gr.Button("Do not skip", elem_id="skip-not")
-        gr.HTML(FOOT, padding=False)
+        gr.HTML(PAGE.foot(), padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none is queued, so that a vote never waits behind other events."""
@@ -174,7 +186,7 @@ class BattleTab:
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("One step more", str(NoCookieError()), NEW_TAB)}
+            return {self.query: query, **self._message("One step more", str(NoCookieError()), new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
@@ -210,7 +222,7 @@ class BattleTab:
             voter = await asyncio.to_thread(self._voter, request)  # may query the database
             battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
         except SHOWN_ERRORS as error:
-            return {self.problem: problem_html(str(error))}
+            return {self.problem: PARTS.problem(error)}
         return {self.status: status_html(battle), self.saved: backup_line(self._copy(), now()), self.problem: ""}
 
     @_shows_errors
@@ -231,7 +243,7 @@ class BattleTab:
             return self._named(self._store.reveal(voter, str(token)), voter)
         except ChoiceError as error:
             stands = status_html(self._store.find(voter, str(token)))
-            return {**self._unnamed(), self.status: stands, self.problem: problem_html(str(error))}
+            return {**self._unnamed(), self.status: stands, self.problem: PARTS.problem(error)}
 
     def on_skip(self) -> Updates:
         """Ask for the reason."""
@@ -257,7 +269,7 @@ class BattleTab:
         found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
             self.problem: gr.skip(),  # it may be about a vote
-            self.results: results_html(found[:RESULTS], len(found)),
+            self.results: HTML.results(found[:RESULTS], len(found[RESULTS:])),
             self.family: gr.update(choices=[ANY_FAMILY, *families]),
         }
 
@@ -288,11 +300,11 @@ class BattleTab:
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
         return {
             self.token: battle.token,
-            self.item: item_html(item),
+            self.item: HTML.item(item),
             self.answers: gr.update(visible=True),
-            self.sides["a"]: side_html(texts[0]),
-            self.sides["b"]: side_html(texts[1]),
-            self.bank: '<span class="demo">demo bank</span>' if self._sampler.is_demo() else "",
+            self.sides["a"]: HTML.side(texts[0]),
+            self.sides["b"]: HTML.side(texts[1]),
+            self.bank: HTML.demo() if self._sampler.is_demo() else "",
             self.status: status_html(battle),
             self.saved: "",
             self.counter: self._counted(voter, battle),
@@ -301,20 +313,20 @@ class BattleTab:
         }
 
     def _unnamed(self) -> Updates:
-        return {title: title_html(side) for side, title in self.titles.items()}
+        return {title: HTML.title(side) for side, title in self.titles.items()}
 
     def _named(self, battle: Battle, voter: int) -> Updates:
         """Return the updates that show the names, over the answers and in the status line, for screen readers."""
         names = self._store.names(voter, battle.token)
         return {
-            self.titles["a"]: title_html("a", names.a, battle.choice == "a"),
-            self.titles["b"]: title_html("b", names.b, battle.choice == "b"),
+            self.titles["a"]: HTML.title("a", names.a, battle.choice == "a"),
+            self.titles["b"]: HTML.title("b", names.b, battle.choice == "b"),
             self.status: status_html(battle, names),
             self.counter: self._counted(voter, battle),
         }
 
-    def _message(self, title: str, text: str, link: str = "") -> Updates:
-        updates = {self.item: message_html(title, text, link), self.answers: gr.update(visible=False)}
+    def _message(self, title: str, text: str, new_tab: bool = False) -> Updates:
+        updates = {self.item: HTML.message(title, text, new_tab), self.answers: gr.update(visible=False)}
         return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
 
     def _complete(self, seat: Seat) -> Updates:

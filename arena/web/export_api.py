@@ -7,7 +7,7 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
-from arena.web.battle_view import document
+from arena.templates import macros
 from arena.web.cookies import cookie_hash
 from arena.web.middleware import sent_cookie
 from arena.web.visitor_api import NO_STORE
@@ -49,6 +49,7 @@ def routes(files: PublicFiles) -> APIRouter:
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
         about = _NO_CODE if cookie is None else _CODE.format(code=code_of(cookie_hash(cookie)))
-        return HTMLResponse(document("What is kept of you", _YOU.format(about=about)), headers=NO_STORE)
+        page = macros("page.html").document("What is kept of you", _YOU.format(about=about))
+        return HTMLResponse(page, headers=NO_STORE)
 
     return router

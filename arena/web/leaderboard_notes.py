@@ -1,8 +1,9 @@
-"""Leaderboard notes: caveats about a board's imported votes and excluded votes, as HTML."""
-
-from html import escape
+"""Leaderboard notes: sentences on a board's imported votes and excluded votes."""
 
 from arena.leaderboard.board import Board, ImportSummary
+from arena.templates import macros, plural
+
+HTML = macros("leaderboard.html")
 
 
 def import_notes(board: Board) -> tuple[str, ...]:
@@ -33,8 +34,7 @@ def _flagged(board: Board) -> tuple[str, ...]:
     out = board.left_out
     if not out.voters:
         return ()
-    who = "1 flagged voter" if out.voters == 1 else f"{out.voters:,} flagged voters"
-    cast = "1 vote" if out.flagged == 1 else f"{out.flagged:,} votes"
+    who, cast = plural(out.voters, "flagged voter"), plural(out.flagged, "vote")
     if board.key.unflagged:
         return (f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored.",)
     return (f"With {who} ({cast}), whom the board that counts leaves out.",)
@@ -49,13 +49,12 @@ def _uncounted(board: Board) -> tuple[str, ...]:
 def _origin(board: Board, told: ImportSummary) -> str:
     if board.key.kind == "imported":
         return "These votes were imported: they were cast elsewhere, not in this arena."
-    names = ", ".join(f"<b>{escape(name)}</b>" for name in told.sources)
-    return f"{_votes(told.votes, ' of these votes')} imported, from {names}, and told to count beside this arena's own."
+    return HTML.imported(_votes(told.votes, " of these votes"), told.sources)
 
 
 def _ties(told: ImportSummary) -> tuple[str, ...]:
     """Say how votes without a winner count, and which do not."""
-    halves = [f"{told.ties:,} {'tie' if told.ties == 1 else 'ties'}"] if told.ties else []
+    halves = [plural(told.ties, "tie")] if told.ties else []
     halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
     counted = (f"{' and '.join(halves)} count half to each side.",) if halves else ()
     left_out = (f"{told.both_bad_out:,} \u201cboth bad\u201d are left out.",) if told.both_bad_out else ()
@@ -66,22 +65,13 @@ def _gaps(told: ImportSummary) -> tuple[str, ...]:
     """Say how many votes were left out, or lack data that the numbers rest on."""
     alone = f"{_votes(told.alone)} on a model against itself and left out." if told.alone else ""
     named = f"{_votes(told.named)} cast with the names in view." if told.named else ""
-    return tuple(
-        sentence
-        for sentence in (
-            alone,
-            named,
-            _not_told(
-                told.no_item, told, "which item they are about: each is taken for independent, which may be too narrow"
-            ),
-            _not_told(told.no_voter, told, "who cast them") if not told.judge else "",
-            _not_told(
-                told.no_time, told, "when they were cast: they are on no board of some days, nor in the plot over time"
-            ),
-            _not_told(told.no_images, told, "how many images were shown: they stand with the single images"),
-        )
-        if sentence
+    lacking = (
+        (told.no_item, "which item they are about: each is taken for independent, which may be too narrow"),
+        (0 if told.judge else told.no_voter, "who cast them"),
+        (told.no_time, "when they were cast: they are on no board of some days, nor in the plot over time"),
+        (told.no_images, "how many images were shown: they stand with the single images"),
     )
+    return tuple(filter(None, (alone, named, *(_not_told(count, told, what) for count, what in lacking))))
 
 
 def _not_told(count: int, told: ImportSummary, what: str) -> str:

@@ -14,9 +14,10 @@ from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.web.events import LATEST, RAW, Updates, offered
-from arena.web.leaderboard_view import MEANINGS, NO_SOURCE, SEARCH, board_html, note_html, problem_html
+from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
 
 ALL_FAMILIES = "All families"
+NO_SOURCE = PARTS.empty("There are no items yet, so there is no board.")
 IMAGES = [("Single image", "single"), ("Multiple images", "multiple")]
 PATIENCE_SECONDS = 1.5
 """How long opening a board waits for its intervals, so that they do not appear later."""
@@ -37,9 +38,9 @@ class LeaderboardTab:
             self.since = gr.DateTime(label="From (UTC day)", elem_id="board-since", **days)
             self.until = gr.DateTime(label="To (UTC day)", elem_id="board-until", **days)
         self.without = gr.Checkbox(True, label="Without flagged voters", container=False, elem_id="board-without")
-        gr.HTML(SEARCH, padding=False)
+        gr.HTML(HTML.search(), padding=False)
         self.board = gr.HTML(elem_id="board", padding=False)
-        gr.HTML(MEANINGS, padding=False)
+        gr.HTML(HTML.meanings(COLUMNS), padding=False)
         self.plot_name = gr.Radio(list(PLOTS), label="Plot", elem_id="board-plots")
         self.plot = gr.Plot(show_label=False, visible=False, elem_id="board-plot")
         self.note = gr.HTML(elem_id="board-note", padding=False)
@@ -70,7 +71,7 @@ class LeaderboardTab:
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return {**self._shown(board, choice, chosen), **self._plotted(board, plot)}
         except (BoardSelectionError, DatabaseError) as error:
-            return {self.board: problem_html(str(error))}
+            return {self.board: PARTS.alert(error)}
 
     def on_plot(self, *sent: object) -> Updates:
         """Show a plot of the selected board."""
@@ -80,7 +81,7 @@ class LeaderboardTab:
             board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             return self._plotted(board, plot) if board else {self.note: NO_SOURCE}
         except (BoardSelectionError, DatabaseError) as error:
-            return {self.note: problem_html(str(error))}
+            return {self.note: PARTS.alert(error)}
 
     def on_refresh(self, *sent: object) -> Updates:
         """Show the board again if it has changed; if it cannot be read, the page stays as it is."""
@@ -116,7 +117,7 @@ class LeaderboardTab:
             return {self.plot: gr.update(visible=False), self.note: ""}
         figure = PLOTS[plot](board, self._leaderboard)
         drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
-        return {self.plot: drawn, self.note: note_html(figure.note)}
+        return {self.plot: drawn, self.note: PARTS.note(figure.note)}
 
 
 def _drawn(figure: Figure) -> PlotData:

@@ -6,8 +6,6 @@ URL is taken from the browser. Without the settings of an OpenID provider there 
 
 import asyncio
 import hmac
-from html import escape
-from pathlib import Path
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -16,6 +14,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
+from arena.templates import macros
 from arena.web.cookies import COOKIE, YEAR, cookie_hash, cookie_header, cookie_in, new_cookie
 from arena.web.middleware import sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
@@ -23,10 +22,8 @@ from arena.web.visitor_api import NO_STORE, over_https
 
 ATTEMPT_COOKIE = "stereoscope_login"
 CALLBACK = "/login/callback"
-LOGIN_HEAD = f"<script>{(Path(__file__).parent / 'login.js').read_text('utf-8')}</script>"
 
-_LOG_IN = '<a href="login">Log in with Hugging Face</a>'
-_LOG_OUT = '<form method="post" action="logout"><button>Log out</button></form>'
+HTML = macros("login.html")
 _STORED = "Your vote is stored; it counts on the board once you log in."
 _FRAMED = "Your vote is stored; to have votes count on the board, log in: that opens a page of its own."
 _INVITED = "Your vote is stored; the board counts the votes of invited people."
@@ -48,7 +45,7 @@ class _Who:
     def __init__(self, voters: Voters, eligibility: VoteEligibility, can_log_in: bool) -> None:
         self._voters = voters
         self._eligibility = eligibility
-        self._log_in = _LOG_IN if can_log_in else ""
+        self._can_log_in = can_log_in
 
     async def line(self, request: Request, framed: str = "") -> HTMLResponse:
         """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
@@ -63,8 +60,8 @@ class _Who:
         name = self._voters.name(hashed)
         counts = self._eligibility.rule == "everyone" or self._eligibility.counts(self._voters.voter(hashed))
         stored = _FRAMED if framed else _STORED
-        note = "" if counts else f"<span>{stored if self._eligibility.rule == 'logged-in' else _INVITED}</span>"
-        return f"{note}<b>{escape(name)}</b>{_LOG_OUT}" if name else note + self._log_in
+        note = "" if counts else stored if self._eligibility.rule == "logged-in" else _INVITED
+        return HTML.who(name, note, self._can_log_in)
 
 
 class _Login:
@@ -137,5 +134,5 @@ class _Login:
 
 def _error_page(error: Exception) -> HTMLResponse:
     """Return a one-line page with a link back."""
-    text = f'<!doctype html><html lang="en"><title>Log in</title><p>{escape(str(error))}</p><p><a href="/">Back</a></p>'
-    return HTMLResponse(text, status_code=503 if isinstance(error, DatabaseError) else 403, headers=NO_STORE)
+    status = 503 if isinstance(error, DatabaseError) else 403
+    return HTMLResponse(HTML.failed(error), status_code=status, headers=NO_STORE)

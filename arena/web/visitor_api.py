@@ -19,10 +19,11 @@ from arena.live.chat import UnknownChatError
 from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.markdown import seen_length, visible_text
-from arena.web.battle_view import side_html
+from arena.templates import macros
 from arena.web.cookies import cookie_hash
 from arena.web.middleware import sent_cookie
 
+HTML = macros("battle.html")
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
 _BACK_SECONDS = DISCONNECT_SECONDS / 2
@@ -161,7 +162,7 @@ class _Growing:
         if not cut:
             return {"added": seen}
         blocks, self._block = "".join(self._block), [seen[cut:]]
-        return {"blocks": side_html(blocks), "last": seen[cut:]}
+        return {"blocks": HTML.side(blocks), "last": seen[cut:]}
 
     def _seen(self, words: str) -> str:
         """Return the visible part of the new words."""

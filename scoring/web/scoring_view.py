@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from arena.database import now
 from scoring.jobs.store import KEPT_FREE, Job
 from scoring.web.scoring_forms import FORMS, counted
 
-_SCRIPTS = (Path(__file__).parent / "upload.js", Path(__file__).parent / "levels.js")
-UPLOAD = "".join(f"<script>{script.read_text('utf-8')}</script>" for script in _SCRIPTS)
 DROP = (
     '<label class="upload" for="drop-file" data-token="upload-token" data-press="arrived">'
     '<input type="file" id="drop-file" accept=".json,.jsonl,.ndjson,.csv,.tsv,.xlsx">'

@@ -29,7 +29,7 @@ from arena.live.store import LiveStore
 from arena.live.streaming import SideFailure
 from arena.server.hub_backup import HubBackup
 from arena.settings import CountSettings
-from arena.web.admin_view import dashboard_html
+from arena.web.admin_tab import dashboard_html
 from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.servers import drafts

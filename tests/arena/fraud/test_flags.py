@@ -264,7 +264,7 @@ def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, le
     clear(bank)
     Voters(bank).always_left("rigger")
     without = shown(leaderboard)
-    told = " ".join(summary(without))
+    told = summary(without)
     assert "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does." in told
     choice = leaderboard.choose("test", "single", voters="all")
     told = board_html(shown(leaderboard, choice.key), choice)
@@ -304,9 +304,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     board = shown(leaderboard)
     assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
-    assert "99 votes were stored and not counted: this arena counts only those of some voters." in " ".join(
-        summary(board)
-    )
+    assert "99 votes were stored and not counted: this arena counts only those of some voters." in summary(board)
     with_flagged = shown(leaderboard, WITH)
     assert with_flagged.votes == 4
     voters.vote(worker, 5, "m1", "m2", "a")

@@ -34,7 +34,6 @@ from arena.web.admin_api import routes as upload_routes
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_auth import routes as operator_routes
 from arena.web.admin_tab import AdminTab
-from arena.web.admin_view import ADMIN_HEAD
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
 from tests.support.live_votes import bring, live_vote
@@ -77,7 +76,7 @@ def arena(tmp_path) -> Iterator[Arena]:
     served.include_router(upload_routes(images, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena/web/page.css"]
-    gr.mount_gradio_app(served, page, path="/", head=ADMIN_HEAD, css_paths=css, ssr_mode=False)
+    gr.mount_gradio_app(served, page, path="/", head=app.HEAD, css_paths=css, ssr_mode=False)
     server = uvicorn.Server(uvicorn.Config(served, port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

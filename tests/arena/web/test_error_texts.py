@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from arena.live.streaming import WordBuffer
 from arena.markdown import visible_text
-from arena.web.battle_view import side_html
+from arena.templates import macros
 from arena.web.visitor_api import GrowingTexts
 
 PIECES = st.one_of(
@@ -48,4 +48,4 @@ def test_each_block_is_rendered_once_and_code_is_whole():
     text = "# One\n\ntwo words\n\n\n```\nx\n\ny\n```\n\n    indented\n\nlast one"
     last, blocks = told([text], [1] * 40)
     whole = ["# One\n\n", "two words\n\n\n", "```\nx\n\ny\n```\n\n    indented\n\n"]
-    assert (last, blocks) == ("last one", [side_html(block) for block in whole])
+    assert (last, blocks) == ("last one", [macros("battle.html").side(block) for block in whole])

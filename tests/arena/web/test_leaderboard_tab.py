@@ -385,13 +385,13 @@ def test_the_csv_holds_what_the_board_holds(leaderboard):
 
 def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     whole, _ = opened(leaderboard)
-    assert "<b>unbeaten</b> never lost: only the prior says" in " ".join(summary(whole))
+    assert "<b>unbeaten</b> never lost: only the prior says" in summary(whole)
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)
     assert early.statistics is None
-    assert "being computed" in " ".join(summary(early))
+    assert "being computed" in summary(early)
     board = leaderboard.board(choice.key, 60)
-    told = " ".join(summary(board))
+    told = summary(board)
     crowd, statistics = board.statistics.crowd, board.statistics
     assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in told
     assert f"{statistics.clusters} (item, pair) tuples" in told
