@@ -1,6 +1,7 @@
 """What the tests share: real databases, a real server process, a real browser, and the shared data."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,12 @@ from pathlib import Path
 import pgserver
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
+from tests.support.screens import PHONE, fresh_page
 from tests.support.servers import ROOT, AppServer, drafts, new_postgresql_database
 
 CHROMIUM_ARGS = (
@@ -58,12 +60,30 @@ def postgresql() -> Iterator[str]:
     server.cleanup()
 
 
+@pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory) -> Path:
+    """An SQLite file that has every table and no row, to copy."""
+    path = tmp_path_factory.mktemp("sqlite") / "arena.db"
+    Database(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgresql_tables(postgresql) -> str:
+    """The name of a PostgreSQL database that has every table and no row, to make others from."""
+    url = new_postgresql_database(postgresql)
+    Database(url).close()
+    return str(make_url(url).database)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path) -> str:
-    """The address of an empty database, once on SQLite and once on PostgreSQL."""
+    """The address of a database without rows, once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'arena.db'}"
-    return new_postgresql_database(request.getfixturevalue("postgresql"))
+        path = shutil.copy(request.getfixturevalue("sqlite_tables"), tmp_path / "arena.db")
+        return f"sqlite:///{path}"
+    tables = request.getfixturevalue("postgresql_tables")
+    return new_postgresql_database(request.getfixturevalue("postgresql"), tables)
 
 
 @pytest.fixture
@@ -114,16 +134,11 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def page(request, browser, server) -> Iterator[Page]:
-    """A fresh visitor's page on the shared server, at 1280 and at 390 px; any script error fails the test."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    yield opened
-    context.close()
-    assert errors == []
+@pytest.fixture
+def page(browser) -> Iterator[Page]:
+    """A fresh voter's page, on a phone."""
+    with fresh_page(browser, PHONE) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -135,7 +150,8 @@ def another(request, tmp_path) -> Iterator:
         if backend == "sqlite":
             url = f"sqlite:///{tmp_path / f'disk-{len(opened)}' / 'arena.db'}"
         else:
-            url = new_postgresql_database(request.getfixturevalue("postgresql"))
+            tables = request.getfixturevalue("postgresql_tables")
+            url = new_postgresql_database(request.getfixturevalue("postgresql"), tables)
         opened.append(Database(url))
         return opened[-1]
 

@@ -23,6 +23,14 @@ from tests.support.servers import ROOT, new_postgresql_database
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 891011, UTC)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path) -> str:
+    """The address of a database without tables, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'arena.db'}"
+    return new_postgresql_database(request.getfixturevalue("postgresql"))
+
+
 def add_voter(database: Database, name: str, since: datetime = MOMENT) -> None:
     with database.write() as connection:
         connection.execute(VOTER.insert().values(cookie_hash=name, since=since))

@@ -2,13 +2,29 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import APIResponse, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
 """A folder for screenshots to look at; none are taken without it."""
+PHONE, TABLET, DESK = 390, 768, 1280
+"""Widths of the window, in px: a screen is looked at in each, and used in one."""
+
+
+@contextmanager
+def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
+    """Open a page of a new visitor; any script error fails the test."""
+    context = browser.new_context(viewport={"width": width, "height": 844}, **options)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
 
 
 def turn(page: Page, name: str) -> None:
@@ -30,17 +46,25 @@ def turn(page: Page, name: str) -> None:
     raise AssertionError(f"there is no tab {name}")
 
 
-def assert_fits(page: Page) -> None:
-    """Nothing makes the page scroll sideways."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+def assert_fits(page: Page, *widths: int) -> None:
+    """Nothing makes the page scroll sideways, at its own width or at those given."""
+    here = page.viewport_size
+    for width in widths or [here["width"]]:
+        page.set_viewport_size({**here, "width": width})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size(here)
 
 
 def shoot(page: Page, name: str, whole: bool = False) -> None:
-    """Keep a screenshot of what is in view or of the whole page, named by what it shows and the width; it fits."""
-    assert_fits(page)
+    """The screen fits every width; where SHOTS names a folder, keep pictures of what is in view or the whole page."""
+    assert_fits(page, PHONE, TABLET, DESK)
     if SHOTS:
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=Path(SHOTS) / f"{name}-{page.viewport_size['width']}.png", full_page=whole)
+        here = page.viewport_size
+        for width in (PHONE, TABLET, DESK):
+            page.set_viewport_size({**here, "width": width})
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=Path(SHOTS) / f"{name}-{width}.png", full_page=whole)
+        page.set_viewport_size(here)
 
 
 class Late:

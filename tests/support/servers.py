@@ -16,12 +16,12 @@ from arena.items.ingest import ImageDraft, ItemDraft
 ROOT = Path(__file__).parents[2]
 
 
-def new_postgresql_database(server: str) -> str:
-    """Make an empty database on a server and return its address."""
+def new_postgresql_database(server: str, template: str = "template1") -> str:
+    """Make a database on a server, empty or like its template, and return its address."""
     name = f"t{time.monotonic_ns()}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     engine.dispose()
     return server.replace("/postgres?", f"/{name}?")
 

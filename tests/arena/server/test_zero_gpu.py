@@ -87,7 +87,7 @@ def live(tmp_path_factory, zero) -> Iterator[AppServer]:
         running.stop()
 
 
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize("name", [*PROBES][::6] + [pytest.param(name, marks=pytest.mark.soak) for name in PROBES])
 def test_a_probe_finds_nothing(live, name):
     files = (live.data_dir / "canary.txt", live.data_dir / "arena.db", ROOT / "app.py", Path("/etc/passwd"))
     seen = PROBES[name](Target(live.address, files, CANARY, live.process.pid, sessions=300))

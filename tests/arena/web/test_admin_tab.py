@@ -37,7 +37,7 @@ from arena.web.admin_tab import AdminTab
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
 from tests.support.live_votes import bring, live_vote
-from tests.support.screens import Late, shoot
+from tests.support.screens import DESK, Late, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 
@@ -89,16 +89,11 @@ def arena(tmp_path) -> Iterator[Arena]:
     database.close()
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def screen(request, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: dialog.accept())
-    yield page
-    context.close()
-    assert errors == []
+@pytest.fixture
+def screen(browser: Browser) -> Iterator[Page]:
+    with fresh_page(browser, DESK) as page:
+        page.on("dialog", lambda dialog: dialog.accept())
+        yield page
 
 
 def stored(database: Database) -> str:

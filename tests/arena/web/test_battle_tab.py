@@ -1,4 +1,4 @@
-"""The page in a real browser: from random item to leaderboard, by mouse and by keyboard, wide and narrow."""
+"""The page in a real browser: from random item to leaderboard, by mouse and by keyboard."""
 
 import re
 import time
@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from tests.support.screens import assert_fits, shoot
+from tests.support.screens import DESK, PHONE, TABLET, assert_fits, shoot
 
 
 def open_battle(page: Page, address: str, query: str = "") -> None:
@@ -52,6 +52,7 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     assert names(page) == []
 
 
+@pytest.mark.soak
 def test_the_first_battle_is_visible_within_three_seconds(browser, server):
     """The best of three first visits, so that a busy machine does not decide."""
     times = []
@@ -232,14 +233,15 @@ def test_plain_text_switch_shows_what_the_models_wrote(page, server):
     expect(page.locator("#answer-a .formatted")).to_be_hidden()
 
 
-def test_no_item_makes_the_page_scroll_sideways(page, server):
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.soak)])
+def test_no_item_makes_the_page_scroll_sideways(page, server, every):
     """Tables, long words and wide pictures stay in their places."""
     open_battle(page, server.address)
     page.get_by_role("button", name="Pick an item").click()
     expect(page.locator(".results a").first).to_be_visible()
-    for link in [part.get_attribute("href") for part in page.locator(".results a").all()]:
+    for link in [part.get_attribute("href") for part in page.locator(".results a").all()][::every]:
         open_battle(page, server.address, link or "")
-        assert_fits(page)
+        assert_fits(page, PHONE, TABLET, DESK)
 
 
 def test_both_answers_have_the_same_height_and_width(page, server):
@@ -264,7 +266,6 @@ def test_terms_are_linked_before_the_first_vote(page, server):
     expect(opened.value.locator("body")).to_contain_text("Creative Commons Attribution 4.0")
 
 
-@pytest.mark.parametrize("page", [1280], indirect=True)
 def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
     worker = f"w{time.monotonic_ns()}"
     open_battle(page, server.address, f"?campaign=pilot&worker={worker}&n=2")
@@ -282,7 +283,6 @@ def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
     shoot(page, "complete")
 
 
-@pytest.mark.parametrize("page", [1280], indirect=True)
 def test_a_browser_without_cookies_is_offered_a_tab_of_its_own(page, server):
     def drop_cookie(route: Route) -> None:
         answer = route.fetch()
@@ -294,7 +294,6 @@ def test_a_browser_without_cookies_is_offered_a_tab_of_its_own(page, server):
     expect(page.get_by_role("link", name="Open in a new tab")).to_be_visible(timeout=15_000)
 
 
-@pytest.mark.parametrize("page", [1280], indirect=True)
 def test_two_tabs_on_one_battle_leave_one_vote(page, server):
     open_battle(page, server.address)
     second = page.context.new_page()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo
-from tests.support.screens import shoot
+from tests.support.screens import PHONE, shoot
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +15,9 @@ def live(tmp_path_factory) -> Iterator[LiveApp]:
         yield running
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def page(request, browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, request.param, "Chat") as tab:
+@pytest.fixture
+def page(browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, PHONE, "Chat") as tab:
         yield tab
 
 

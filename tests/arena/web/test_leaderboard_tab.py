@@ -33,7 +33,7 @@ from arena.types import REFERENCE
 from arena.web.leaderboard_view import board_html, summary
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, plant
-from tests.support.screens import assert_fits, shoot, turn
+from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
@@ -98,20 +98,15 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
-    """A visitor who has just opened the leaderboard; any script error fails the test."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844}, accept_downloads=True)
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(boards.address)
-    turn(opened, "Leaderboard")
-    expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
-    yield opened
-    assert opened.title() == "Stereoscope", "no name became markup"
-    context.close()
-    assert errors == []
+@pytest.fixture
+def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the leaderboard."""
+    with fresh_page(browser, DESK, accept_downloads=True) as opened:
+        opened.goto(boards.address)
+        turn(opened, "Leaderboard")
+        expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
+        yield opened
+        assert opened.title() == "Stereoscope", "no name became markup"
 
 
 @pytest.fixture

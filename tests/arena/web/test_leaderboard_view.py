@@ -13,7 +13,7 @@ from arena.live.store import Answered, LiveStore, Opening
 from arena.types import Names
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, plant
-from tests.support.screens import assert_fits, shoot, turn
+from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
 from tests.support.servers import AppServer, drafts
 
 MODELS = ("alpha", "beta", "gamma")
@@ -49,18 +49,13 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def page(request, browser: Browser, boards: AppServer) -> Iterator[Page]:
-    """A visitor who has just opened the leaderboard; any script error fails the test."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(boards.address)
-    turn(opened, "Leaderboard")
-    yield opened
-    context.close()
-    assert errors == []
+@pytest.fixture
+def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the leaderboard."""
+    with fresh_page(browser, DESK) as opened:
+        opened.goto(boards.address)
+        turn(opened, "Leaderboard")
+        yield opened
 
 
 def test_flagged_voters_are_left_out_until_asked_for(page):

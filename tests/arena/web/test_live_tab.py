@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
-from tests.support.screens import assert_fits, shoot
+from tests.support.screens import PHONE, assert_fits, shoot
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,9 @@ def live(tmp_path_factory) -> Iterator[LiveApp]:
         yield running
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def page(request, browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, request.param, "Your images") as tab:
+@pytest.fixture
+def page(browser, live) -> Iterator[Page]:
+    with opened(browser, live.app.address, PHONE, "Your images") as tab:
         yield tab
 
 

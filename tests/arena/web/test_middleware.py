@@ -334,6 +334,7 @@ SLOW = (
 )
 
 
+@pytest.mark.soak
 def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
     """Whoever shares their network opens the page and votes, and after a while they are told and their lines end."""
     server = start_server(TRUSTED_HOPS="1")

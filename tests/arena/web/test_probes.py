@@ -146,13 +146,14 @@ def test_a_probe_finds_nothing_in_ours(ours, live, name):
     assert grown <= {"voter", "battle", "meta"}, "a visitor may be dealt a battle; nothing else changes"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name in PROBES if name not in NOT_IN_STOCK])
 def test_a_probe_finds_the_hole_of_a_stock_app(stock, name):
     seen = PROBES[name](stock)
     assert seen.open, seen.what
 
 
-@pytest.mark.parametrize("sessions", [1_000, pytest.param(10_050, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("sessions", [200, pytest.param(10_050, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])])
 def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
     """Neither the battle, nor the memory, nor what the page offers."""
     with Voter(live.address) as voter, httpx.Client(base_url=live.address) as attacker:
@@ -192,7 +193,7 @@ def forged(voter: Voter, share: int) -> Iterator[bytes]:
             yield json.dumps({"data": data, "fn_index": event["id"], "session_hash": voter.session}).encode()
 
 
-@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("share", [12, pytest.param(1, marks=pytest.mark.soak)])
 def test_forged_calls_of_every_event_change_nothing(live, crowd, share):
     assert len(PAYLOADS) >= 40
     with Voter(live.address) as voter:
@@ -203,7 +204,7 @@ def test_forged_calls_of_every_event_change_nothing(live, crowd, share):
             answer = crowd[number % len(crowd)].post("/gradio_api/run/predict", content=body, headers=content)
             assert answer.status_code != 429, "the crowd is large enough to try everything"
             assert_tells_nothing(answer.text)
-        assert number > 400
+        assert number > 1_600 / share
         assert fingerprint(live) == before
         assert faults_of_ours(live) == []
         voter.load()

@@ -336,7 +336,8 @@ def kill(process: int) -> None:
 
 
 @ON_SQLITE
-def test_twenty_kills_and_faults_change_no_score(tmp_path, database_url, data):
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.soak)])
+def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills):
     """MM-Vet whole, 218 real outputs in five runs: the undisturbed scores bit for bit, at most 1.6 times the calls."""
     key = "sk-planted-kill-key-42"
     questions, path = load_mm_vet(data / "mm-vet"), data / "mm-vet" / "llava_llama2_13b_chat.json"
@@ -349,7 +350,7 @@ def test_twenty_kills_and_faults_change_no_score(tmp_path, database_url, data):
         bench = Bench(database, server.address, key)
         job = bench.begun(drafted(server.address, path, questions))
         killed = Killed(tmp_path, database_url, server.address, key)
-        for number in range(20):
+        for number in range(kills):
             before = server.counts.paid
             killed.life(lambda before=before: lived(server, before, luck))
             assert state(bench, job.link) == "judging", f"it was done after {number} kills: kill faster"

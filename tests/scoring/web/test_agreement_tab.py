@@ -33,7 +33,7 @@ from scoring.visit_bench.store import SubmissionStore
 from scoring.web.agreement_view import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
-from tests.support.screens import shoot, turn
+from tests.support.screens import DESK, fresh_page, shoot, turn
 from tests.support.servers import AppServer
 
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
@@ -291,20 +291,14 @@ def voted(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "narrow"])
-def page(request, browser: Browser, voted: AppServer) -> Iterator[Page]:
-    """A visitor who has just opened the tab; any script error fails the test."""
-    width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(voted.address)
-    turn(opened, "Judges and people")
-    expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
-    yield opened
-    context.close()
-    assert errors == []
+@pytest.fixture
+def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
+    """A visitor who has just opened the tab, in the dark."""
+    with fresh_page(browser, DESK, color_scheme="dark") as opened:
+        opened.goto(voted.address)
+        turn(opened, "Judges and people")
+        expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
+        yield opened
 
 
 def choose(page: Page, source: str) -> None:

@@ -1,20 +1,19 @@
-"""Scoring in a real browser: upload, cost, judging, report, audit, downloads, at 1280 and at 390 px."""
+"""Scoring in a real browser: upload, cost, judging, report, audit, downloads."""
 
 import http.client
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
-from tests.support.screens import shoot
+from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
 
@@ -41,33 +40,14 @@ def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
     assert found == [], "the operator's key lies in no file"
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def visitor(request, browser, scoring) -> Iterator[Page]:
-    """A fresh visitor at "Score outputs", once wide and once narrow."""
-    with visiting(browser, scoring, request.param) as page:
-        yield page
-
-
 @pytest.fixture
-def wide(browser, scoring) -> Iterator[Page]:
-    """A fresh visitor at "Score outputs" where the width does not matter."""
-    with visiting(browser, scoring, 1280) as page:
+def visitor(browser, scoring) -> Iterator[Page]:
+    """A fresh visitor at "Score outputs"."""
+    with fresh_page(browser, DESK) as page:
+        page.goto(scoring.address)
+        page.get_by_role("tab", name="Score outputs").click()
+        expect(page.locator("#mine")).not_to_be_empty()
         yield page
-
-
-@contextmanager
-def visiting(browser: Browser, scoring: AppServer, width: int) -> Iterator[Page]:
-    """Open a fresh page at "Score outputs"; any script error fails the test."""
-    context = browser.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(scoring.address)
-    page.get_by_role("tab", name="Score outputs").click()
-    expect(page.locator("#mine")).not_to_be_empty()
-    yield page
-    context.close()
-    assert errors == []
 
 
 def judged(page: Page) -> str:
@@ -336,14 +316,14 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
 
 
-def test_a_file_that_cannot_be_scored_says_so_row_by_row(wide, tmp_path):
+def test_a_file_that_cannot_be_scored_says_so_row_by_row(visitor, tmp_path):
     rows = mmbench_rows()
     rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
-    upload(wide, write_csv(tmp_path / "broken.csv", rows))
-    told = wide.locator("#scoring-problem")
+    upload(visitor, write_csv(tmp_path / "broken.csv", rows))
+    told = visitor.locator("#scoring-problem")
     expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'")
     expect(told).to_contain_text("stands there 2 times")
-    expect(wide.locator("#check")).to_be_disabled()
+    expect(visitor.locator("#check")).to_be_disabled()
 
 
 def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
@@ -388,16 +368,16 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
 
 
 @pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
-def test_real_files_go_through(wide, scoring, data, name):
-    wide.goto(f"{scoring.address}/{read_letters(wide, data / 'vlmevalkit' / name)}")
-    expect(wide.locator(".totals")).to_be_visible(timeout=15_000)
-    expect(wide.locator(".audit:visible > li")).to_have_count(25)
-    shoot(wide, f"scoring-{name.split('.')[0]}", whole=True)
+def test_real_files_go_through(visitor, scoring, data, name):
+    visitor.goto(f"{scoring.address}/{read_letters(visitor, data / 'vlmevalkit' / name)}")
+    expect(visitor.locator(".totals")).to_be_visible(timeout=15_000)
+    expect(visitor.locator(".audit:visible > li")).to_have_count(25)
+    shoot(visitor, f"scoring-{name.split('.')[0]}", whole=True)
 
 
-def test_what_the_report_is_asked_for_is_looked_up(wide, scoring, tmp_path):
+def test_what_the_report_is_asked_for_is_looked_up(visitor, scoring, tmp_path):
     """Unknown protocols, splits, filters and links change nothing; a deleted report is gone for its handlers too."""
-    href = read_letters(wide, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
     link = href.removeprefix("?report=")
     with Voter(scoring.address) as voter:
         on_page = next(
@@ -406,7 +386,7 @@ def test_what_the_report_is_asked_for_is_looked_up(wide, scoring, tmp_path):
         assert "48 of 48 answers" in str(voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99))
         assert voter.call("on_what_if", link, "nobody's", "x").get("what-if-answer", "") == ""
         assert "Overall" in str(voter.call("on_split", link, "nobody's", "nobody's"))
-        wide.locator("#delete").click()
-        expect(wide.locator("#mine")).not_to_contain_text("circular")
+        visitor.locator("#delete").click()
+        expect(visitor.locator("#mine")).not_to_contain_text("circular")
         assert "answers" not in str(voter.call(on_page, link, None, "all answers", "every ability", 1))
         assert "Overall" not in str(voter.call("on_split", link, "all", ""))

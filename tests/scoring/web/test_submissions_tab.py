@@ -11,12 +11,11 @@ from sqlalchemy import insert
 from arena.database import Database, now
 from scoring.visit_bench.store import SUBMISSION, SubmissionStore
 from tests.support.openai_server import OpenAIServer
-from tests.support.screens import shoot, turn
+from tests.support.screens import DESK, fresh_page, shoot, turn
 from tests.support.servers import AppServer
 from tests.support.visit_bank import MODELS, NEW, fill_bank, instances, judge, predictions
 
 KEY = "sk-planted-boards-5d0e"
-TITLES = {1280: NEW, 390: "Pocket <b>-1B"}
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +36,16 @@ def app(tmp_path_factory, data) -> Iterator[AppServer]:
         running.stop()
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
-def visitor(request, browser: Browser, app: AppServer) -> Iterator[Page]:
-    """A fresh visitor; any script error fails the test."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(app.address)
-    yield page
-    context.close()
-    assert errors == []
+@pytest.fixture
+def visitor(browser: Browser, app: AppServer) -> Iterator[Page]:
+    """A fresh visitor."""
+    with fresh_page(browser, DESK) as page:
+        page.goto(app.address)
+        yield page
 
 
 def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visitor, app, data, tmp_path):
-    page, title = visitor, TITLES[visitor.viewport_size["width"]]
+    page, title = visitor, NEW
     rows = instances(data)
     texts = [{**row, "text": "" if place == 3 else f"{title} sees {place} " * 3} for place, row in enumerate(rows)]
     turn(page, "Score outputs")
