@@ -9,26 +9,27 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, case, func, literal, null, select
+from sqlalchemy import Row
 
 from arena.admin.erasure import FORGOTTEN
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
-from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.battles.live_tables import LIVE_VOTE
+from arena.battles.tables import VOTE
 from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
 from arena.fraud.flags import flagged_voters
-from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, SOURCE
-from arena.live.votes import LIVE_SOURCES
+from arena.items.store import model_names
+from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.server.change_log import voter_keys
 
 FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
@@ -78,9 +79,10 @@ def write_export(database: Database, folder: Path) -> Written:
     with database.write() as connection:
         voters = voter_keys(connection)
     with database.read() as connection:
-        models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+        models = model_names(connection)
         flagged = frozenset(connection.scalars(flagged_voters()))
-        rows = [_row(row, models, voters, flagged) for row in _votes(connection)]
+        cast = chain(connection.execute(bank_votes()), connection.execute(live_votes()))
+        rows = [_row(row, models, voters, flagged) for row in cast]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))
@@ -98,46 +100,9 @@ def write_export(database: Database, folder: Path) -> Written:
     return written
 
 
-def _votes(connection: Connection) -> Iterator[Row]:
-    """Yield the final votes on the bank's items, then those of live battles, in the order they came."""
-    shown = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
-    common = ("choice", "winner", "loser", "voter_id", "voted_at", "battle_id", "terms")
-    bank = final_votes(
-        *(VOTE.c[name] for name in common),
-        *(literal("bank").label("kind"), ITEM.c.key, FAMILY.c.name.label("family"), literal(1).label("turns")),
-        *(shown.label("images"), SOURCE.c.name.label("source")),
-    ).where(
-        *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
-        *(SOURCE.c.id == ITEM.c.source_id, SOURCE.c.kind != "check"),
-    )
-    yield from connection.execute(bank.order_by(VOTE.c.id))
-    own, items = (source.label for source in LIVE_SOURCES)
-    item = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
-    live = ranked_votes(
-        *(LIVE_VOTE.c[name] for name in common),
-        *(literal("live").label("kind"), item.label("key"), null().label("family"), LIVE_VOTE.c.turns),
-        *(LIVE_BATTLE.c.images, case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source")),
-    )
-    yield from connection.execute(live.order_by(LIVE_VOTE.c.id))
-
-
 def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:
     """Return a vote as a row of `_COLUMNS`."""
-    left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
-    vote = Vote(
-        model_a=models[left],
-        model_b=models[right],
-        winner=row.choice,
-        item=row.key,
-        voter=voters.get(row.voter_id),
-        time=row.voted_at.timestamp(),
-        category=row.family,
-        turns=row.turns,
-        images=row.images,
-        conversation=f"{row.kind}-{row.battle_id}",
-        blind=True,
-        judge=False,
-    )
+    vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
     return (*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from arena.battles.store import Seen
-from arena.battles.tables import BATTLE, SEAT, SKIP, VOTE, counted_votes
+from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
 from arena.database import Database, now
 
 PENDING = timedelta(hours=1)
@@ -99,7 +99,9 @@ class Campaigns:
         """Return the number of battles decided under a seat, and the number wanted."""
         battles = select(BATTLE.c.id).where(BATTLE.c.seat_id == seat)
         with self._database.read() as connection:
-            votes = connection.execute(counted_votes(func.count()).where(VOTE.c.battle_id.in_(battles))).scalar_one()
+            votes = connection.execute(
+                BANK.counted_votes(func.count()).where(VOTE.c.battle_id.in_(battles))
+            ).scalar_one()
             wanted = connection.execute(select(SEAT.c.wanted).where(SEAT.c.id == seat)).scalar_one()
         return Progress(votes, wanted)
 
@@ -108,7 +110,7 @@ class Campaigns:
 
         A voter counts after choosing, or when served within PENDING and perhaps still choosing.
         """
-        chosen = counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+        chosen = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         holds = chosen | (~skipped & (BATTLE.c.served_at > now() - PENDING))
         key = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)

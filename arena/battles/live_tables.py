@@ -1,8 +1,7 @@
 """Live battle tables: live battles, their turns and votes, and the query for a live battle's state.
 
-As with stored battles, events are only added: a question, its two answers, a vote (attempt 1 or 2), the one undo, a
-reveal, an end without a vote. A battle without an item is about its visitor's own images. A vote becomes final by the
-rule of `tables.py`.
+Events are only added: a question, its two answers, a vote, an undo, a reveal (see `choices.py`), an end without a vote.
+A battle without an item is about its visitor's own images.
 """
 
 from sqlalchemy import (
@@ -11,18 +10,19 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
     Select,
     Table,
     Text,
     UniqueConstraint,
-    case,
     func,
     select,
 )
 
-from arena.clock import LAST_OPEN, ChangeNumber
+from arena.battles.choices import ChoiceTables
+from arena.clock import ChangeNumber
 from arena.database import METADATA, Moment
 
 LIVE_BATTLE = Table(
@@ -124,58 +124,35 @@ LIVE_FAILURE = Table(
 )
 
 
-def final_live_votes(*columns) -> Select:
-    """Return a SELECT of columns over the live votes that can no longer be undone, unranked ones included."""
-    return _counted_votes(*columns).where(LIVE_VOTE.c.id.not_in(_OPEN))
+LIVE = ChoiceTables(LIVE_BATTLE, LIVE_UNDO, LIVE_VOTE, LIVE_REVEAL, LIVE_WINS, LIVE_VOTE.join(LIVE_BATTLE))
+_FIRST = (LIVE_TURN.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_TURN.c.number == 1)
+_TURNS = LIVE_TURN.alias()
 
 
 def ranked_votes(*columns) -> Select:
     """Return a SELECT of columns over the final votes that are in the ranking."""
-    return final_live_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
+    return LIVE.final_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
 def open_ranked_votes(*columns) -> Select:
     """Return a SELECT of columns over the votes in the ranking that may still be undone."""
-    return _counted_votes(*columns).where(LIVE_VOTE.c.id.in_(_OPEN), LIVE_VOTE.c.outside.is_(None))
+    return LIVE.open_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
-def _counted_votes(*columns) -> Select:
-    """Return a SELECT of columns over the live votes that are not undone."""
-    joined = LIVE_VOTE.join(LIVE_BATTLE).outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_VOTE.c.battle_id)
-    counted = (LIVE_VOTE.c.attempt == 2) | LIVE_UNDO.c.battle_id.is_(None)
-    return select(*columns).select_from(joined).where(counted)
-
-
-_RECENT = LIVE_VOTE.alias("young")
-_REVEALED = select(LIVE_REVEAL.c.battle_id).where(LIVE_REVEAL.c.battle_id == _RECENT.c.battle_id).exists()
-_OPEN = select(_RECENT.c.id).where(_RECENT.c.attempt == 1, _RECENT.c.tick > LAST_OPEN, ~_REVEALED)
-
-
-def live_battle_states() -> Select:
-    """Return a SELECT of live battles with their events and the counted choice."""
-    attempt = case((LIVE_UNDO.c.battle_id.is_(None), 1), else_=2)
-    asked = _number_of(LIVE_QUESTION)
-    answered = _number_of(LIVE_TURN)
-    joined = (
-        LIVE_BATTLE.outerjoin(LIVE_UNDO, LIVE_UNDO.c.battle_id == LIVE_BATTLE.c.id)
-        .outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id)
-        .outerjoin(LIVE_REVEAL, LIVE_REVEAL.c.battle_id == LIVE_BATTLE.c.id)
-        .outerjoin(LIVE_VOTE, (LIVE_VOTE.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_VOTE.c.attempt == attempt))
-    )
-    return select(
-        LIVE_BATTLE,
-        asked.label("asked"),
-        answered.label("answered"),
-        LIVE_UNDO.c.battle_id.is_not(None).label("undone"),
-        LIVE_REVEAL.c.battle_id.is_not(None).label("revealed"),
-        LIVE_VOID.c.reason,
-        LIVE_VOTE.c.choice,
-        LIVE_VOTE.c.outside,
-        LIVE_VOTE.c.voted_at,
-        LIVE_VOTE.c.tick,
-    ).select_from(joined)
-
-
-def _number_of(table: Table):
+def _number_of(table: FromClause):
     query = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.battle_id == LIVE_BATTLE.c.id)
     return query.correlate(LIVE_BATTLE).scalar_subquery()
+
+
+LIVE_BATTLE_STATES = LIVE.states(
+    LIVE_BATTLE.outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id).outerjoin(LIVE_TURN, _FIRST),
+    _number_of(LIVE_QUESTION).label("asked"),
+    _number_of(_TURNS).label("answered"),
+    LIVE_TURN.c.model_a,
+    LIVE_TURN.c.model_b,
+    LIVE_BATTLE.c.item_id.is_(None).label("own"),
+    (LIVE_BATTLE.c.images > 1).label("multi"),
+    LIVE_VOID.c.reason,
+    LIVE_VOTE.c.outside,
+)
+"""Live battles with their events, the models of their first turn and the counted choice."""

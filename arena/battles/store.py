@@ -4,54 +4,24 @@ Each checks voter, token and state in the database and only adds rows (see `tabl
 the names are shown, after the commit. Every method is idempotent: the same arguments give the same answer.
 """
 
-import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import NamedTuple, get_args
 
-from sqlalchemy import Connection, Integer, Row, Select, bindparam, func, insert, select
+from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
 
+from arena.battles.choices import ChoiceError, Choices, UnknownBattleError, VoteError, phase, token_parts
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import (
-    BATTLE,
-    REVEAL,
-    SEAT,
-    SKIP,
-    UNDO,
-    VOTE,
-    WINS,
-    battle_states,
-    counted_votes,
-    open_votes,
-    unfinished,
-)
+from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, SEAT, SKIP, VOTE, unfinished
 from arena.battles.voters import Voters, lock, selves
-from arena.clock import SECOND, UNDO_GRACE_SECONDS, UNDO_SECONDS, hold_clock, keep_time, tick
 from arena.database import Database, now
-from arena.items.store import ANSWER, MODEL
 from arena.settings import VoteLimits
 from arena.types import Battle, Names, Phase, Side, SkipReason
 
-_TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
 """A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST."""
-
-
-class UnknownBattleError(LookupError):
-    """No such battle for this voter; another voter's battle and a forged token read the same."""
-
-    def __init__(self) -> None:
-        super().__init__("This battle is not yours or does not exist. Press Next, or reload the page.")
-
-
-class ChoiceError(ValueError):
-    """A choice, undo, reveal or skip that the battle's state does not allow."""
-
-
-VoteError = ChoiceError | UnknownBattleError
 
 
 class Draw(NamedTuple):
@@ -72,17 +42,10 @@ class Seen(NamedTuple):
     high: int
 
 
-_IS_MINE = (BATTLE.c.token == bindparam("name")) & (BATTLE.c.voter_id == bindparam("voter"))
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
     BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 )
-_MINE = battle_states().where(_IS_MINE)
-_LOCK_MINE = select(BATTLE.c.id).where(_IS_MINE).with_for_update()
-_PAIR_VOTES = select(WINS.c.winner, WINS.c.loser, func.sum(WINS.c.n).label("n")).group_by(WINS.c.winner, WINS.c.loser)
-_OPEN_PAIR_VOTES = open_votes(VOTE.c.winner, VOTE.c.loser, func.count().label("n")).group_by(
-    VOTE.c.winner, VOTE.c.loser
-)
-_VOTES_OF_VOTER = counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
+_VOTES_OF_VOTER = BANK.counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
 
 
 class VoteRequest(NamedTuple):
@@ -110,12 +73,8 @@ class BattleStore:
         self._database = database
         self._voters = Voters(database)
         self._quotas = Quotas(database, limits)
-        # Built once: building a statement costs more than running it.
-        self._insert_once = database.insert(VOTE).on_conflict_do_nothing().returning(VOTE.c.id)
-        win_counts = database.insert(WINS)
-        counted = {"n": WINS.c.n + win_counts.excluded.n, "left_n": WINS.c.left_n + win_counts.excluded.left_n}
-        counted["change"] = win_counts.excluded.change
-        self._add_to_wins = win_counts.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
+        open_votes = BANK.open_votes(VOTE.c.winner, VOTE.c.loser, func.count())
+        self._choices = Choices(database, BANK, BATTLE_STATES, open_votes)
 
     def voter(self, cookie_hash: str) -> int:
         """Return the voter of a cookie; the first call creates it."""
@@ -149,12 +108,12 @@ class BattleStore:
             self._quotas.count_battle(connection, voter, network)
             values = _battle_values(voter, draw, seat)
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
-            return _battle(connection.execute(_of_id(battle)).one())
+            return _battle(self._choices.stored(connection, battle))
 
     def find(self, voter: int, token: str) -> Battle:
         """Return a battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
         with self._database.read() as connection:
-            return _battle(self._find(connection, voter, token))
+            return _battle(self._choices.find(connection, voter, token))
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
         """Store a choice and return the battle; repeating the same choice changes nothing.
@@ -179,40 +138,19 @@ class BattleStore:
         return self._database.is_sqlite
 
     def undo(self, voter: int, token: str) -> Battle:
-        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
-
-        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
-        """
+        """Undo the first choice, as `Choices.undo` does; return the open battle."""
         with self._database.write() as connection:
-            row = self._find(connection, voter, token, lock=True)
-            if row.choice is not None:
-                check_undo(connection, row)
-                connection.execute(insert(UNDO).values(battle_id=row.id, undone_at=now()))
-                self._add_to_win_counts(connection, row, row.choice, -1)
-            elif not row.undone:
-                raise ChoiceError("There is no choice to take back yet.")
-            return _battle(connection.execute(_of_id(row.id)).one())
+            return _battle(self._choices.undo(connection, voter, token))
 
     def reveal(self, voter: int, token: str) -> Battle:
         """Make the choice final and return the battle; from here on its names may be shown."""
         with self._database.write() as connection:
-            row = self._find(connection, voter, token, lock=True)
-            if row.choice is None:
-                raise ChoiceError("Choose A or B first; the names appear after that.")
-            values = {"battle_id": row.id, "revealed_at": now()}
-            connection.execute(self._database.insert(REVEAL).values(values).on_conflict_do_nothing())
-            return _battle(connection.execute(_of_id(row.id)).one())
+            return _battle(self._choices.reveal(connection, voter, token))
 
     def names(self, voter: int, token: str) -> Names:
         """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
-            row = self._find(connection, voter, token)
-            if not row.revealed:
-                raise ChoiceError("The names appear after your choice.")
-            query = select(ANSWER.c.id, MODEL.c.display).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
-            shown = connection.execute(query.where(ANSWER.c.id.in_((row.answer_a, row.answer_b))))
-            display = {answer: name for answer, name in shown}
-        return Names(display[row.answer_a], display[row.answer_b])
+            return self._choices.names(connection, voter, token)
 
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
         """Skip a battle for a reason; skipping it again changes nothing.
@@ -222,14 +160,14 @@ class BattleStore:
         """
         _check(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
-            row = self._find(connection, voter, token, lock=True)
+            row = self._choices.find(connection, voter, token, lock=True)
             if row.choice is not None:
                 raise ChoiceError("You already chose in this battle; press Next for another.")
             if not row.skipped:
                 _check_skips_left(connection, voter)
                 values = {"battle_id": row.id, "reason": reason, "skipped_at": now()}
                 connection.execute(self._database.insert(SKIP).values(values).on_conflict_do_nothing())
-            return _battle(connection.execute(_of_id(row.id)).one())
+            return _battle(self._choices.stored(connection, row.id))
 
     def votes_of(self, voter: int) -> int:
         """Return the number of battles the voter has decided."""
@@ -238,24 +176,7 @@ class BattleStore:
 
     def pair_votes(self) -> dict[tuple[int, int], int]:
         """Return the number of final votes of each pair of models, lower code first."""
-        keep_time(self._database, VOTE)
-        pairs: dict[tuple[int, int], int] = {}
-        with self._database.read() as connection:
-            for query, sign in ((_PAIR_VOTES, 1), (_OPEN_PAIR_VOTES, -1)):
-                for row in connection.execute(query):
-                    pair = (min(row.winner, row.loser), max(row.winner, row.loser))
-                    pairs[pair] = pairs.get(pair, 0) + sign * int(row.n)
-        return pairs
-
-    def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
-        """Return the battle of a token with its events, its row locked if asked. Raises UnknownBattleError."""
-        name, attempt = _parts(token)
-        if lock and not self._database.is_sqlite:
-            connection.execute(_LOCK_MINE, {"name": name, "voter": voter})
-        row = connection.execute(_MINE, {"name": name, "voter": voter}).one_or_none()
-        if row is None or (attempt == 2 and not row.undone):
-            raise UnknownBattleError
-        return row
+        return self._choices.pair_votes()
 
     def _outcome(self, connection: Connection, vote_request: VoteRequest) -> Battle | VoteError:
         try:
@@ -267,52 +188,15 @@ class BattleStore:
         """Check a choice against its battle and store it."""
         choice = vote_request.choice
         _check(choice, get_args(Side), "choice")
-        row = self._find(connection, vote_request.voter, vote_request.token, lock=True)
-        attempt = _parts(vote_request.token)[1]
+        row = self._choices.find(connection, vote_request.voter, vote_request.token, lock=True)
+        attempt = token_parts(vote_request.token)[1]
         if row.skipped:
             raise ChoiceError("You skipped this battle; press Next for another.")
-        if attempt == 1 and row.undone:
-            raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
-        voted_at = now()
-        if self._insert_vote(connection, row, attempt, choice, voted_at, vote_request.terms):
+        undo = row.id if attempt == 2 else None
+        voted_at = self._choices.insert(connection, row, attempt, choice, vote_request.terms, undo_id=undo)
+        if voted_at is not None:
             return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
-        stored = connection.execute(_of_id(row.id)).one()
-        if stored.choice != choice:
-            raise ChoiceError(f"You already chose {stored.choice.upper()} in this battle; that choice stands.")
-        return _battle(stored)
-
-    def _insert_vote(
-        self, connection: Connection, row: Row, attempt: int, choice: Side, voted_at: datetime, terms: str
-    ) -> bool:
-        """Insert a vote and count it; return False if that attempt already has a vote."""
-        winner, loser = _winner_and_loser(row, choice)
-        values = {
-            "battle_id": row.id,
-            "attempt": attempt,
-            "undo_id": row.id if attempt == 2 else None,
-            "voter_id": row.voter_id,
-            "choice": choice,
-            "winner": winner,
-            "loser": loser,
-            "voted_at": voted_at,
-            "tick": tick(connection),
-            "terms": terms,
-        }
-        if connection.scalar(self._insert_once, values) is None:
-            return False
-        self._add_to_win_counts(connection, row, choice, +1)
-        return True
-
-    def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
-        """Update the boards' win counts in the vote's own transaction."""
-        winner, loser = _winner_and_loser(row, choice)
-        board = {"source_id": row.source_id, "multi": row.multi, "family_id": row.family_id}
-        counts = {"n": by, "left_n": by if choice == "a" else 0}
-        connection.execute(self._add_to_wins, {**board, "winner": winner, "loser": loser, **counts})
-
-
-def _of_id(battle: int) -> Select:
-    return battle_states().where(BATTLE.c.id == battle)
+        return _battle(self._choices.standing(connection, row.id, choice))
 
 
 def _lock_campaign(connection: Connection, seat: int) -> None:
@@ -343,46 +227,13 @@ def _battle(row: Row) -> Battle:
     token = f"{row.token}.{attempt}"
     sides = (row.answer_a, row.answer_b)
     served = (row.seat_id, row.served_at)
-    return Battle(row.id, token, row.item_id, *sides, *served, _phase(row), row.choice, attempt, row.voted_at)
-
-
-def _phase(row: Row) -> Phase:
-    if row.skipped:
-        return Phase.SKIPPED
-    if row.choice is None:
-        return Phase.OPEN
-    return Phase.REVEALED if row.revealed else Phase.VOTED
-
-
-def _parts(token: str) -> tuple[str, int]:
-    """Split a token into the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
-    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
-    if found is None:
-        raise UnknownBattleError
-    return found[1], int(found[2])
-
-
-def _winner_and_loser(row: Row, choice: Side) -> tuple[int, int]:
-    low_won = (choice == "a") == row.low_is_a
-    return (row.model_low, row.model_high) if low_won else (row.model_high, row.model_low)
+    state = Phase.SKIPPED if row.skipped else phase(row)
+    return Battle(row.id, token, row.item_id, *sides, *served, state, row.choice, attempt, row.voted_at)
 
 
 def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
     if value not in allowed:
         raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
-
-
-def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError if a choice, a row of `battle_states`, can no longer be undone.
-
-    Otherwise the choice does not become public before this transaction ends.
-    """
-    if row.undone:
-        raise ChoiceError("A choice can be taken back once; this one is final.")
-    if row.revealed:
-        raise ChoiceError("The names have been shown; the choice is final.")
-    if hold_clock(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
-        raise ChoiceError(f"A choice can be taken back for {UNDO_SECONDS} seconds; this one is final.")
 
 
 def _check_skips_left(connection: Connection, voter: int) -> None:

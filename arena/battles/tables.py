@@ -1,11 +1,8 @@
-"""Battle tables: voters, seats, battles and votes, and the queries for a battle's state.
+"""Battle tables: voters, seats, battles and votes, and the query for a battle's state.
 
-A battle row holds the voter, the two answers and their sides. Its events are only added, never changed: a vote (attempt
-1 or 2), the one undo a battle may have, a reveal, a skip. The database's keys make each unique. The counted vote of a
-battle is the last one not undone. It is final once its names are revealed or it can no longer be undone, and only then
-may anything public depend on it. The boards' win counts, and how many of these wins fell to the left side (A), are
-updated in each vote's own transaction, final or not; each row has the number of its last change, so that boards read
-only what is new.
+A battle row holds the voter, the two answers and their sides. Its events are only added: a vote, an undo, a reveal
+(see `choices.py`), a skip. The boards' win counts also say how many of these wins fell to the left side (A); each row
+has the number of its last change, so that boards read only what is new.
 """
 
 from sqlalchemy import (
@@ -22,10 +19,12 @@ from sqlalchemy import (
     UniqueConstraint,
     case,
     func,
+    null,
     select,
 )
 
-from arena.clock import LAST_OPEN, ChangeNumber
+from arena.battles.choices import ChoiceTables
+from arena.clock import ChangeNumber
 from arena.database import METADATA, Moment
 from arena.items.store import ANSWER, ITEM
 
@@ -124,49 +123,18 @@ WINS = Table(
 Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
 
 
-def counted_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes: the last vote of each battle that is not undone."""
-    joined = VOTE.outerjoin(UNDO, UNDO.c.battle_id == VOTE.c.battle_id)
-    return select(*columns).select_from(joined).where((VOTE.c.attempt == 2) | UNDO.c.battle_id.is_(None))
-
-
-def final_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes that can no longer be undone."""
-    return counted_votes(*columns).where(VOTE.c.id.not_in(_OPEN))
-
-
-def open_votes(*columns) -> Select:
-    """Return a SELECT of columns over the counted votes that may still be undone."""
-    return counted_votes(*columns).where(VOTE.c.id.in_(_OPEN))
-
-
-_RECENT = VOTE.alias("young")
-_REVEALED = select(REVEAL.c.battle_id).where(REVEAL.c.battle_id == _RECENT.c.battle_id).exists()
-_OPEN = select(_RECENT.c.id).where(_RECENT.c.attempt == 1, _RECENT.c.tick > LAST_OPEN, ~_REVEALED)
-
-
-def battle_states() -> Select:
-    """Return a SELECT of battles with their item's codes, their events and the counted choice."""
-    attempt = case((UNDO.c.battle_id.is_(None), 1), else_=2)
-    joined = (
-        BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id)
-        .outerjoin(UNDO, UNDO.c.battle_id == BATTLE.c.id)
-        .outerjoin(REVEAL, REVEAL.c.battle_id == BATTLE.c.id)
-        .outerjoin(SKIP, SKIP.c.battle_id == BATTLE.c.id)
-        .outerjoin(VOTE, (VOTE.c.battle_id == BATTLE.c.id) & (VOTE.c.attempt == attempt))
-    )
-    return select(
-        BATTLE,
-        ITEM.c.source_id,
-        ITEM.c.multi,
-        ITEM.c.family_id,
-        UNDO.c.battle_id.is_not(None).label("undone"),
-        REVEAL.c.battle_id.is_not(None).label("revealed"),
-        SKIP.c.battle_id.is_not(None).label("skipped"),
-        VOTE.c.choice,
-        VOTE.c.voted_at,
-        VOTE.c.tick,
-    ).select_from(joined)
+BANK = ChoiceTables(BATTLE, UNDO, VOTE, REVEAL, WINS, VOTE)
+BATTLE_STATES = BANK.states(
+    BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id).outerjoin(SKIP, SKIP.c.battle_id == BATTLE.c.id),
+    ITEM.c.source_id,
+    ITEM.c.multi,
+    ITEM.c.family_id,
+    case((BATTLE.c.low_is_a, BATTLE.c.model_low), else_=BATTLE.c.model_high).label("model_a"),
+    case((BATTLE.c.low_is_a, BATTLE.c.model_high), else_=BATTLE.c.model_low).label("model_b"),
+    SKIP.c.battle_id.is_not(None).label("skipped"),
+    null().label("outside"),
+)
+"""Battles with their item's codes, their events and the counted choice."""
 
 
 def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
@@ -177,7 +145,7 @@ def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
     withdrawn = select(ANSWER.c.id).where(
         ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b)), ANSWER.c.withdrawn_at.is_not(None)
     )
-    query = battle_states().where(
+    query = BATTLE_STATES.where(
         BATTLE.c.voter_id == voter,
         BATTLE.c.seat_id.is_not_distinct_from(seat),
         REVEAL.c.battle_id.is_(None),

@@ -18,7 +18,6 @@ from sqlalchemy import (
     ForeignKey,
     Table,
     Text,
-    func,
     insert,
     literal,
     select,
@@ -148,12 +147,6 @@ def selves(voter: int | BindParameter[int]) -> CompoundSelect:
     """Return a SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
-
-
-def one_voter(voter: ColumnElement[int]) -> ColumnElement[int]:
-    """Map a column of voters to one id for each person: a guest's person, else the voter."""
-    person = select(ADOPTION.c.person).where(ADOPTION.c.guest == voter).correlate_except(ADOPTION).scalar_subquery()
-    return func.coalesce(person, voter)
 
 
 def _holds(cookie_hash: str) -> ColumnElement[bool]:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
-from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.fraud.detectors import WEAK, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters
@@ -199,7 +199,7 @@ def _number(moment: Any) -> Any:
 
 
 # Time, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also time served, both answers.
-_BANK = final_votes(
+_BANK = BANK.final_votes(
     _number(VOTE.c.voted_at),
     4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),
     VOTE.c.winner,
@@ -224,7 +224,7 @@ _LIVE = ranked_votes(
     LIVE_VOTE.c.voter_id,
 )
 _CHECKS = (
-    final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
+    BANK.final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
     .where(
         MODEL.c.id == VOTE.c.winner,
         BATTLE.c.id == VOTE.c.battle_id,

@@ -20,6 +20,7 @@ from arena.formats.base import Battles, BothBad, Row, Vote
 from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
 from arena.formats.registry import row_text
 from arena.formats.visit_bench import VISIT_BENCH
+from arena.imports.poll_files import bank_name
 from arena.imports.tables import (
     IMPORTED_ITEM,
     IMPORTED_ROW,
@@ -27,14 +28,11 @@ from arena.imports.tables import (
     IMPORTED_VOTE,
     IMPORTED_VOTER,
 )
-from arena.items.importers import PREDICTION
 from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
-from arena.types import REFERENCE
 
 PORTION = 1000
 """Rows stored by one transaction."""
 _SHOWN_JUDGES = 4
-_VISIT_REFERENCE = "human_verified_reference"
 
 
 class ImportedVotesError(ValueError):
@@ -256,7 +254,8 @@ class _RowWriter:
 
     def _vote_rows(self, connection: Connection, drafts: Mapping[int, _Draft]) -> list[dict[str, Any]]:
         votes = [draft.vote for draft in drafts.values() if draft.vote]
-        sides = [_bank_name(one, side) for one in drafts.values() if one.vote for side in one.vote[:2]]
+        named = [(side, one.format) for one in drafts.values() if one.vote for side in one.vote[:2]]
+        sides = [bank_name(side) if form == VISIT_BENCH.name else side for side, form in named]
         models = self._models.codes(connection, sides)
         families = self._families.codes(connection, [vote.category for vote in votes])
         items = self._items.codes(connection, [vote.item for vote in votes])
@@ -284,13 +283,6 @@ class _RowWriter:
                 }
             )
         return rows
-
-
-def _bank_name(draft: _Draft, model: str) -> str:
-    """Return a model's name as in the item bank: VisIT-Bench's votes name the columns of its answers."""
-    if draft.format != VISIT_BENCH.name:
-        return model
-    return REFERENCE if model == _VISIT_REFERENCE else model.removesuffix(PREDICTION)
 
 
 class _Names:

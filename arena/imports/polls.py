@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, and_, func, select
 
-from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.clock import keep_time
 from arena.database import Database
 from arena.imports.poll_files import gather_poll
 from arena.imports.tables import imported_battles, imported_sources
-from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.items.store import ANSWER, ITEM, SOURCE, model_names
 from arena.ratings.agreement import Choices, Contest, Poll, contest_of
 
 _A, _B = ANSWER.alias("answer_of_a"), ANSWER.alias("answer_of_b")
@@ -57,7 +57,7 @@ class Polls:
 
 def _own(connection: Connection, source: str) -> Poll:
     kinds = (ITEM.c.key, VOTE.c.winner, VOTE.c.loser, _IN_USE.label("in_use"))
-    votes = final_votes(*kinds, func.count().label("n")).where(
+    votes = BANK.final_votes(*kinds, func.count().label("n")).where(
         BATTLE.c.id == VOTE.c.battle_id,
         ITEM.c.id == BATTLE.c.item_id,
         SOURCE.c.id == ITEM.c.source_id,
@@ -71,7 +71,7 @@ def _own(connection: Connection, source: str) -> Poll:
         SOURCE.c.name == source,
         ANSWER.c.withdrawn_at.is_(None),
     )
-    names = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+    names = model_names(connection)
     rows = connection.execute(votes.group_by(*kinds)).all()
     chosen: dict[Contest, Counter[str]] = {}
     for row in rows:

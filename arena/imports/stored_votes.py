@@ -4,22 +4,22 @@ A vote is exported as it is published: the item, the models by their names, the 
 imported one as it came.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import repeat
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection
 
 from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import BATTLE, VOTE, final_votes
+from arena.battles.tables import VOTE
 from arena.clock import keep_time
 from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.imports.importer import ImportedVotesError, ImportRequest, VoteImporter
 from arena.imports.tables import imported_battles, imported_sources
-from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, sources_of
-from arena.live.votes import live_outside, live_sources, live_votes
+from arena.items.store import ITEM, model_names, sources_of
+from arena.live.exported_votes import bank_votes, exported_vote, live_votes
+from arena.live.votes import live_outside, live_sources, of_source
 from arena.settings import SettingError, Settings
 
 
@@ -59,11 +59,15 @@ def stored_votes(source: str | None) -> Battles:
         name = names[0] if source is None and len(names) == 1 else source
         if name in imported:
             return imported_battles(connection, imported[name])
+        models = model_names(connection)
         if name in bank:
-            return _battles(map(_bank_vote, _bank_rows(connection, bank[name].id), repeat(_names(connection))))
+            rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
+            return _battles(exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows)
         if name in live:
-            outside = sum(sum(live_outside(connection, live[name].code, multi).values()) for multi in (False, True))
-            votes = map(_live_vote, connection.execute(live_votes(live[name].code)), repeat(_names(connection)))
+            code = live[name].code
+            outside = sum(sum(live_outside(connection, code, multi).values()) for multi in (False, True))
+            rows = connection.execute(live_votes().where(of_source(code)))
+            votes = (exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows)
             return _battles(votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ())
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"name the source of the votes with --source; there are: {listed}")
@@ -92,38 +96,3 @@ def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
     found = list(votes)
     told = notices if found else ("there are no votes yet", *notices)
     return Battles(STEREOSCOPE.name, *columns_of(found), rows=tuple(map(STEREOSCOPE.row, found)), notices=told)
-
-
-def _names(connection: Connection) -> dict[int, str]:
-    return {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
-
-
-def _bank_rows(connection: Connection, code: int) -> Sequence[Row]:
-    images = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
-    columns = (ITEM.c.key, FAMILY.c.name.label("family"), VOTE.c.winner, VOTE.c.loser, VOTE.c.choice, VOTE.c.voter_id)
-    query = final_votes(VOTE.c.battle_id, VOTE.c.voted_at, images.label("images"), *columns)
-    query = query.where(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id)
-    return connection.execute(query.where(ITEM.c.source_id == code).order_by(VOTE.c.id)).all()
-
-
-def _bank_vote(row: Row, names: dict[int, str]) -> Vote:
-    return _said(row, names)._replace(item=row.key, category=row.family, turns=1, conversation=str(row.battle_id))
-
-
-def _live_vote(row: Row, names: dict[int, str]) -> Vote:
-    return _said(row, names)._replace(item=row.key, turns=row.turns, conversation=f"live-{row.battle_id}")
-
-
-def _said(row: Row, names: dict[int, str]) -> Vote:
-    """Return the fields common to votes on stored and on live answers."""
-    left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
-    return Vote(
-        model_a=names[left],
-        model_b=names[right],
-        winner=row.choice,
-        voter=str(row.voter_id),
-        time=row.voted_at.timestamp(),
-        images=row.images,
-        blind=True,
-        judge=False,
-    )

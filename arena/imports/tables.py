@@ -26,7 +26,7 @@ from arena.database import METADATA, Moment
 from arena.formats.base import Battles, BothBad, OtherRow, Vote, columns_of
 from arena.formats.base import Row as FileRow
 from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
-from arena.items.store import FAMILY, MODEL
+from arena.items.store import FAMILY, model_names
 
 IMPORTED_SOURCE = Table(
     "imported_source",
@@ -115,7 +115,7 @@ def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
 
 def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     """Return the rows of a source in the order they came, each vote with its original row."""
-    models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+    models = model_names(connection)
     votes: list[Vote] = []
     rows: list[FileRow] = []
     others: list[OtherRow] = []

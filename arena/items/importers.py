@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from arena.io.fetch import FetchError, fetch_all
@@ -28,6 +28,7 @@ _PARAMETERS = re.compile(r"[?#]")
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
+Row: TypeAlias = Mapping[str, JSON]
 Progress = Callable[[Sequence[T], str], Iterable[T]]
 """Iterates over a sequence under a title, showing progress."""
 
@@ -63,12 +64,15 @@ class ItemImporter:
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
         """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL."""
         file = folder / "items.jsonl"
-        records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
-        drafts = [self._folder_draft(record, file, kept) for record in self.progress(records, "items")]
-        if kind == "check":
-            for record, draft in zip(records, drafts, strict=True):
-                _check_answers(draft, record, file)
+
+        def draft(row: Row) -> ItemDraft:
+            made = self._folder_draft(row, folder, kept)
+            if kind == "check":
+                _check_answers(made)
+            return made
+
+        drafts = self._each(file, list(read_records(file, COMMAND_LINE)), "items", draft)
         return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
@@ -80,13 +84,13 @@ class ItemImporter:
         """
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
-        verified = [record for record in records if _is_verified(record, file)]
-        drafts = [self._visit_draft(record, file, kept) for record in self.progress(verified, "instances")]
+        read = self._each(file, records, "instances", lambda row: self._visit_draft(row, file.parent, kept))
+        drafts = [draft for draft in read if draft is not None]
+        left_out = len(records) - len(drafts)
         problems: tuple[str, ...] = ()
         if fetch:
             drafts, problems = self._fetched(drafts)
-        changes = self.ingest.add_items(name, "visit", drafts)
-        return ImportReport(changes, left_out=len(records) - len(verified), problems=problems)
+        return ImportReport(self.ingest.add_items(name, "visit", drafts), left_out=left_out, problems=problems)
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
         """Import one model's predictions file.
@@ -99,76 +103,80 @@ class ItemImporter:
         column, model = _answer_column(records, file, model)
         known = _KnownItems(self.items.known_items())
         found: dict[int, str] = {}
-        unmatched = 0
-        for record in self.progress(records, "answers"):
-            item = known.find(record, file)
-            text = _text(record, column, file, empty=True)
-            if item is None:
-                unmatched += 1
-            elif found.setdefault(item, text) != text:
-                raise RowsError(
-                    "holds a second, different answer to the same item; keep one", file.name, record.row, column
-                )
+
+        def answer(row: Row) -> bool:
+            item, text = known.find(row), _text(row, column, empty=True)
+            if item is not None and found.setdefault(item, text) != text:
+                raise RowsError("holds a second, different answer to the same item; keep one", column=column)
+            return item is not None
+
+        matched = self._each(file, records, "answers", answer)
         if not found:
             raise RowsError(
                 "no row fits an item of the bank; import the items first (`items list` shows them)", file.name
             )
-        return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=unmatched)
+        return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
 
-    def _folder_draft(self, record: Record, file: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft:
-        names = _list(record, "images", file)
-        captions = _list(record, "captions", file) if "captions" in record.values else [""] * len(names)
+    def _each(self, file: Path, records: Sequence[Record], title: str, read: Callable[[Row], T]) -> list[T]:
+        """Read each record, showing progress; a RowsError gets its file and row."""
+        found = []
+        for record in self.progress(records, title):
+            try:
+                found.append(read(record.values))
+            except RowsError as error:
+                raise error.at(file.name, record.row) from error
+        return found
+
+    def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft:
+        names = _strings(row.get("images"), "images")
+        captions = _strings(row["captions"], "captions") if "captions" in row else [""] * len(names)
         if len(captions) != len(names):
-            raise RowsError(
-                f"holds {len(captions)} captions for {len(names)} images", file.name, record.row, "captions"
-            )
-        credit, licence = (str(record.values.get(column) or "") for column in ("credit", "licence"))
+            raise RowsError(f"holds {len(captions)} captions for {len(names)} images", column="captions")
+        credit, licence = (str(row.get(column) or "") for column in ("credit", "licence"))
         images = tuple(
-            replace(self._image(name, "images", record, file, kept), caption=caption, credit=credit, licence=licence)
+            replace(self._image(name, "images", folder, kept), caption=caption, credit=credit, licence=licence)
             for name, caption in zip(names, captions, strict=True)
         )
-        answers = _answers(record, file)
-        if record.values.get("reference"):
-            answers[REFERENCE] = _text(record, "reference", file)
-        return ItemDraft(_text(record, "instruction", file), _text(record, "family", file), images, answers)
+        answers = _answers(row)
+        if row.get("reference"):
+            answers[REFERENCE] = _text(row, "reference")
+        return ItemDraft(_text(row, "instruction"), _text(row, "family"), images, answers)
 
-    def _visit_draft(self, record: Record, file: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft:
-        multi = "images" in record.values
-        image_column = (
-            "images" if multi else next((name for name in ("image_url", "image") if name in record.values), "")
-        )
-        names = _cell_list(record, "images", file) if multi else [_text(record, image_column or "image_url", file)]
-        captions = _captions(
-            record, file, len(names), "images_dense_captions" if multi else "image_dense_caption", multi
-        )
+    def _visit_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft | None:
+        """Draft of an instance; None if its reference is rated incorrect."""
+        if not _is_verified(row):
+            return None
+        multi = "images" in row
+        column = "images" if multi else "image" if "image" in row and "image_url" not in row else "image_url"
+        names = _cell_list(row, column) if multi else [_text(row, column)]
+        captions = _captions(row, len(names), "images_dense_captions" if multi else "image_dense_caption", multi)
         images = tuple(
-            replace(self._image(name, image_column, record, file, kept), caption=caption)
+            replace(self._image(name, column, folder, kept), caption=caption)
             for name, caption in zip(names, captions, strict=True)
         )
-        reference = "gpt4_prediction" if "gpt4_prediction" in record.values else "output_human_annotated"
-        answers = {REFERENCE: _text(record, reference, file)}
-        if str(record.values.get("reference_output") or "").strip():
-            answers[DATASET_ANSWER] = _text(record, "reference_output", file)
-        family = _text(record, "instruction_category", file)
-        return ItemDraft(_text(record, "instruction", file), family, images, answers)
+        reference = "gpt4_prediction" if "gpt4_prediction" in row else "output_human_annotated"
+        answers = {REFERENCE: _text(row, reference)}
+        if str(row.get("reference_output") or "").strip():
+            answers[DATASET_ANSWER] = _text(row, "reference_output")
+        return ItemDraft(_text(row, "instruction"), _text(row, "instruction_category"), images, answers)
 
-    def _image(self, name: str, column: str, record: Record, file: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
+    def _image(self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
         """Draft of an image named by URL or by path; a file is read and its picture kept."""
         if _is_address(name):
             known = kept.get(name)
             held = known if known and self.pictures.has(known.sha256) else None
             return ImageDraft(name, _last_part(name), url=name, **(held._asdict() if held else {}))
         try:
-            path = (file.parent / name).resolve()
-            if not path.is_relative_to(file.parent.resolve()):
-                raise RowsError(f"names an image outside the folder: {name!r}", file.name, record.row, column)
+            path = (folder / name).resolve()
+            if not path.is_relative_to(folder.resolve()):
+                raise RowsError(f"names an image outside the folder: {name!r}", column=column)
             data = path.read_bytes()
             key = hashlib.sha256(data).hexdigest()
             known = kept.get(key)
             if known is None or not self.pictures.has(known.sha256):
                 known = self._keep(data)
         except (OSError, RuntimeError, PictureError) as error:  # a RuntimeError is a link to itself
-            raise RowsError(f"names the image {name!r}: {error}", file.name, record.row, column) from error
+            raise RowsError(f"names the image {name!r}: {error}", column=column) from error
         return ImageDraft(key, path.name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:
@@ -204,26 +212,25 @@ class _KnownItems:
             name = (folded(item.instruction), item.image_names)
             self._by_names[name] = None if name in self._by_names else item.id
 
-    def find(self, record: Record, file: Path) -> int | None:
+    def find(self, row: Row) -> int | None:
         """Id of the item by its key, by instruction and URLs, or by instruction and file names; None if unknown."""
-        if "item" in record.values:
-            return self._by_key.get(_text(record, "item", file))
-        instruction = _text(record, "instruction", file)
-        column = next((name for name in ("images", "image", "image_url") if name in record.values), "image")
-        names = _cell_list(record, column, file)
+        if "item" in row:
+            return self._by_key.get(_text(row, "item"))
+        instruction = _text(row, "instruction")
+        names = _cell_list(row, next((name for name in ("images", "image", "image_url") if name in row), "image"))
         by_address = self._by_key.get(item_key(instruction, names))
         return by_address or self._by_names.get((folded(instruction), tuple(map(_last_part, names))))
 
 
-def _is_verified(record: Record, file: Path) -> bool:
+def _is_verified(row: Row) -> bool:
     """Whether an instance's reference was verified: not rated incorrect."""
-    rating = record.values.get("human_ratings_gpt4_correct")
+    column = "human_ratings_gpt4_correct"
+    rating = row.get(column)
     if rating is None or str(rating).strip().lower() == "true":
         return True
     if str(rating).strip().lower() == "false":
         return False
-    column = "human_ratings_gpt4_correct"
-    raise RowsError(f"holds {rating!r}; expected True or False", file.name, record.row, column)
+    raise RowsError(f"holds {rating!r}; expected True or False", column=column)
 
 
 def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
@@ -247,48 +254,44 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     )
 
 
-def _text(record: Record, column: str, file: Path, empty: bool = False) -> str:
-    value: Any = record.values.get(column)
+def _text(row: Row, column: str, empty: bool = False) -> str:
+    value = row.get(column)
     if not isinstance(value, str):
         found = "it is missing" if value is None else f"it holds {type(value).__name__}"
-        raise RowsError(f"expected text; {found} (columns: {', '.join(record.values)})", file.name, record.row, column)
+        raise RowsError(f"expected text; {found} (columns: {', '.join(row)})", column=column)
     if not (empty or value.strip()):
-        raise RowsError("is empty; expected text", file.name, record.row, column)
+        raise RowsError("is empty; expected text", column=column)
     return value
 
 
-def _list(record: Record, column: str, file: Path) -> list[str]:
-    return _strings(record.values.get(column), record, column, file)
-
-
-def _cell_list(record: Record, column: str, file: Path) -> list[str]:
+def _cell_list(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
-    value = record.values.get(column)
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _parsed(value, record, column, file)
-    return _strings([value] if isinstance(value, str) else value, record, column, file)
+    value = row.get(column)
+    if isinstance(value, str):
+        value = _parsed(value, column) if value.lstrip().startswith("[") else [value]
+    return _strings(value, column)
 
 
-def _parsed(text: str, record: Record, column: str, file: Path) -> JSON:
+def _parsed(text: str, column: str) -> JSON:
     try:
         return parse_json(text)
     except RowsError as error:
-        raise error.at(file=file.name, row=record.row, column=column) from error
+        raise error.at(column=column) from error
 
 
-def _strings(value: JSON, record: Record, column: str, file: Path) -> list[str]:
+def _strings(value: JSON, column: str) -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(part, str) and part for part in value):
-        raise RowsError("expected a list of one or more texts", file.name, record.row, column)
+        raise RowsError("expected a list of one or more texts", column=column)
     return [str(part) for part in value]
 
 
-def _captions(record: Record, file: Path, count: int, column: str, multi: bool) -> list[str]:
-    value = record.values.get(column)
+def _captions(row: Row, count: int, column: str, multi: bool) -> list[str]:
+    value = row.get(column)
     if not value:
         return [""] * count
-    captions = _parsed(_without_nan(str(value)), record, column, file) if multi else [value]
+    captions = _parsed(_without_nan(str(value)), column) if multi else [value]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
-        raise RowsError(f"expected a list of {count} captions, one an image", file.name, record.row, column)
+        raise RowsError(f"expected a list of {count} captions, one an image", column=column)
     return [str(caption or "") for caption in captions[:count]]
 
 
@@ -297,19 +300,18 @@ def _without_nan(text: str) -> str:
     return _STRING_OR_NAN.sub(lambda found: found[1] or "null", text)
 
 
-def _answers(record: Record, file: Path) -> dict[str, str]:
-    answers = record.values.get("answers", {})
-    named = isinstance(answers, dict) and all(isinstance(text, str) for text in answers.values())
-    if not (isinstance(answers, dict) and named and all(name.strip() for name in answers)):
-        raise RowsError("expected an object of answers by model name", file.name, record.row, "answers")
+def _answers(row: Row) -> dict[str, str]:
+    answers = row.get("answers", {})
+    if not isinstance(answers, dict) or not all(isinstance(answers[name], str) and name.strip() for name in answers):
+        raise RowsError("expected an object of answers by model name", column="answers")
     return {name: str(text) for name, text in answers.items()}
 
 
-def _check_answers(draft: ItemDraft, record: Record, file: Path) -> None:
+def _check_answers(draft: ItemDraft) -> None:
     """Refuse a check item without its two answers, or with others beside them."""
     if set(draft.answers) != {RIGHT, UNRELATED} or not all(text.strip() for text in draft.answers.values()):
         expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
-        raise RowsError(f"is no check item: {expected}", file.name, record.row, "answers")
+        raise RowsError(f"is no check item: {expected}", column="answers")
 
 
 def _with_pictures(draft: ItemDraft, pictures: Mapping[str, KeptPicture]) -> ItemDraft:

@@ -5,7 +5,7 @@ changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, Table, insert, select, update
 
@@ -200,29 +200,10 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
 
 
 def _new_item(connection: Connection, key: str, source_id: int, family_id: int, draft: ItemDraft) -> int:
-    values = {
-        "key": key,
-        "source_id": source_id,
-        "family_id": family_id,
-        "instruction": draft.instruction,
-        "multi": len(draft.images) > 1,
-    }
-    item_id = connection.execute(insert(ITEM).values(values).returning(ITEM.c.id)).scalar_one()
-    images = [
-        {
-            "item_id": item_id,
-            "position": position,
-            "key": image.key,
-            "name": image.name,
-            "url": image.url,
-            "sha256": image.sha256,
-            "suffix": image.suffix,
-            "caption": image.caption,
-            "credit": image.credit,
-            "licence": image.licence,
-        }
-        for position, image in enumerate(draft.images)
-    ]
+    values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
+    new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
+    item_id = connection.execute(new).scalar_one()
+    images = [{"item_id": item_id, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
     connection.execute(insert(IMAGE), images)
     return item_id
 

@@ -252,6 +252,11 @@ class ItemBank:
             return [Contribution(*row) for row in connection.execute(query)]
 
 
+def model_names(connection: Connection) -> dict[int, str]:
+    """The models' names by their codes."""
+    return {code: name for code, name in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+
+
 def sources_of(connection: Connection) -> tuple[Source, ...]:
     """Every source, in the order of its first import."""
     return tuple(Source(*row) for row in connection.execute(select(SOURCE).order_by(SOURCE.c.id)))

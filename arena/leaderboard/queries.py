@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import BATTLE, VOTE, final_votes, open_votes
+from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.database import EPOCH
 from arena.fraud.eligibility import counting_voters
 from arena.fraud.flags import flagged_voters
@@ -45,7 +45,7 @@ from arena.settings import CountSettings
 _DAY = 24 * 3600 * 1_000_000
 _LEFT = case((VOTE.c.choice == "a", 1), else_=0)
 _OPEN = (
-    open_votes(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser, func.count(), func.sum(_LEFT))
+    BANK.open_votes(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser, func.count(), func.sum(_LEFT))
     .where(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id)
     .where(ITEM.c.source_id == bindparam("source"), ITEM.c.multi == bindparam("multi"))
     .group_by(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
@@ -203,7 +203,7 @@ def _own_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's votes that were cast here, flagged voters' included."""
     if key.kind == "live":
         return _narrowed(live_vote_rows(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
-    query = final_votes(
+    query = BANK.final_votes(
         BATTLE.c.item_id.label("item"),
         literal(True).label("known"),
         ITEM.c.family_id.label("family"),

@@ -4,7 +4,6 @@ Each checks voter, token and state in the database and only adds rows (see `live
 and the names are shown, after the commit. Votes, undos and reveals are idempotent.
 """
 
-import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,24 +12,21 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
+from arena.battles.choices import ChoiceError, Choices, phase, token_parts
 from arena.battles.live_tables import (
+    LIVE,
     LIVE_BATTLE,
+    LIVE_BATTLE_STATES,
     LIVE_FAILURE,
     LIVE_QUESTION,
-    LIVE_REVEAL,
     LIVE_TURN,
-    LIVE_UNDO,
     LIVE_VOID,
     LIVE_VOTE,
-    LIVE_WINS,
-    live_battle_states,
     open_ranked_votes,
 )
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.store import ChoiceError, UnknownBattleError, check_undo
-from arena.clock import keep_time, tick
 from arena.database import Database, bump_counter, now, take_turn
-from arena.items.store import BANK_VERSION, MODEL, SOURCE
+from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
 from arena.settings import VoteLimits
 from arena.types import SIDES, Names, Phase, Side
@@ -39,14 +35,6 @@ MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
 """Age at which an unfinished battle no longer comes back, and own images are deleted."""
 Outside = Literal["stopped", "named itself"]
-_TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
-
-_PAIR_VOTES = select(LIVE_WINS.c.winner, LIVE_WINS.c.loser, func.sum(LIVE_WINS.c.n).label("n")).group_by(
-    LIVE_WINS.c.winner, LIVE_WINS.c.loser
-)
-_OPEN_PAIR_VOTES = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count().label("n")).group_by(
-    LIVE_VOTE.c.winner, LIVE_VOTE.c.loser
-)
 
 
 class LiveTurn(NamedTuple):
@@ -126,6 +114,8 @@ class LiveStore:
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
         self._database = database
         self.quotas = Quotas(database, limits)
+        open_votes = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count())
+        self._choices = Choices(database, LIVE, LIVE_BATTLE_STATES, open_votes)
 
     def register_models(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
@@ -153,7 +143,7 @@ class LiveStore:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
             self._ask(connection, battle, 1, opening.instruction)
-            return _stored(connection, battle)
+            return _battle(connection, self._choices.stored(connection, battle))
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
         """Store a follow-up question, which this server answers.
@@ -161,12 +151,12 @@ class LiveStore:
         Raises UnknownBattleError, or ChoiceError when none can be asked.
         """
         with self._database.write() as connection:
-            row = self._find(connection, voter, token)
+            row = self._choices.find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
             if not battle.can_go_on:
                 raise ChoiceError(_why_no_more(battle))
             self._ask(connection, row.id, len(battle.turns) + 1, text)
-            return _stored(connection, row.id)
+            return _battle(connection, self._choices.stored(connection, row.id))
 
     def answer(self, battle: int, answered: Answered) -> None:
         """Store the answers to the newest question."""
@@ -204,12 +194,12 @@ class LiveStore:
     def find(self, voter: int, token: str) -> LiveBattle:
         """Return a battle in its current state. Raises UnknownBattleError."""
         with self._database.read() as connection:
-            return _battle(connection, self._find(connection, voter, token))
+            return _battle(connection, self._choices.find(connection, voter, token))
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """Return the voter's last battle if it waits for a choice, for answers or for its reveal."""
         mine = LIVE_BATTLE.c.voter_id == voter, LIVE_BATTLE.c.began_at > now() - MOST_AGE
-        query = live_battle_states().where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
+        query = LIVE_BATTLE_STATES.where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
@@ -224,57 +214,26 @@ class LiveStore:
         if side is None:
             raise ChoiceError("The choice must be one of: a, b.")
         with self._database.write() as connection:
-            row = self._find(connection, voter, token)
-            attempt = int(token[-1])
-            _check_vote(row, attempt)
-            winner, loser = _winner_and_loser(connection, row.id, side)
-            values = {"battle_id": row.id, "attempt": attempt, "voter_id": voter, "choice": side, "terms": terms}
-            values |= {"winner": winner, "loser": loser, "turns": row.answered, "voted_at": now()}
-            values["outside"] = outside = _outside(connection, row.id)
-            values["tick"] = tick(connection)
-            fresh = self._database.insert(LIVE_VOTE).values(values).on_conflict_do_nothing().returning(LIVE_VOTE.c.id)
-            if connection.scalar(fresh) is not None and outside is None:
-                self._add_to_win_counts(connection, row, side, +1)
-            stored = _stored(connection, row.id)
-        if stored.choice != side:
-            raise ChoiceError(f"You already chose {(stored.choice or '').upper()} in this battle; that choice stands.")
-        return stored
+            row = self._choices.find(connection, voter, token, lock=True)
+            _check_vote(row)
+            more = {"turns": row.answered, "outside": _outside(connection, row.id)}
+            self._choices.insert(connection, row, token_parts(token)[1], side, terms, **more)
+            return _battle(connection, self._choices.standing(connection, row.id, side))
 
     def undo(self, voter: int, token: str) -> LiveBattle:
-        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
-
-        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
-        """
+        """Undo the first choice, as `Choices.undo` does; return the open battle."""
         with self._database.write() as connection:
-            row = self._find(connection, voter, token)
-            if row.choice is not None:
-                check_undo(connection, row)
-                connection.execute(insert(LIVE_UNDO).values(battle_id=row.id, undone_at=now()))
-                if row.outside is None:
-                    self._add_to_win_counts(connection, row, row.choice, -1)
-            elif not row.undone:
-                raise ChoiceError("There is no choice to take back yet.")
-            return _stored(connection, row.id)
+            return _battle(connection, self._choices.undo(connection, voter, token))
 
     def reveal(self, voter: int, token: str) -> LiveBattle:
         """Make the choice final and return the battle; from here on its names may be shown."""
         with self._database.write() as connection:
-            row = self._find(connection, voter, token)
-            if row.choice is None:
-                raise ChoiceError("Choose A or B first; the names appear after that.")
-            values = {"battle_id": row.id, "revealed_at": now()}
-            connection.execute(self._database.insert(LIVE_REVEAL).values(values).on_conflict_do_nothing())
-            return _stored(connection, row.id)
+            return _battle(connection, self._choices.reveal(connection, voter, token))
 
     def names(self, voter: int, token: str) -> Names:
         """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
-            row = self._find(connection, voter, token)
-            if not row.revealed:
-                raise ChoiceError("The names appear after your choice.")
-            turn = connection.execute(select(LIVE_TURN).where(LIVE_TURN.c.battle_id == row.id).limit(1)).one()
-            shown = {one.id: one.display for one in connection.execute(select(MODEL.c.id, MODEL.c.display))}
-        return Names(shown[turn.model_a], shown[turn.model_b])
+            return self._choices.names(connection, voter, token)
 
     def models(self, battle: int) -> Names:
         """Return the bank's names of the models of a battle that has a turn; never for a page.
@@ -285,20 +244,15 @@ class LiveStore:
             turn = connection.execute(select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)).one_or_none()
             if turn is None:
                 raise ChoiceError("The answers are still coming; ask when both have ended.")
-            name = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+            name = model_names(connection)
         return Names(name[turn.model_a], name[turn.model_b])
 
     def pair_votes(self) -> dict[frozenset[str], int]:
         """Return the number of final ranked votes of each pair of models, by name."""
-        keep_time(self._database, LIVE_VOTE)
-        pairs: dict[frozenset[str], int] = {}
+        pairs = self._choices.pair_votes()
         with self._database.read() as connection:
-            names = {one.id: one.name for one in connection.execute(select(MODEL.c.id, MODEL.c.name))}
-            for query, sign in ((_PAIR_VOTES, 1), (_OPEN_PAIR_VOTES, -1)):
-                for row in connection.execute(query):
-                    pair = frozenset((names[row.winner], names[row.loser]))
-                    pairs[pair] = pairs.get(pair, 0) + sign * int(row.n)
-        return pairs
+            names = model_names(connection)
+        return {frozenset((names[low], names[high])): n for (low, high), n in pairs.items()}
 
     def failures(self) -> dict[str, int]:
         """Return the number of failed live answers of each model, by name; models without any are left out."""
@@ -312,35 +266,6 @@ class LiveStore:
         connection.execute(insert(LIVE_QUESTION).values(values))
         self._database.hold(_held(battle))
 
-    def _find(self, connection: Connection, voter: int, token: str) -> Row:
-        """Return the battle of a token with its events; its row is locked where the transaction writes."""
-        found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
-        if found is None:
-            raise UnknownBattleError
-        mine = (LIVE_BATTLE.c.token == found[1]) & (LIVE_BATTLE.c.voter_id == voter)
-        if not self._database.is_sqlite:
-            connection.execute(select(LIVE_BATTLE.c.id).where(mine).with_for_update())
-        row = connection.execute(live_battle_states().where(mine)).one_or_none()
-        if row is None or (found[2] == "2" and not row.undone):
-            raise UnknownBattleError
-        return row
-
-    def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
-        """Update the boards' win counts in the vote's own transaction."""
-        winner, loser = _winner_and_loser(connection, row.id, choice)
-        fresh = self._database.insert(LIVE_WINS).values(
-            own=row.item_id is None,
-            multi=row.images > 1,
-            winner=winner,
-            loser=loser,
-            n=by,
-            left_n=by if choice == "a" else 0,
-        )
-        more = {"n": LIVE_WINS.c.n + fresh.excluded.n, "left_n": LIVE_WINS.c.left_n + fresh.excluded.left_n}
-        changed = {**more, "change": fresh.excluded.change}
-        connection.execute(fresh.on_conflict_do_update(index_elements=LIVE_WINS.primary_key, set_=changed))
-
-
 def _held(battle: int) -> str:
     """Return the name that the server which answers a battle holds."""
     return f"live battle {battle}"
@@ -352,20 +277,15 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
     return [known[name] for name in names]
 
 
-def _stored(connection: Connection, battle: int) -> LiveBattle:
-    return _battle(connection, connection.execute(live_battle_states().where(LIVE_BATTLE.c.id == battle)).one())
-
-
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
-    phase = Phase.OPEN if row.choice is None else Phase.REVEALED if row.revealed else Phase.VOTED
     return LiveBattle(
         id=row.id,
         token=f"{row.token}.{attempt}",
         item=row.item_id,
         images=row.images,
         keep=row.keep,
-        phase=phase,
+        phase=phase(row),
         turns=_turns(connection, row.id),
         answered=row.answered,
         void=row.reason,
@@ -387,12 +307,6 @@ def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
     )
 
 
-def _winner_and_loser(connection: Connection, battle: int, choice: Side) -> tuple[int, int]:
-    query = select(LIVE_TURN.c.model_a, LIVE_TURN.c.model_b).where(LIVE_TURN.c.battle_id == battle).limit(1)
-    a, b = connection.execute(query).one()
-    return (a, b) if choice == "a" else (b, a)
-
-
 def _outside(connection: Connection, battle: int) -> Outside | None:
     turns = _turns(connection, battle)
     if any(turn.stopped for turn in turns):
@@ -400,13 +314,11 @@ def _outside(connection: Connection, battle: int) -> Outside | None:
     return "named itself" if any(turn.named for turn in turns) else None
 
 
-def _check_vote(row: Row, attempt: int) -> None:
+def _check_vote(row: Row) -> None:
     if row.reason is not None:
         raise ChoiceError("There is nothing to vote on in this battle; start another.")
     if row.answered == 0 or row.answered != row.asked:
         raise ChoiceError("The answers are still coming; choose when both have ended, or press Stop.")
-    if attempt == 1 and row.undone:
-        raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
 
 
 def _why_no_more(battle: LiveBattle) -> str:

@@ -19,14 +19,13 @@ from sqlalchemy import (
 )
 
 from arena.battles.live_tables import (
+    LIVE,
     LIVE_BATTLE,
     LIVE_VOTE,
     LIVE_WINS,
-    final_live_votes,
     open_ranked_votes,
     ranked_votes,
 )
-from arena.items.store import ITEM
 
 
 class LiveSource(NamedTuple):
@@ -64,7 +63,7 @@ def live_sources(connection: Connection) -> list[LiveSource]:
     return [
         one
         for one in LIVE_SOURCES
-        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(_of(one.code)).limit(1)).first()
+        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(of_source(one.code)).limit(1)).first()
     ]
 
 
@@ -85,25 +84,17 @@ def live_vote_rows(source: int, multi: bool) -> Select:
         vote.voter_id.label("voter"),
         vote.voted_at,
     )
-    return query.where(_of(source), (battle.images > 1) == multi)
-
-
-def live_votes(source: int) -> Select:
-    """Return a SELECT of a source's ranked votes in order of arrival; `key`: the bank's item, if it is about one."""
-    vote, images = LIVE_VOTE.c, LIVE_BATTLE.c.images
-    said = (vote.battle_id, vote.winner, vote.loser, vote.choice, vote.voter_id, vote.voted_at, vote.turns)
-    key = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
-    return ranked_votes(*said, images, key.label("key")).where(_of(source)).order_by(vote.id)
+    return query.where(of_source(source), (battle.images > 1) == multi)
 
 
 def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
     """Return the number of a source's votes excluded from the ranking, by reason."""
-    query = final_live_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
-    query = query.where(_of(source), (LIVE_BATTLE.c.images > 1) == multi)
+    query = LIVE.final_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
+    query = query.where(of_source(source), (LIVE_BATTLE.c.images > 1) == multi)
     rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
     return {reason: int(n) for reason, n in rows}
 
 
-def _of(source: int) -> ColumnElement[bool]:
+def of_source(source: int) -> ColumnElement[bool]:
     """Return the condition for a battle to belong to a source."""
     return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

@@ -139,14 +139,9 @@ class _Moved(NamedTuple):
     refitted: int
 
 
-class _Roots(NamedTuple):
-    root: Floats
-    reach: Floats
-
-
-def _roots(count: Floats) -> _Roots:
+def _roots(count: Floats) -> tuple[Floats, Floats]:
     """Mean and deviation of the cube root of Gamma(count), by Wilson and Hilferty."""
-    return _Roots(np.cbrt(count) * (1 - 1 / (9 * count)), np.cbrt(count) / (3 * np.sqrt(count)))
+    return np.cbrt(count) * (1 - 1 / (9 * count)), np.cbrt(count) / (3 * np.sqrt(count))
 
 
 def _pairs(fit: Strengths, clusters: PairClusters) -> _Pairs:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -192,39 +192,16 @@ def _rows(
     spread = [blank] * 3 if orders is None else [orders.median, orders.low, orders.high]
     strength = [blank] * 3 if bounds is None else [fit.ratings, bounds.low, bounds.high]
     rank = ranks(fit, bounds or Bounds(rating, rating))
-    numbers = [*(np.where(played.battles > 0, column, np.nan) for column in (once, *spread)), *strength]
-    wholes = [np.where(rank > 0, rank, np.nan), *(table.ranks or (blank, blank))]
-
-    def row(place: int) -> BoardRow:
-        elo_once, median, elo_low, elo_high, rating, low, high = (_number(column[place]) for column in numbers)
-        rank, rank_low, rank_high = (_whole(column[place]) for column in wholes)
-        return BoardRow(
-            model=names[place],
-            elo=elo_once,
-            elo_median=median,
-            elo_low=elo_low,
-            elo_high=elo_high,
-            bt=rating,
-            bt_low=low,
-            bt_high=high,
-            rank=rank,
-            rank_low=rank_low,
-            rank_high=rank_high,
-            battles=int(played.battles[place]),
-            wins=int(played.wins[place]),
-            losses=int(played.losses[place]),
-            ties=int(played.ties[place]),
-        )
-
-    return tuple(map(row, places))
+    elos = [np.where(played.battles > 0, column, np.nan) for column in (once, *spread)]
+    numbers = map(_numbers, (*elos, *strength))
+    wholes = (_numbers(column, int) for column in (np.where(rank > 0, rank, np.nan), *(table.ranks or (blank, blank))))
+    counts = (column.tolist() for column in (played.battles, played.wins, played.losses, played.ties))
+    rows = list(map(BoardRow, names, *numbers, *wholes, *counts))
+    return tuple(rows[place] for place in places)
 
 
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _whole(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)
+def _numbers(column: Floats, kind: type = float) -> list[Any]:
+    return [None if np.isnan(value) else kind(value) for value in column]
 
 
 # Notices for the reader.

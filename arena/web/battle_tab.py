@@ -12,9 +12,10 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.quotas import DIRECT, LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
-from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError, VoteRequest
+from arena.battles.store import BattleStore, VoteRequest
 from arena.battles.write_batch import WriteBatch
 from arena.clock import UNDO_SECONDS
 from arena.database import DatabaseError, now

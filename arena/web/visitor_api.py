@@ -10,8 +10,9 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
+from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.quotas import LimitError
-from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError
+from arena.battles.store import BattleStore
 from arena.database import DatabaseError
 from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.battles.store import BattleStore, ChoiceError, Draw
-from arena.database import Database, DatabaseError, now
+from arena.battles.choices import ChoiceError
+from arena.battles.store import BattleStore, Draw
+from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import SIDES, Item, Phase
@@ -53,8 +54,9 @@ class CarelessStore(BattleStore):
                 raise ChoiceError("Another choice stands.")
             return battle
         with self._database.write() as connection:
-            row = self._find(connection, voter, token)
-            self._insert_vote(connection, row, battle.attempt, choice, now(), terms)
+            row = self._choices.find(connection, voter, token)
+            undo = row.id if battle.attempt == 2 else None
+            self._choices.insert(connection, row, battle.attempt, choice, terms, undo_id=undo)
         return battle
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, Seen
-from arena.battles.tables import BATTLE, SEAT, VOTE, counted_votes
+from arena.battles.tables import BANK, BATTLE, SEAT, VOTE
 from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -61,7 +61,9 @@ def small(database: Database) -> Database:
 def voters_of(database: Database) -> dict[Seen, int]:
     """Return how many distinct voters chose on each (item, pair)."""
     key = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    query = counted_votes(*key, func.count(VOTE.c.voter_id.distinct())).join(BATTLE, BATTLE.c.id == VOTE.c.battle_id)
+    query = BANK.counted_votes(*key, func.count(VOTE.c.voter_id.distinct())).join(
+        BATTLE, BATTLE.c.id == VOTE.c.battle_id
+    )
     with database.read() as connection:
         return {Seen(*row[:3]): row[3] for row in connection.execute(query.group_by(*key))}
 

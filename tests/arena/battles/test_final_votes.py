@@ -9,8 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import insert, select, update
 
-from arena.battles.store import ChoiceError, check_undo
-from arena.battles.tables import BATTLE, LAST_VOTE, UNDO, WINS, battle_states
+from arena.battles.choices import ChoiceError, check_undo
+from arena.battles.tables import BATTLE, BATTLE_STATES, LAST_VOTE, UNDO, WINS
 from arena.clock import (
     CLOCK,
     FINAL_SECONDS,
@@ -225,7 +225,7 @@ def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
     battle = visitor.vote(visitor.serve())
     let_pass(bank, 4)
     with bank.write() as connection:
-        row = connection.execute(battle_states().where(BATTLE.c.id == battle.id)).one()
+        row = connection.execute(BATTLE_STATES.where(BATTLE.c.id == battle.id)).one()
         check_undo(connection, row)
         with bank.read() as reading:
             began = reading.scalar(select(MachineTime()))

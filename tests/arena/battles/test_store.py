@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from arena.battles.store import BattleStore, ChoiceError, Draw, UnknownBattleError
+from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import func, select
 
-from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError
-from arena.battles.tables import BATTLE, UNDO, VOTE, WINS, counted_votes, final_votes
+from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.store import BattleStore
+from arena.battles.tables import BANK, BATTLE, UNDO, VOTE, WINS
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.items.store import ITEM
@@ -197,7 +198,9 @@ class StoreMachine(RuleBasedStateMachine):
     def the_counted_votes_are_the_models(self) -> None:
         expected = {battle.served.id: battle.choice for battle in self.battles if battle.choice is not None}
         with self.database.read() as connection:
-            counted = {row[0]: row[1] for row in connection.execute(counted_votes(VOTE.c.battle_id, VOTE.c.choice))}
+            counted = {
+                row[0]: row[1] for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
+            }
             assert counted == expected
             assert connection.scalar(select(func.count()).select_from(VOTE)) == sum(
                 len(battle.choices) for battle in self.battles
@@ -213,7 +216,7 @@ class StoreMachine(RuleBasedStateMachine):
     def the_tally_is_a_recount(self) -> None:
         board = (ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
         recount = (
-            counted_votes(*board, func.count())
+            BANK.counted_votes(*board, func.count())
             .join(BATTLE, BATTLE.c.id == VOTE.c.battle_id)
             .join(ITEM, ITEM.c.id == BATTLE.c.item_id)
             .group_by(*board)
@@ -222,7 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
             votes = {tuple(row[:5]): row[5] for row in connection.execute(recount)}
             count = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
             assert count == votes
-            final = connection.execute(final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)).all()
+            final = connection.execute(BANK.final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)).all()
         chosen = [battle for battle in self.battles if battle.choice is not None]
         assert {row.battle_id for row in final} == {
             battle.served.id for battle in chosen if battle.revealed or battle.attempt == 2

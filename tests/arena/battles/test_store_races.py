@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from arena.battles.store import ChoiceError
+from arena.battles.choices import ChoiceError
 from arena.battles.tables import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS
 from arena.database import Database, DatabaseError, now
 from arena.items.store import ANSWER

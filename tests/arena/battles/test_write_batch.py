@@ -8,7 +8,8 @@ from threading import Event
 
 import pytest
 
-from arena.battles.store import BattleStore, ChoiceError, UnknownBattleError, VoteError, VoteRequest
+from arena.battles.choices import ChoiceError, UnknownBattleError, VoteError
+from arena.battles.store import BattleStore, VoteRequest
 from arena.battles.tables import VOTE
 from arena.battles.write_batch import WriteBatch
 from arena.database import Database, DatabaseError

@@ -9,7 +9,7 @@ from arena.battles.campaigns import Campaigns
 from arena.battles.live_tables import LIVE_VOTE
 from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import SEAT, VOTE, VOTER
-from arena.battles.voters import ADOPTION, LOGIN, Account, Voters, one_voter
+from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
 from arena.fraud.eligibility import VoteEligibility, counting_voters
 from arena.items.ingest import Ingest
@@ -118,18 +118,6 @@ def test_a_voter_is_told_whether_votes_count(arena, who):
             "campaign": [False, True, False],
         }[who.rule]
     )
-
-
-def test_one_person_is_one_voter_for_clusters(arena):
-    arena.vote("phone")
-    arena.vote("desk")
-    arena.vote("stranger")
-    for number, cookie in enumerate(("phone", "desk")):
-        person = arena.voters.log_in(Account("1", "anna"), cookie, f"fresh {number}")
-    arena.vote("fresh 0")
-    with arena.database.read() as connection:
-        ids = connection.scalars(select(one_voter(VOTE.c.voter_id)).order_by(VOTE.c.id)).all()
-    assert ids == [person, person, arena.store.voter("stranger"), person]
 
 
 def test_a_person_does_not_get_again_what_the_guest_had(arena):
