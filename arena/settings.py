@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, TypeAdapter, ValidationError
 
 from arena.types import Secret
-from arena.validation import matching, must_be, one_line, whole
+from arena.validation import must_be, one_line, whole
 
 # No version check, no telemetry, and no rebuilding of the analytics frame at each event.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -85,9 +85,10 @@ _Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
 _Commas = BeforeValidator(_parts)
-_Name: TypeAlias = Annotated[str, matching(_NAME, "names with commas, as in anna,ben-2")]
+_Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
+_Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
 _Host: TypeAlias = Annotated[
-    str, BeforeValidator(str.lower), matching(_HOST, "host names with commas, as in images.example.org")
+    str, BeforeValidator(str.lower), must_be("host names with commas, as in images.example.org", _HOST.fullmatch)
 ]
 
 
@@ -99,8 +100,10 @@ class JudgeSettings:
     """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
     base_url: Annotated[
         str,
-        matching(
-            _ADDRESS, "an address as in https://api.example.org/v1, without user, password or query", hidden="a key"
+        must_be(
+            "an address as in https://api.example.org/v1, without user, password or query",
+            _ADDRESS.fullmatch,
+            hidden="a key",
         ),
         Field(alias="JUDGE_URL"),
     ] = "https://api.openai.com/v1"
@@ -134,7 +137,7 @@ class LiveSettings:
 class BackupSettings:
     """Where the backup is stored."""
 
-    dataset: Annotated[str, matching(_DATASET, "a dataset of the Hub, as in owner/name"), Field(alias="MIRROR")]
+    dataset: Annotated[_Dataset, Field(alias="MIRROR")]
     """Private dataset on the Hub, as owner/name."""
     token: Annotated[_Key, Field(alias="HF_TOKEN")]
 
@@ -193,9 +196,9 @@ class Settings:
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
         str,
-        matching(
-            _DATABASE,
+        must_be(
             "postgresql://user:password@host:port/name or sqlite:////path/to/file.db",
+            _DATABASE.fullmatch,
             hidden="a password",
         ),
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),

@@ -1,6 +1,5 @@
 """Validation: rules of a field for pydantic, and its errors as one line: which key, its value, what it must be."""
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -37,11 +36,6 @@ def whole(least: int, most: int) -> WrapValidator:
 def number(least: float, most: float) -> WrapValidator:
     """A number within bounds, for `Annotated`."""
     return must_be(f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
-
-
-def matching(pattern: re.Pattern[str], expected: str, hidden: str = "") -> WrapValidator:
-    """A text that matches a whole pattern, for `Annotated`."""
-    return must_be(expected, pattern.fullmatch, hidden)
 
 
 def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.openai_model import ApiVLM
 from arena.types import Secret
-from arena.validation import matching, must_be
+from arena.validation import must_be
 
 _ADDRESS = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
-_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
 
 
 class ApiTable(CardTable):
@@ -19,13 +19,17 @@ class ApiTable(CardTable):
     model: Text
     address: Annotated[
         Stripped,
-        matching(_ADDRESS, "an address as in https://api.example.org/v1, without user, password or query", "a key"),
+        must_be(
+            "an address as in https://api.example.org/v1, without user, password or query",
+            _ADDRESS.fullmatch,
+            hidden="a key",
+        ),
     ]
     key_from: Annotated[
         Stripped,
         must_be(
             "the name of an environment variable, as in OPENAI_API_KEY",
-            lambda name: not name or _VARIABLE.fullmatch(name),
+            _VARIABLE.fullmatch,
             hidden="a key",
         ),
     ] = ""

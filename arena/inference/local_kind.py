@@ -10,10 +10,10 @@ from pydantic import AfterValidator, ValidationInfo, model_validator
 from arena.inference.base import CardTable, ModelKind, Stripped
 from arena.inference.local_process import LocalVLM
 from arena.types import Device, ModelCard, Precision, Secret
-from arena.validation import matching, must_be, number
+from arena.validation import must_be, number
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _COMMIT_WORDS = "the commit on the Hub, 40 hexadecimal digits"
 
 
@@ -30,11 +30,9 @@ def _weights(folder: str, info: ValidationInfo) -> str:
 class LocalTable(CardTable):
     """Keys of a model on this machine."""
 
-    hub: Annotated[
-        Stripped, must_be("an id on the Hub, as in owner/model", lambda hub: not hub or _HUB_ID.fullmatch(hub))
-    ] = ""
+    hub: Annotated[Stripped, must_be("an id on the Hub, as in owner/model", _HUB_ID.fullmatch)] = ""
     folder: Annotated[Stripped, AfterValidator(_weights)] = ""
-    revision: Annotated[Stripped, matching(_COMMIT, _COMMIT_WORDS)] | None = None
+    revision: Annotated[Stripped, must_be(_COMMIT_WORDS, _COMMIT.fullmatch)] | None = None
     dtype: Precision = ModelCard.dtype
     device: Device = ModelCard.device
     memory_gb: Annotated[float, number(0.1, 100_000)] | None = None
