@@ -16,14 +16,7 @@ from scoring.benchmarks.choice_report import (
     comparisons,
     judge_draft,
 )
-from scoring.benchmarks.detect import (
-    ChoicesError,
-    Opened,
-    OpenedChoices,
-    OpenedMarks,
-    open_upload,
-    question_file,
-)
+from scoring.benchmarks.detect import ChoicesError, Opened, OpenedChoices, OpenedMarks, open_upload, question_file
 from scoring.benchmarks.vqa import Dataset, MarkProtocol
 from scoring.cli import progress
 from scoring.cli.text_report import comparison_lines, problem_lines, report_lines

@@ -59,9 +59,8 @@ def test_a_space_and_its_private_dataset_are_made(hub):
 
 def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     names = deploy.shipped(ROOT)
-    assert {"app.py", "README.md", "requirements.txt", "arena/web/page.css", "scoring/prompts/mm_vet.txt"} - {
-        *names
-    } == set()
+    needed = {"app.py", "README.md", "requirements.txt", "arena/web/page.css", "arena/web/templates/parts.html"}
+    assert {*needed, "scoring/prompts/mm_vet.txt"} - {*names} == set()
     assert not [name for name in names if re.match(r"tests/|perf/|\.|.*__pycache__|.*\.pyc|Makefile", name)]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
