@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.inference.openai_model import ApiVLM
 from arena.types import (
@@ -32,7 +33,6 @@ MAX_BYTES = 1_000_000
 _Choice = TypeVar("_Choice", bound=str)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_ADDRESS = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SHARED = (
     *("name", "kind", "images", "prompt_tokens", "image_tokens", "system", "max_tokens", "temperature", "top_p"),
@@ -138,13 +138,14 @@ class _CardTable:
         kind = self._one_of("kind", get_args(ModelKind), None)
         self._check_keys(kind)
         local = kind == "local"
+        key = self._key(secret)
         model, revision = self._weights() if local else (self._text("model"), None)
         return ModelCard(
             name=self._text("name"),
             kind=kind,
             model=model,
-            address="" if local else self._address(),
-            key=self._key(secret),
+            address="" if local else self._address(key),
+            key=key,
             revision=revision,
             images=self._whole("images", ModelCard.images, 0, 100),
             prompt_tokens=self._whole("prompt_tokens", ModelCard.prompt_tokens, 1, 10_000_000),
@@ -223,13 +224,11 @@ class _CardTable:
             raise self._wrong(missing, "US dollars for a million tokens, beside the other price")
         return Price(prompt, completion)
 
-    def _address(self) -> str:
-        if not _ADDRESS.fullmatch(address := self._text("address")):
-            raise CatalogueError(
-                f"{self._where}: address must look like https://api.example.org/v1, without user, password or query "
-                "(it is not shown: it may hold a key)"
-            )
-        return address.rstrip("/")
+    def _address(self, key: Secret) -> str:
+        try:
+            return Endpoint(self._text("address"), key).shown
+        except EndpointError as error:
+            raise CatalogueError(f"{self._where}: {error}") from error
 
     def _key(self, secret: Callable[[str], Secret]) -> Secret:
         name = self._text("key_from", "")

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 from tqdm import tqdm
 
 from arena.database import Database, DatabaseError
+from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
 from arena.settings import SettingError, Settings
@@ -18,7 +19,6 @@ from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, probe
-from scoring.judges.endpoint import Endpoint, EndpointError
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
 from scoring.judges.spec import JudgeSpec, read_prices, with_price

@@ -1,15 +1,15 @@
 """Judge requests: messages, asks, replies and what a judge model accepts, shared by the client and the benchmarks."""
 
 import json
-import math
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from arena.inference.limits import cost
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, require_columns
 from arena.types import Price
@@ -104,18 +104,6 @@ class JudgeSpec:
     """None: unknown, and then only the key's owner may spend on it."""
 
 
-class JudgeBudget(Protocol):
-    """Budget for calls: reserve before a call, commit after it. Amounts are millionths of a US dollar."""
-
-    def reserve(self, amount: int) -> int:
-        """Reserve an upper bound and return its number; raises an error that names the limit that is reached."""
-        ...
-
-    def commit(self, number: int, amount: int) -> None:
-        """Replace the reservation by the real cost."""
-        ...
-
-
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
     texts = "".join(message.text for message in messages)
@@ -134,13 +122,6 @@ def most_tokens(messages: Sequence[Message]) -> int:
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
     """Return the maximum tokens of the replies to one call, hidden ones included."""
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
-
-
-def cost(price: Price | None, prompt_tokens: int, completion_tokens: int) -> int:
-    """Return the cost of the tokens in millionths of a US dollar, rounded up; 0 if the price is unknown."""
-    if price is None:
-        return 0
-    return math.ceil(round(prompt_tokens * price.prompt + completion_tokens * price.completion, 6))
 
 
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
