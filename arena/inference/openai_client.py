@@ -13,7 +13,7 @@ import random
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
@@ -32,7 +32,6 @@ MOST_BYTES = 2_000_000
 _MOST_LINE = 1_000_000
 _MOST_VALUES = 5_000
 """Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
-_MOST_ADDRESSES = 3
 _CONNECT_SECONDS = 10.0
 _LONGEST_BACKOFF = 8.0
 _STEPS, _AT_ONCE = 1_000, 20
@@ -104,26 +103,19 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         """Resolve and check a user's host, once. Raises EndpointError."""
         if not self._fetcher:
             return
-        host = self._url.raw_host.decode()
         try:
-            found = await self._fetcher.resolve(host)
+            self._pinned = await self._fetcher.public_addresses(self._url.raw_host.decode())
         except FetchError as error:
             raise EndpointError(f"the address: {error}") from error
-        if not found or not all(self._fetcher.allowed(address) for address in found):
-            raise EndpointError(f"the host {host} is not on the public internet; only public hosts are asked")
-        self._pinned = found[:_MOST_ADDRESSES]
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request to a pinned address of the host, and to the next one if it cannot be reached."""
         if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
             raise httpx2.UnsupportedProtocol("the request is for another host")
-        *others, last = self._pinned or [None]
-        for address in others:
-            try:
+        for address in self._pinned[:-1]:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
                 return await self._send(request, address)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                continue
-        return await self._send(request, last)
+        return await self._send(request, self._pinned[-1] if self._pinned else None)
 
     async def _send(self, request: httpx2.Request, address: str | None) -> httpx2.Response:
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
@@ -143,10 +135,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await stream.aclose()
             raise _ReplyError("a compressed reply though none was asked for")
-        bounded = _Bounded(stream, self._most, call.pace)
-        return httpx2.Response(
-            response.status_code, headers=response.headers, stream=bounded, extensions=response.extensions
-        )
+        response.stream = _Bounded(stream, self._most, call.pace)
+        return response
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -186,29 +176,25 @@ PASSING = frozenset[TroubleKind](("again", "busy", "slow", "bad reply"))
 STOPPING = frozenset[TroubleKind](("spent", "hopeless"))
 
 
+@dataclass(eq=False)
 class Trouble(Exception):
-    """A call without a (whole) answer; the words are ours.
+    """A call without a (whole) answer, in our own words.
 
-    These pass: again (the server or the network failed), busy (too many calls at the moment), slow, bad reply. too big
-    and refused concern this prompt only; field: the model does not take a field that was sent; spent: the account is
-    empty; hopeless: no call will succeed.
+    again (the server or the network failed), busy (too many calls at the moment), slow and bad reply pass. too big and
+    refused concern this prompt only; field: the model does not take a field that was sent; spent: the account is empty;
+    hopeless: no call will succeed.
     """
 
-    def __init__(
-        self,
-        kind: TroubleKind,
-        words: str,
-        wait: float | None = None,
-        tokens: Tokens | None = None,
-        named: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__(words)
-        self.kind, self.words = kind, words
-        self.wait = wait
-        """Seconds that the server asks to wait."""
-        self.tokens = tokens
-        self.named = named
-        """Fields of a request that the server's error names."""
+    kind: TroubleKind
+    words: str
+    wait: float | None = None
+    """Seconds that the server asks to wait."""
+    tokens: Tokens | None = None
+    named: frozenset[str] = frozenset()
+    """Fields of a request that the server's error names."""
+
+    def __str__(self) -> str:
+        return self.words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,10 +225,9 @@ class Retries:
         return True
 
 
-_TIME = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|h|m|s|)", re.ASCII)
-_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-_EPOCH = 1e9
-"""Numbers from here on are dates, in seconds or, from a thousand times as much, in milliseconds."""
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BAD_REQUEST = (400, 413, 422)
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
@@ -267,7 +252,7 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
     said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
         return Trouble("spent", "the account has no quota or credit left; add some, then resume")
-    if status in (401, 403):
+    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
         return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
     if status == 404:
         return Trouble("hopeless", "the server knows no such model or address (404); check their spelling")
@@ -275,7 +260,7 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
         return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
-    if status in (400, 413, 422):
+    if status in _BAD_REQUEST:
         return _bad_request(status, said, error)
     return Trouble("hopeless", f"the server answered {status}, as no chat completion does; check the address")
 
@@ -283,8 +268,6 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
 def _bad_request(status: int, said: str, error: object) -> Trouble:
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field, named = error.get("param") if isinstance(error, dict) else None, _FIELDS & set(_WORD.findall(said))
-    if _KEY_REFUSED.search(said):
-        return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
     if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(said):
@@ -301,33 +284,28 @@ def _bad_request(status: int, said: str, error: object) -> Trouble:
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds that the headers ask to wait, or None.
 
-    They are OpenAI's `retry-after-ms`, `retry-after` (RFC 9110 10.2.3), else the longest `x-ratelimit-reset` of those
-    that have nothing remaining.
+    They are OpenAI's `retry-after-ms`, `retry-after` (RFC 9110 10.2.3), else the longest `x-ratelimit-reset` of the
+    requests or tokens of which none remain.
     """
-    now = time.time() if now is None else now
-    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
-        if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
+    asked = [_seconds(headers.get("retry-after-ms", ""), "ms", now), _seconds(headers.get("retry-after", ""), "s", now)]
+    for seconds in asked:
+        if seconds is not None:
             return seconds
-    spent = [name for name in ("", "-requests", "-tokens") if headers.get(f"x-ratelimit-remaining{name}") == "0"]
-    resets = [_seconds(headers.get(f"x-ratelimit-reset{name}", ""), "", now) for name in spent]
+    spent = [name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}") == "0"]
+    resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
-def _seconds(text: str, unit: str, now: float) -> float | None:
+def _seconds(text: str, unit: str, now: float | None) -> float | None:
     """Return the seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
     try:
-        number = float(text)
+        seconds = float(text) * _UNITS[unit]
     except ValueError:
-        parts = _TIME.findall(text)
-        if parts and "".join(map("".join, parts)) == text:
+        if parts := _DURATION.findall(text):
             return sum(float(amount) * _UNITS[name] for amount, name in parts)
         date = parsedate_tz(text)
-        return max(0.0, mktime_tz(date) - now) if date else None
-    if not math.isfinite(number):
-        return None
-    if not unit and number >= _EPOCH:
-        return max(0.0, number / (1000 if number >= 1000 * _EPOCH else 1) - now)
-    return max(0.0, number * _UNITS[unit])
+        seconds = mktime_tz(date) - (time.time() if now is None else now) if date else math.nan
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def counted(usage: object) -> Tokens | None:

@@ -27,15 +27,8 @@ _ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
 """Finish reasons of a whole answer, as OpenAI and text-generation-inference call them."""
 _OPTIONAL = ("stream_options", "max_tokens")
 """Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
-_KINDS: Mapping[str, ModelTrouble] = {
-    "slow": "slow",
-    "bad reply": "bad reply",
-    "too big": "too big",
-    "refused": "refused",
-    "field": "refused",
-    "spent": "spent",
-}
-"""What a trouble is to a model under test; any other means that it is down."""
+_SAME: tuple[ModelTrouble, ...] = ("slow", "bad reply", "too big", "refused", "spent")
+"""Troubles of a call that are those of a model; with any other the model is down."""
 
 
 class _Answer(Call):
@@ -112,8 +105,9 @@ class ApiVLM:
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
             if trouble.kind == "slow" or answer.pieces or not await _RETRIES.another(attempt, trouble):
+                kind = next((kind for kind in _SAME if kind == trouble.kind), "down")
                 cut = answer.pieces and trouble.kind in PASSING - {"slow"}
-                raise ModelError("cut" if cut else _KINDS.get(trouble.kind, "down"), trouble.words)
+                raise ModelError("cut" if cut else kind, trouble.words)
             attempt += 1
 
     async def answers(

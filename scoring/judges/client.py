@@ -7,7 +7,7 @@ protocol's own rule says what is asked next: `paper` asks as often as the author
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from arena.budget import JobBudget, reserved
@@ -23,6 +23,7 @@ from scoring.judges.spec import (
     JudgeSpec,
     Message,
     Reply,
+    ShownImage,
     TokensField,
     estimated_tokens,
     most_cost,
@@ -121,9 +122,7 @@ class Judge:
         """
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
-        body = request(self.spec, ask)
-        if any(message.pictures for message in ask.messages):
-            body["messages"] = await asyncio.to_thread(self._with_pictures, body["messages"])
+        body = await asyncio.to_thread(request, self.spec, ask, self._picture)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
@@ -137,21 +136,11 @@ class Judge:
             self.address.redacted(answer.model),
         )
 
-    def _with_pictures(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the messages of a request with each image name replaced by the image as a data URL."""
-        return [{**message, "content": self._content(message["content"])} for message in messages]
-
-    def _content(self, content: Any) -> Any:
-        if isinstance(content, str):
-            return content
-        return [part if part["type"] == "text" else {**part, "image_url": self._data(part)} for part in content]
-
-    def _data(self, part: Mapping[str, Any]) -> dict[str, str]:
-        name = part["image_url"]["url"]
-        path = self._pictures.path(name) if self._pictures else None
+    def _picture(self, picture: ShownImage) -> str:
+        path = self._pictures.path(picture.name) if self._pictures else None
         if path is None:
-            raise JudgeStopped(f"the picture {name} is not kept here; import its items again with their images")
-        return {"url": data_url(path.read_bytes())}
+            raise JudgeStopped(f"the picture {picture.name} is not kept here; import its items again with their images")
+        return data_url(path.read_bytes())
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
         """Ask with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
@@ -188,23 +177,19 @@ class Judge:
 
     async def _paid(self, content: bytes, bound: int, attempt: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
+        call, outcome = Call(), None
         async with reserved(self._job_budget, bound) as held:
-            call, outcome = Call(), None
             try:
-                outcome = await self._exchange(content, call, attempt)
+                async with self._reply_times.limited(attempt):
+                    reply = await self._client.complete(content, call)
+                outcome = read_answer(reply)
+            except Trouble as trouble:
+                outcome = trouble
             finally:
                 held.spent = bound if call.sent else 0
                 if outcome and outcome.tokens:
                     held.spent = cost(self.spec.price, *outcome.tokens)
         return outcome
-
-    async def _exchange(self, content: bytes, call: Call, attempt: int) -> JudgeAnswer | Trouble:
-        try:
-            async with self._reply_times.limited(attempt):
-                reply = await self._client.complete(content, call)
-        except Trouble as trouble:
-            return trouble
-        return read_answer(reply)
 
 
 def final(trouble: Trouble, tries: str) -> JudgeError:

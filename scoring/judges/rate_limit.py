@@ -1,16 +1,14 @@
 """Rate limit: how fast a judge may be asked, and how long to wait for it."""
 
 import asyncio
-from collections import deque
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from arena.inference.openai_client import Retries, Trouble
 
-_KNOWN, _LATEST = 20, 50
-"""Replies after which, and latest replies from which, it is known how long a reply takes."""
-_TIMES, _LEAST_SECONDS = 4, 2.0
+_ENOUGH, _LEAST_SECONDS = 20, 2.0
 
 
 @dataclass(frozen=True)
@@ -53,36 +51,35 @@ class RateLimiter:
 class ReplyTimes:
     """How long one judge's replies take, so that a call that hangs is given up early.
 
-    Once enough are known, a reply may take four times as long as the slowest of the latest ones, and each further
-    attempt at a question four times as long as the one before, up to the timeout.
+    Once enough came, a reply may take four times as long as the slowest so far, and each further attempt at a question
+    four times as long as the one before, up to the timeout.
     """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._latest: deque[float] = deque(maxlen=_LATEST)
+        self._replies, self._slowest = 0, 0.0
         self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
         """Start and attempt of the calls under way."""
 
     def limit(self, attempt: int) -> float:
         """Return how many seconds an attempt (from 1) may take."""
-        if len(self._latest) < _KNOWN:
-            return self._timeout
-        return min(self._timeout, max(_LEAST_SECONDS, _TIMES * max(self._latest)) * 4 ** (attempt - 1))
+        known = self._replies >= _ENOUGH
+        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4 ** (attempt - 1) if known else math.inf)
 
     @asynccontextmanager
     async def limited(self, attempt: int) -> AsyncIterator[None]:
         """Limit the time of a call. Raises Trouble."""
-        start = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        start, running = loop.time(), asyncio.timeout(self.limit(attempt))
+        self._running[running] = start, attempt
         try:
-            async with asyncio.timeout(self.limit(attempt)) as running:
-                self._running[running] = start, attempt
-                try:
-                    yield
-                finally:
-                    del self._running[running]
+            async with running:
+                yield
         except TimeoutError as error:
             raise Trouble("slow", f"no reply within {self.limit(attempt):.3g} seconds") from error
-        self._latest.append(asyncio.get_running_loop().time() - start)
+        finally:
+            del self._running[running]
+        self._replies, self._slowest = self._replies + 1, max(self._slowest, loop.time() - start)
         for other, (began, tried) in self._running.items():
             if not other.expired():
                 other.reschedule(began + self.limit(tried))

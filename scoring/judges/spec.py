@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -130,17 +130,19 @@ def most_cost(spec: JudgeSpec, ask: Ask) -> int:
     return cost(spec.price, prompt, most_completion(spec, ask))
 
 
-def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
+def request(
+    spec: JudgeSpec, ask: Ask, url: Callable[[ShownImage], str] = lambda picture: picture.name
+) -> dict[str, Any]:
     """Return the body of the call: everything that shapes the reply, and only fields that the model accepts.
 
-    Images stand in it by name; the sender inserts them. Raises ValueError if several samples are asked of a model that
-    gives one.
+    Images stand in it by name, or by the `url` that is given for them. Raises ValueError if several samples are asked
+    of a model that gives one.
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
     body: dict[str, Any] = {
         "model": spec.model,
-        "messages": [{"role": message.role, "content": _content(message)} for message in ask.messages],
+        "messages": [{"role": message.role, "content": _content(message, url)} for message in ask.messages],
         spec.tokens: ask.reply_tokens + spec.reasoning_tokens,
     }
     if spec.temperature and ask.temperature is not None:
@@ -154,11 +156,11 @@ def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
     return body
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return a message's content: its text, then the names of its images."""
+def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
+    """Return a message's content: its text, then its images."""
     if not message.pictures:
         return message.text
-    shown = [{"type": "image_url", "image_url": {"url": picture.name}} for picture in message.pictures]
+    shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
     return [{"type": "text", "text": message.text}, *shown]
 
 
