@@ -4,6 +4,9 @@ A reservation is an UPDATE that succeeds only where every limit has room: the da
 however many servers spend at once. Amounts are in millionths of a US dollar.
 """
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -201,6 +204,36 @@ class JobBudget:
     def commit(self, number: int, amount: int) -> None:
         """Replace a reservation by the actual cost."""
         self.budget.commit(number, amount)
+
+
+class Reservation:
+    """Money held for one call."""
+
+    spent = 0
+    """Actual cost, to be set before the reservation ends."""
+
+
+@asynccontextmanager
+async def reserved(budget: JobBudget | None, amount: int) -> AsyncIterator[Reservation]:
+    """Hold an upper bound for the length of a call, and commit what it cost, also when it is cancelled.
+
+    Without a budget nothing is counted. Raises BudgetError.
+    """
+    held = Reservation()
+    if budget is None:
+        yield held
+        return
+    reserving = asyncio.ensure_future(asyncio.to_thread(budget.reserve, amount))
+    try:
+        number = await asyncio.shield(reserving)
+    except asyncio.CancelledError:
+        with suppress(BudgetError):
+            await asyncio.to_thread(budget.commit, await reserving, 0)
+        raise
+    try:
+        yield held
+    finally:
+        await asyncio.shield(asyncio.to_thread(budget.commit, number, held.spent))
 
 
 def _check(amount: int) -> None:

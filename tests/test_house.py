@@ -34,7 +34,7 @@ DOORS = {
     "huggingface_hub": r"arena/server/hub_\w+\.py|arena/cli/deploy\.py",
     "torch": r"arena/inference/local_model\.py",
     "transformers": r"arena/inference/local_model\.py",
-    "openai": r"scoring/judges/client\.py",
+    "openai": r"arena/inference/openai_client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
     "html": r"arena/(markdown|figures)\.py|scoring/.*",
     "jinja2": r"arena/(templates|inference/local_model)\.py",

@@ -87,7 +87,7 @@ class ChoiceTables:
         return select(self.battle, *columns, *events).select_from(joined)
 
 
-class Choices:
+class ChoiceStore:
     """Votes, undos and reveals in battles of one kind; all but `pair_votes` run in the caller's transaction."""
 
     def __init__(self, database: Database, tables: ChoiceTables, states: Select, open_votes: Select) -> None:

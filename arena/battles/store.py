@@ -11,7 +11,7 @@ from typing import NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
 
-from arena.battles.choices import ChoiceError, Choices, UnknownBattleError, VoteError, phase, token_parts
+from arena.battles.choices import ChoiceError, ChoiceStore, UnknownBattleError, VoteError, phase, token_parts
 from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, SEAT, SKIP, VOTE, unfinished
 from arena.battles.voters import Voters, lock, selves
@@ -74,7 +74,7 @@ class BattleStore:
         self._voters = Voters(database)
         self._quotas = Quotas(database, limits)
         open_votes = BANK.open_votes(VOTE.c.winner, VOTE.c.loser, func.count())
-        self._choices = Choices(database, BANK, BATTLE_STATES, open_votes)
+        self._choices = ChoiceStore(database, BANK, BATTLE_STATES, open_votes)
 
     def voter(self, cookie_hash: str) -> int:
         """Return the voter of a cookie; the first call creates it."""
@@ -138,7 +138,7 @@ class BattleStore:
         return self._database.is_sqlite
 
     def undo(self, voter: int, token: str) -> Battle:
-        """Undo the first choice, as `Choices.undo` does; return the open battle."""
+        """Undo the first choice, as `ChoiceStore.undo` does; return the open battle."""
         with self._database.write() as connection:
             return _battle(self._choices.undo(connection, voter, token))
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
+from arena.inference.endpoint import Endpoint
 from arena.inference.openai_model import ApiVLM
 from arena.types import Secret
 from arena.validation import must_be
 
-_ADDRESS = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
 
 
@@ -17,14 +17,7 @@ class ApiTable(CardTable):
     """Keys of a server's model."""
 
     model: Text
-    address: Annotated[
-        Stripped,
-        must_be(
-            "an address as in https://api.example.org/v1, without user, password or query",
-            _ADDRESS.fullmatch,
-            hidden="a key",
-        ),
-    ]
+    address: Text
     key_from: Annotated[
         Stripped,
         must_be(
@@ -35,7 +28,9 @@ class ApiTable(CardTable):
     ] = ""
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
-        return {"address": self.address.rstrip("/"), "key": secret(self.key_from) if self.key_from else Secret("")}
+        """Address and key. Raises EndpointError."""
+        key = secret(self.key_from) if self.key_from else Secret("")
+        return {"address": Endpoint(self.address, key).shown, "key": key}
 
 
 API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))

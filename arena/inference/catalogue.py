@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from arena.inference.endpoint import EndpointError
 from arena.inference.local_process import ProcessPool
 from arena.inference.registry import KINDS
 from arena.types import VLM, ModelCard, Secret
@@ -91,7 +92,10 @@ def _card(path: Path, number: int, table: dict[str, Any], secret: Callable[[str]
     except ValidationError as error:
         unknown = f"is no key of a model of kind {kind}; known are {', '.join(keys.model_fields)}"
         raise CatalogueError(f"{where}: {one_line(error, unknown)}") from None
-    return found.card(secret)
+    try:
+        return found.card(secret)
+    except EndpointError as error:
+        raise CatalogueError(f"{where}: {error}") from None
 
 
 class Models:

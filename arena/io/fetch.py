@@ -4,7 +4,8 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import httpx
@@ -108,23 +109,26 @@ class Fetcher:
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
         host = url.raw_host.decode()
-        for number, address in enumerate(pinned := await self._addresses(host), start=1):
+
+        async def answer(address: str) -> httpx.Response:
             request = client.build_request(
                 "GET",
                 url.copy_with(host=address, port=self.port),
                 headers={"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"},
                 extensions={"sni_hostname": host},
             )
-            try:
-                return await client.send(request, stream=True)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if number == len(pinned):
-                    raise
-        raise FetchError(f"the host {host} has no address; check its spelling")
+            return await client.send(request, stream=True)
 
-    async def _addresses(self, host: str) -> list[str]:
+        *others, last = await self.public_addresses(host)
+        for address in others:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                return await answer(address)
+        return await answer(last)
+
+    async def public_addresses(self, host: str) -> Sequence[str]:
+        """Addresses of a host to connect to, at most three. Raises FetchError unless all that it has are public."""
         found = await self.resolve(host)
-        if not all(self.allowed(address) for address in found):
+        if not found or not all(self.allowed(address) for address in found):
             raise FetchError(f"the host {host} is not on the public internet; only public hosts are asked")
         return found[:_MOST_ADDRESSES]
 

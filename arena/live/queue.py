@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager
 
-from arena.budget import Budget, BudgetError
+from arena.budget import Budget, BudgetError, reserved
 from arena.inference.limits import most_cost
 from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Usage
@@ -40,36 +40,25 @@ class LiveBudget:
     """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked."""
 
     def __init__(self, budget: Budget, conversation: str, voter: int) -> None:
-        self._budget = budget
-        self._names = (conversation, str(voter))
+        self._budget = budget.for_job(conversation, str(voter))
         self.empty: str | None = None
         """Why no money is left, if so."""
 
     async def stream_answer(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
         """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
-        held = await self._reserve(most_cost(vlm.card, turns, settings))
-        used: list[Usage] = []
+        most = most_cost(vlm.card, turns, settings)
+
+        def note(usage: Usage) -> None:
+            held.spent += usage.cost
+
         try:
-            async with aclosing(vlm.stream(turns, settings, used.append)) as pieces:
+            async with (
+                reserved(self._budget if most else None, most) as held,
+                aclosing(vlm.stream(turns, settings, note)) as pieces,
+            ):
                 async for piece in pieces:
                     yield piece
-        finally:
-            if held is not None:
-                cost = sum(usage.cost for usage in used)
-                await asyncio.shield(asyncio.to_thread(self._budget.commit, held, cost))
-
-    async def _reserve(self, amount: int) -> int | None:
-        """Reserve an amount; None for an amount of 0. One that completes after a cancel is released."""
-        if not amount:
-            return None
-        holding = asyncio.ensure_future(asyncio.to_thread(self._budget.reserve, *self._names, amount))
-        try:
-            return await asyncio.shield(holding)
-        except asyncio.CancelledError:
-            with suppress(BudgetError):
-                await asyncio.to_thread(self._budget.commit, await holding, 0)
-            raise
         except BudgetError as error:
             self.empty = str(error)
             raise ModelError("spent", "the budget for live answers has no room for another") from error

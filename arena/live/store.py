@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
-from arena.battles.choices import ChoiceError, Choices, phase, token_parts
+from arena.battles.choices import ChoiceError, ChoiceStore, phase, token_parts
 from arena.battles.live_tables import (
     LIVE,
     LIVE_BATTLE,
@@ -115,7 +115,7 @@ class LiveStore:
         self._database = database
         self.quotas = Quotas(database, limits)
         open_votes = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count())
-        self._choices = Choices(database, LIVE, LIVE_BATTLE_STATES, open_votes)
+        self._choices = ChoiceStore(database, LIVE, LIVE_BATTLE_STATES, open_votes)
 
     def register_models(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
@@ -221,7 +221,7 @@ class LiveStore:
             return _battle(connection, self._choices.standing(connection, row.id, side))
 
     def undo(self, voter: int, token: str) -> LiveBattle:
-        """Undo the first choice, as `Choices.undo` does; return the open battle."""
+        """Undo the first choice, as `ChoiceStore.undo` does; return the open battle."""
         with self._database.write() as connection:
             return _battle(connection, self._choices.undo(connection, voter, token))
 
@@ -265,6 +265,7 @@ class LiveStore:
         values = {"battle_id": battle, "number": number, "text": text, "asked_at": now()}
         connection.execute(insert(LIVE_QUESTION).values(values))
         self._database.hold(_held(battle))
+
 
 def _held(battle: int) -> str:
     """Return the name that the server which answers a battle holds."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TextIO
-from urllib.parse import quote, quote_plus
 
+from arena.inference.endpoint import spellings
 from arena.types import Secret
 
 HIDDEN = "[hidden]"
@@ -40,9 +40,7 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         known = {secret.reveal() for secret in secrets if len(secret.reveal()) >= _SHORTEST}
-        spelt = {
-            spelling for text in known for spelling in (text, quote(text, safe=""), quote_plus(text), repr(text)[1:-1])
-        }
+        spelt = {spelling for text in known for spelling in spellings(text)}
         longest_first = sorted(spelt, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
 

@@ -1,7 +1,8 @@
 """MM-Vet prompts and results: what a judge is asked, how its replies are read, and the paper's tables and files.
 
-There are two protocols. `paper` does what the authors' script does, call by call. `hardened` asks for the same score by
-the same rubric and examples, but fences the texts off, reads strictly, and leaves what cannot be read unscored.
+There are two protocols. `paper` does what the authors' script does, call by call: what cannot be read is asked again
+at rising temperatures. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
+reads strictly, and leaves what cannot be read unscored.
 """
 
 import csv

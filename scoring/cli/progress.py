@@ -10,6 +10,7 @@ from tqdm import tqdm
 from typer import Option
 
 from arena.database import Database
+from arena.inference.endpoint import Endpoint
 from arena.io.images import PictureStore
 from arena.settings import Settings
 from scoring.jobs.service import TRY_OUT, known
@@ -17,7 +18,6 @@ from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, probe
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
 from scoring.judges.spec import JudgeSpec, read_prices, with_price

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, judge_draft
 from scoring.benchmarks.detect import CHOICE_BENCHMARKS, VQA_BENCHMARKS, BenchmarkName, open_upload
@@ -22,7 +23,6 @@ from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
-from scoring.judges.endpoint import Endpoint, EndpointError
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from arena.budget import Budget, BudgetError
 from arena.database import DatabaseError
+from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.rate_limit import RateLimiter, RateLimits
 from scoring.judges.run import Progress, ScoringStopped
 from scoring.judges.spec import JudgeSpec

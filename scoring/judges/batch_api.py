@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Column, Table, Text, delete, insert, select, update
 
 from arena.database import METADATA, Database, Moment, now
+from arena.inference.endpoint import Endpoint
+from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
-from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, client_errors, final
-from scoring.judges.endpoint import Endpoint, PinnedTransport
+from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, final
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.replies import JudgeAnswer, Trouble, read_answer, refusal
+from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import JudgeSpec, Price
 
 BATCH = Table(
@@ -76,7 +77,7 @@ class BatchJudge(Judge):
     ) -> None:
         pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
-        self._transport = PinnedTransport(address, 4, most=2 * MOST_BYTES)
+        self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
         self._database, self._say, self._quiet, self._every = database, tell, quiet, every
         self._waiting: list[_Waiting] = []
         self._news = asyncio.Event()
@@ -108,9 +109,9 @@ class BatchJudge(Judge):
             outcome = await waiting.reply
             if isinstance(outcome, JudgeAnswer):
                 return outcome
-            if outcome.kind not in ("again", "busy"):
-                raise final(outcome)
-        raise JudgeFailed(f"no reply from the judge in {TRIES} batches; the last: {outcome.words}")
+            if outcome.kind not in PASSING:
+                break
+        raise final(outcome, f"{TRIES} batches")
 
     async def _collect(self) -> None:
         """Send waiting questions in batches, round by round; on a fatal error every waiting question gets it."""
@@ -162,13 +163,13 @@ class BatchJudge(Judge):
     async def _submitted(self, name: str, content: bytes) -> str:
         """Upload a file, start its batch unless a call whose reply was lost already did, and return its id."""
         file = (f"{name}.jsonl", content)
-        sent = await self._reliable(lambda: self._client.files.create(file=file, purpose="batch"))
+        sent = await self._reliable(lambda: self._client.api.files.create(file=file, purpose="batch"))
 
         async def begin() -> str:
             begun = await self._found(name)
             if begun is not None:
                 return begun
-            made = await self._client.batches.create(
+            made = await self._client.api.batches.create(
                 input_file_id=sent.id, endpoint=_ENDPOINT, completion_window="24h", metadata={_MARK: name}
             )
             return made.id
@@ -180,7 +181,7 @@ class BatchJudge(Judge):
 
     async def _found(self, name: str) -> str | None:
         """Return the id of the batch with this name, searching the latest hundred."""
-        page = await self._client.batches.list(limit=100)
+        page = await self._client.api.batches.list(limit=100)
         return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
 
     async def _fetched(self, name: str, remote: str | None) -> dict[int, JudgeAnswer | Trouble]:
@@ -189,7 +190,7 @@ class BatchJudge(Judge):
         if remote is None:
             return {}
         while True:
-            batch = await self._reliable(lambda: self._client.batches.retrieve(remote))
+            batch = await self._reliable(lambda: self._client.api.batches.retrieve(remote))
             if batch.status in _ENDED:
                 break
             await asyncio.sleep(self._every)
@@ -207,21 +208,21 @@ class BatchJudge(Judge):
         return found
 
     async def _content(self, file: str) -> bytes:
-        return (await self._client.files.content(file)).content
+        return (await self._client.api.files.content(file)).content
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
-        trouble = Trouble("again", "")
-        for attempt in range(1, self.pace.attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
-                async with asyncio.timeout(self.pace.timeout):
-                    return await call()
-            except (client_errors(), TimeoutError) as error:
-                trouble = self._trouble(error)
-            if trouble.kind not in ("again", "busy"):
+                return await self._client.call(call())
+            except Trouble as error:
+                trouble = error
+            if trouble.kind not in PASSING:
                 raise JudgeStopped(trouble.words)
-            await asyncio.sleep(self.pace.wait(attempt, trouble.wait))
-        raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
+            if not await self.pace.another(attempt, trouble):
+                raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
 
     # Batch records.
     def _noted(self, digests: list[str]) -> tuple[str, list[str]]:

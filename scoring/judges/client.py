@@ -1,45 +1,39 @@
-"""Judge client: calls to any OpenAI-compatible server, with retries, rate limits, a budget and a circuit breaker.
+"""Judge client: questions to any OpenAI-compatible server, with rate limits, a budget and a circuit breaker.
 
-A server's error text is never shown, since it may echo the key. Errors are in our own words.
+Every protocol's call is retried by the one policy of `Retries` when it fails. When a reply came and cannot be read, the
+protocol's own rule says what is asked next: `paper` asks as often as the authors' script does.
 """
 
 import asyncio
-import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any
 
-import httpx2
-
+from arena.budget import JobBudget, reserved
+from arena.inference.endpoint import Endpoint, EndpointError
+from arena.inference.limits import cost
+from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, data_url
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
-from scoring.judges.endpoint import Endpoint, EndpointError, PinnedTransport
-from scoring.judges.rate_limit import RateLimiter, RateLimits
-from scoring.judges.replies import JudgeAnswer, Trouble, Usage, read_answer, refusal
+from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
+from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import (
     Ask,
-    JudgeBudget,
     JudgeSpec,
     Message,
     Reply,
+    ShownImage,
     TokensField,
-    cost,
     estimated_tokens,
     most_cost,
     request,
     response_format,
 )
 
-_CONNECT_SECONDS = 10.0
 _FAILURES = 12
 """Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
-_FAILURES_PER_CALL = 3
-
-_HELD_BACK = "held-back"
-"""Placeholder key for openai; only the transport adds the real key."""
+_FAILURES_PER_CALL = 5
 
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
@@ -76,16 +70,6 @@ class _FieldRefused(JudgeStopped):
     """The model does not accept a field of the request."""
 
 
-class FreeBudget:
-    """Unlimited budget, for calls that nobody here pays for."""
-
-    def reserve(self, amount: int) -> int:
-        return 0
-
-    def commit(self, number: int, amount: int) -> None:
-        """Do nothing."""
-
-
 class Judge:
     """Client of one judge, for the length of an `async with` block."""
 
@@ -94,7 +78,7 @@ class Judge:
         spec: JudgeSpec,
         address: Endpoint,
         pace: RateLimits | None = None,
-        job_budget: JudgeBudget | None = None,
+        job_budget: JobBudget | None = None,
         meter: RateLimiter | None = None,
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
@@ -104,11 +88,12 @@ class Judge:
         `pictures` is the store of the images that the judge is shown.
         """
         self.spec, self.address, self.pace = spec, address, pace or RateLimits()
-        self._job_budget = job_budget or FreeBudget()
+        self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
         self._slots = asyncio.Semaphore(self.pace.concurrency)
-        self._transport = PinnedTransport(address, self.pace.concurrency, fetcher)
+        self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
+        self._reply_times = ReplyTimes(self.pace.timeout)
         self._reported, self._estimated = 0, 0
         self._failures = 0
         self._stopped = ""
@@ -117,23 +102,13 @@ class Judge:
     async def __aenter__(self) -> "Judge":
         """Resolve the endpoint. Raises JudgeStopped if it is not allowed."""
         try:
-            await self._transport.resolve()
+            await self._client.open()
         except EndpointError as error:
             raise JudgeStopped(str(error)) from error
-        self._client = _openai().AsyncOpenAI(
-            api_key=_HELD_BACK,
-            base_url=self.address.base_url,
-            max_retries=0,
-            http_client=httpx2.AsyncClient(
-                transport=self._transport,
-                trust_env=False,
-                timeout=httpx2.Timeout(self.pace.timeout, connect=min(self.pace.timeout, _CONNECT_SECONDS)),
-            ),
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._client.close()
+        await self._client.aclose()
 
     @property
     def tokens_per_estimate(self) -> float:
@@ -147,121 +122,83 @@ class Judge:
         """
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
-        body = request(self.spec, ask)
-        if any(message.pictures for message in ask.messages):
-            body["messages"] = await asyncio.to_thread(self._with_pictures, body["messages"])
+        body = await asyncio.to_thread(request, self.spec, ask, self._picture)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
-        if answer.usage:
-            self._reported += answer.usage.prompt
+        if answer.tokens:
+            self._reported += answer.tokens.prompt
             self._estimated += estimate
-        usage = answer.usage or Usage(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
+        used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
             tuple(map(self.address.redacted, answer.texts[: ask.samples])),
             tuple(map(self.address.redacted, answer.finish[: ask.samples])),
-            usage.prompt,
-            usage.completion,
+            used.prompt,
+            used.completion,
             self.address.redacted(answer.model),
         )
 
-    def _with_pictures(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the messages of a request with each image name replaced by the image as a data URL."""
-        return [{**message, "content": self._content(message["content"])} for message in messages]
-
-    def _content(self, content: Any) -> Any:
-        if isinstance(content, str):
-            return content
-        return [part if part["type"] == "text" else {**part, "image_url": self._data(part)} for part in content]
-
-    def _data(self, part: Mapping[str, Any]) -> dict[str, str]:
-        name = part["image_url"]["url"]
-        path = self._pictures.path(name) if self._pictures else None
+    def _picture(self, picture: ShownImage) -> str:
+        path = self._pictures.path(picture.name) if self._pictures else None
         if path is None:
-            raise JudgeStopped(f"the picture {name} is not kept here; import its items again with their images")
-        kind = "png" if path.suffix == ".png" else "jpeg"
-        return {"url": f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"}
+            raise JudgeStopped(f"the picture {picture.name} is not kept here; import its items again with their images")
+        return data_url(path.read_bytes())
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
         """Ask with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
-        for attempt in range(1, self.pace.attempts + 1):
+        content = json.dumps(body).encode()
+        attempt = 0
+        while True:
+            attempt += 1
             async with self._slots:
                 await self._meter.turn(tokens)
                 if self._stopped:
                     raise JudgeStopped(self._stopped)
-                outcome = await self._paid(body, bound)
+                outcome = await self._paid(content, bound, attempt)
                 self._note(outcome)
             if isinstance(outcome, JudgeAnswer):
                 return outcome
-            if outcome.kind not in ("again", "busy"):
-                raise final(outcome)
-            if attempt < self.pace.attempts:
-                await asyncio.sleep(self.pace.wait(attempt, outcome.wait))
-        raise JudgeFailed(f"no reply from the judge in {self.pace.attempts} attempts; the last: {outcome.words}")
+            if not await self.pace.another(attempt, outcome):
+                raise final(outcome, f"{attempt} attempts")
 
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
         """Update the rate limiter and the circuit breaker. A busy server does not count as a failure."""
-        kind = "answer" if isinstance(outcome, JudgeAnswer) else outcome.kind
-        if kind == "busy":
-            self._meter.busy()
-        elif kind == "again":
-            self._failures += 1
+        if isinstance(outcome, JudgeAnswer):
+            self._failures = 0
+            return
+        if outcome.wait is not None:
+            self._meter.pause(outcome.wait)
+        if outcome.kind in STOPPING:
+            self._stopped = outcome.words
+        elif outcome.kind in PASSING:
+            self._failures += outcome.kind != "busy"
         else:
             self._failures = 0
-            self._meter.free()
-        if isinstance(outcome, JudgeAnswer):
-            return
-        if kind == "hopeless":
-            self._stopped = outcome.words
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
             self._stopped = f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
 
-    async def _paid(self, body: Mapping[str, Any], bound: int) -> JudgeAnswer | Trouble:
+    async def _paid(self, content: bytes, bound: int, attempt: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
-        number = await self._held(bound)
-        spent = bound
-        try:
-            outcome = await self._exchange(body)
-            if outcome.usage:
-                spent = cost(self.spec.price, outcome.usage.prompt, outcome.usage.completion)
-            elif isinstance(outcome, Trouble) and not outcome.billed:
-                spent = 0
-        finally:
-            await asyncio.shield(asyncio.to_thread(self._job_budget.commit, number, spent))
+        call, outcome = Call(), None
+        async with reserved(self._job_budget, bound) as held:
+            try:
+                async with self._reply_times.limited(attempt):
+                    reply = await self._client.complete(content, call)
+                outcome = read_answer(reply)
+            except Trouble as trouble:
+                outcome = trouble
+            finally:
+                held.spent = bound if call.sent else 0
+                if outcome and outcome.tokens:
+                    held.spent = cost(self.spec.price, *outcome.tokens)
         return outcome
 
-    async def _held(self, amount: int) -> int:
-        """Reserve money; if this task is cancelled meanwhile, release the reservation."""
-        holding = asyncio.ensure_future(asyncio.to_thread(self._job_budget.reserve, amount))
-        try:
-            return await asyncio.shield(holding)
-        except asyncio.CancelledError:
-            number = await holding
-            await asyncio.to_thread(self._job_budget.commit, number, 0)
-            raise
 
-    async def _exchange(self, body: Mapping[str, Any]) -> JudgeAnswer | Trouble:
-        openai = _openai()
-        try:
-            async with asyncio.timeout(self.pace.timeout):
-                response = await self._client.chat.completions.with_raw_response.create(**body)
-        except (openai.APIError, TimeoutError) as error:
-            return self._trouble(error)
-        return read_answer(response.http_response.content)
-
-    def _trouble(self, error: Any) -> Trouble:
-        """Map an error of the openai client to a Trouble."""
-        openai = _openai()
-        if isinstance(error, openai.APIStatusError):
-            return refusal(error.status_code, error.response.headers, error.body)
-        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return Trouble("again", "the server could not be reached")
-        if isinstance(error, TimeoutError):
-            return Trouble("again", f"no reply within {self.pace.timeout:g} seconds", billed=True)
-        return Trouble("again", "the connection broke off", billed=True)
-
-
-def final(trouble: Trouble) -> JudgeError:
-    """Return the error for a trouble that no retry can fix."""
-    return {"hopeless": JudgeStopped, "field": _FieldRefused, "refused": AskRefused}[trouble.kind](trouble.words)
+def final(trouble: Trouble, tries: str) -> JudgeError:
+    """Return the error for a trouble that no retry can fix, or that is left after so many tries."""
+    if trouble.kind in PASSING:
+        return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
+    if trouble.kind in STOPPING:
+        return JudgeStopped(trouble.words)
+    return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)
 
 
 async def probe(
@@ -308,16 +245,3 @@ async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswe
         return await judge._answer(body, estimated_tokens(_PROBE), 0)
     except (AskRefused, _FieldRefused):
         return None
-
-
-def client_errors() -> type[Exception]:
-    """Return the base class of the openai client's errors."""
-    return _openai().APIError
-
-
-@cache
-def _openai() -> ModuleType:
-    """Import openai on first use: it is slow to import and the app starts without it."""
-    import openai
-
-    return openai

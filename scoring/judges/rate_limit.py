@@ -1,15 +1,18 @@
 """Rate limit: how fast a judge may be asked, and how long to wait for it."""
 
 import asyncio
-import random
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-_LONGEST_BACKOFF = 30.0
-_FIRST_GAP, _LONGEST_GAP = 0.02, 10.0
+from arena.inference.openai_client import Retries, Trouble
+
+_ENOUGH, _LEAST_SECONDS = 20, 2.0
 
 
 @dataclass(frozen=True)
-class RateLimits:
+class RateLimits(Retries):
     """Concurrency, rate limits, timeout and retries of a judge."""
 
     concurrency: int = 16
@@ -17,52 +20,66 @@ class RateLimits:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     timeout: float = 60.0
-    """Seconds for one whole attempt."""
-    attempts: int = 8
-    """Maximum attempts per question."""
-    backoff: float = 0.5
-    """Seconds before the second attempt; doubled before each further one, up to 30."""
-
-    def wait(self, attempt: int, asked: float | None) -> float:
-        """Return the seconds to wait after a failed attempt (from 1): what the server asked for, else a backoff.
-
-        Jitter keeps calls that failed together from retrying together.
-        """
-        backoff = min(self.backoff * 2 ** (attempt - 1), _LONGEST_BACKOFF)
-        return backoff * random.uniform(0.5, 1.0) if asked is None else asked + self.backoff * random.uniform(0.0, 0.5)
+    """Maximum seconds for one whole attempt."""
 
 
 class RateLimiter:
-    """Rate limiter shared by all calls with one key: no minute exceeds the allowed requests or tokens.
-
-    If the server still reports that it is busy, the gap between calls grows; it shrinks again with each reply.
-    """
+    """Rate limiter shared by all calls with one key: no minute exceeds the allowed requests or tokens."""
 
     def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
         self._next = 0.0
-        self._gap = 0.0
-        self._widened = 0.0
+        self._paused = 0.0
 
     async def turn(self, tokens: int) -> None:
         """Wait until a call with this many tokens may start."""
-        now = asyncio.get_running_loop().time()
-        start = max(now, self._next)
+        loop = asyncio.get_running_loop()
+        start = max(loop.time(), self._next)
         self._next = start + max(
-            self._gap,
             60 / self._pace.requests_per_minute if self._pace.requests_per_minute else 0.0,
             60 * tokens / self._pace.tokens_per_minute if self._pace.tokens_per_minute else 0.0,
         )
-        if start > now:
-            await asyncio.sleep(start - now)
+        while (wait := max(start, self._paused) - loop.time()) > 0:
+            await asyncio.sleep(wait)
 
-    def busy(self) -> None:
-        """Widen the gap after a "too many requests" reply; several within a second count once."""
-        now = asyncio.get_running_loop().time()
-        if now - self._widened > 1.0:
-            self._widened = now
-            self._gap = min(max(2 * self._gap, _FIRST_GAP), _LONGEST_GAP)
+    def pause(self, seconds: float) -> None:
+        """Start no call for as long as the server asked."""
+        until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)
+        self._paused = max(self._paused, until)
 
-    def free(self) -> None:
-        """Narrow the gap after a reply."""
-        self._gap = 0.9 * self._gap if self._gap > _FIRST_GAP / 2 else 0.0
+
+class ReplyTimes:
+    """How long one judge's replies take, so that a call that hangs is given up early.
+
+    Once enough came, a reply may take four times as long as the slowest so far, and each further attempt at a question
+    four times as long as the one before, up to the timeout.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._replies, self._slowest = 0, 0.0
+        self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
+        """Start and attempt of the calls under way."""
+
+    def limit(self, attempt: int) -> float:
+        """Return how many seconds an attempt (from 1) may take."""
+        known = self._replies >= _ENOUGH
+        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4 ** (attempt - 1) if known else math.inf)
+
+    @asynccontextmanager
+    async def limited(self, attempt: int) -> AsyncIterator[None]:
+        """Limit the time of a call. Raises Trouble."""
+        loop = asyncio.get_running_loop()
+        start, running = loop.time(), asyncio.timeout(self.limit(attempt))
+        self._running[running] = start, attempt
+        try:
+            async with running:
+                yield
+        except TimeoutError as error:
+            raise Trouble("slow", f"no reply within {self.limit(attempt):.3g} seconds") from error
+        finally:
+            del self._running[running]
+        self._replies, self._slowest = self._replies + 1, max(self._slowest, loop.time() - start)
+        for other, (began, tried) in self._running.items():
+            if not other.expired():
+                other.reschedule(began + self.limit(tried))

@@ -13,9 +13,10 @@ from weakref import WeakValueDictionary
 
 from arena.budget import BudgetError
 from arena.database import DatabaseError
+from arena.inference.limits import cost
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
-from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, cost, estimated_tokens, most_completion, most_cost
+from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, most_completion, most_cost
 
 PASSES = 2
 """How often a task is tried before the run gives up on it."""

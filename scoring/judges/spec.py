@@ -1,15 +1,15 @@
 """Judge requests: messages, asks, replies and what a judge model accepts, shared by the client and the benchmarks."""
 
 import json
-import math
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from arena.inference.limits import cost
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, require_columns
 from arena.types import Price
@@ -104,18 +104,6 @@ class JudgeSpec:
     """None: unknown, and then only the key's owner may spend on it."""
 
 
-class JudgeBudget(Protocol):
-    """Budget for calls: reserve before a call, commit after it. Amounts are millionths of a US dollar."""
-
-    def reserve(self, amount: int) -> int:
-        """Reserve an upper bound and return its number; raises an error that names the limit that is reached."""
-        ...
-
-    def commit(self, number: int, amount: int) -> None:
-        """Replace the reservation by the real cost."""
-        ...
-
-
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
     texts = "".join(message.text for message in messages)
@@ -136,30 +124,25 @@ def most_completion(spec: JudgeSpec, ask: Ask) -> int:
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
 
-def cost(price: Price | None, prompt_tokens: int, completion_tokens: int) -> int:
-    """Return the cost of the tokens in millionths of a US dollar, rounded up; 0 if the price is unknown."""
-    if price is None:
-        return 0
-    return math.ceil(round(prompt_tokens * price.prompt + completion_tokens * price.completion, 6))
-
-
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
     """Return the maximum cost of one call, in millionths of a US dollar."""
     prompt = most_tokens(ask.messages) + len((ask.schema or "").encode())
     return cost(spec.price, prompt, most_completion(spec, ask))
 
 
-def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
+def request(
+    spec: JudgeSpec, ask: Ask, url: Callable[[ShownImage], str] = lambda picture: picture.name
+) -> dict[str, Any]:
     """Return the body of the call: everything that shapes the reply, and only fields that the model accepts.
 
-    Images stand in it by name; the sender inserts them. Raises ValueError if several samples are asked of a model that
-    gives one.
+    Images stand in it by name, or by the `url` that is given for them. Raises ValueError if several samples are asked
+    of a model that gives one.
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
     body: dict[str, Any] = {
         "model": spec.model,
-        "messages": [{"role": message.role, "content": _content(message)} for message in ask.messages],
+        "messages": [{"role": message.role, "content": _content(message, url)} for message in ask.messages],
         spec.tokens: ask.reply_tokens + spec.reasoning_tokens,
     }
     if spec.temperature and ask.temperature is not None:
@@ -173,11 +156,11 @@ def request(spec: JudgeSpec, ask: Ask) -> dict[str, Any]:
     return body
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return a message's content: its text, then the names of its images."""
+def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
+    """Return a message's content: its text, then its images."""
     if not message.pictures:
         return message.text
-    shown = [{"type": "image_url", "image_url": {"url": picture.name}} for picture in message.pictures]
+    shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
     return [{"type": "text", "text": message.text}, *shown]
 
 

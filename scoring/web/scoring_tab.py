@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import RowsError
 from arena.types import Secret
 from arena.web.cookies import cookie_hash
@@ -22,7 +23,6 @@ from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
-from scoring.judges.endpoint import Endpoint, EndpointError
 from scoring.web.multiple_choice_view import file_problems_html
 from scoring.web.scoring_forms import (
     CONTEXTS,

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from arena.budget import JobBudget
 from arena.database import Database
+from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet_judge import Options
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
-from scoring.judges.spec import JudgeBudget
 from scoring.registry import score
 from scoring.report import Report
 from tests.support.judging_process import HASTY, SPEC, drafted
@@ -43,7 +43,7 @@ def scored(
     cache: ReplyCache,
     report: Report | None = None,
     pace: RateLimits = HASTY,
-    job_budget: JudgeBudget | None = None,
+    job_budget: JobBudget | None = None,
     told: list[Progress] | None = None,
     stop_at: int | None = None,
     address: Endpoint | None = None,

@@ -21,6 +21,7 @@ from sqlalchemy import update
 
 from arena.budget import Budget, Ceilings
 from arena.database import Database
+from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
 from arena.types import Secret
 from scoring.benchmarks.mm_vet_judge import Options, draft
@@ -29,7 +30,6 @@ from scoring.benchmarks.predictions import fill, read_predictions
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import JudgeSpec, Price
 from scoring.registry import quote

@@ -29,6 +29,7 @@ Fault = Literal[
     "429",
     "429 with Retry-After",
     "500",
+    "503",
     "reset",
     "hang",
     "drip",
@@ -56,6 +57,7 @@ PASSING: tuple[Fault, ...] = (
     "429",
     "429 with Retry-After",
     "500",
+    "503",
     "reset",
     "hang",
     "truncated",
@@ -69,13 +71,14 @@ PASSING: tuple[Fault, ...] = (
 )
 """Faults that a client gets over by asking again."""
 _IN_STREAM: tuple[Fault, ...] = ("cut", "error in stream", "1 MB", "no words", "no finish_reason", "pings")
-PAID = frozenset((*PASSING, "drip", *_IN_STREAM)) - {"429", "429 with Retry-After", "500"}
+PAID = frozenset((*PASSING, "drip", *_IN_STREAM)) - {"429", "429 with Retry-After", "500", "503"}
 """Faults that come after the model has run, so that the call costs money."""
 TEXTS: Mapping[str, str] = {"refusal": "I'm sorry, but I can't help with that.", "nan": "nan", "1.7": "1.7"}
 _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
     "429": (429, "Rate limit reached", "rate_limit_exceeded"),
     "429 with Retry-After": (429, "Rate limit reached", "rate_limit_exceeded"),
     "500": (500, "The server had an error", "server_error"),
+    "503": (503, "The server is overloaded", "server_error"),
     "insufficient_quota": (429, "You exceeded your current quota", "insufficient_quota"),
     "401": (401, "Incorrect API key provided", "invalid_api_key"),
     "400": (400, "Invalid request", "invalid_request"),

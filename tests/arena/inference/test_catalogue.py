@@ -113,7 +113,7 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         (API + "seed = -1", "seed is '-1'"),
         (API + 'live = "yes"', "live is 'yes'; it must be true or false"),
         (API + "prompt_price = 1", "completion_price is missing"),
-        (API.replace("https://api", "https://user:secret@api"), "address must be an address as in"),
+        (API.replace("https://api", "https://user:secret@api"), "the address must look like https://api"),
         (API + 'key_from = "sk-abc"', "key_from must be the name of an environment variable"),
         (HUB.replace(COMMIT, "main"), "revision is 'main'; it must be the commit on the Hub"),
         (HUB.replace(f'revision = "{COMMIT}"', ""), "revision is missing"),

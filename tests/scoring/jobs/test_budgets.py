@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from arena.budget import Budget, BudgetError, Ceilings
+from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet_judge import Options
 from scoring.judges.client import Judge
-from scoring.judges.endpoint import Endpoint
 from scoring.registry import quote, score
 from scoring.report import Report
 from tests.support import judged_reports

@@ -18,10 +18,10 @@ import pytest
 from sqlalchemy import select
 
 from arena.database import Database, now
+from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
-from scoring.judges.endpoint import Endpoint
 from scoring.report import Report
 from tests.support.job_worker import ended, running, wait_for
 from tests.support.judging_process import HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls

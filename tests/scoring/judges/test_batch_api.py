@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from arena.database import Database
+from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.judges.batch_api import BATCH, MOST_LINES, BatchJudge, _parts, _Waiting, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeStopped
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.spec import Price
 from scoring.registry import score
 from scoring.report import Report

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.inference.endpoint import Endpoint
 from arena.io.images import PictureStore
 from arena.types import Secret
 from scoring.judges.cache import reply_key
 from scoring.judges.client import Judge, JudgeStopped
-from scoring.judges.endpoint import Endpoint
 from scoring.judges.spec import (
     Ask,
     JudgeSpec,

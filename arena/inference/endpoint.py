@@ -1,0 +1,103 @@
+"""Endpoint of an OpenAI-compatible server: its URL and key, and the removal of the key from texts."""
+
+import base64
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, quote_plus
+
+import httpx2
+
+from arena.types import Secret
+
+_FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
+_KEY = re.compile(r"[!-~]{0,2000}")
+_SHORTEST = 8
+"""Minimum length in characters of a key that is redacted: a shorter one also occurs in ordinary text."""
+
+
+class EndpointError(ValueError):
+    """Invalid endpoint URL or key; the message shows neither."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Base URL of an OpenAI-compatible server, with its key."""
+
+    base_url: str
+    key: Secret
+    owner: str | None = None
+    """Who supplied it; None: the operator."""
+
+    def __post_init__(self) -> None:
+        url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
+        if url is None:
+            problem = "the address must look like https://api.example.org/v1, without user, password or query"
+            raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
+        if not _KEY.fullmatch(self.key.reveal()):
+            raise EndpointError("the key holds characters that no key has, such as spaces; copy it anew")
+        if self.owner is not None and url.scheme != "https":
+            raise EndpointError("the address begins with http:, which shows your key; give an https one")
+        if self.owner is not None and url.port not in (None, 443):
+            raise EndpointError(f"the address names port {url.port}; only the default port 443 is asked")
+
+    @property
+    def shown(self) -> str:
+        """URL as reports may show it."""
+        return self.base_url.rstrip("/")
+
+    def redacted(self, text: str) -> str:
+        """Return the text without the key, also in its base64, hex and percent encodings."""
+        redaction = KeyRedaction(self)
+        return redaction.take(text) + redaction.rest
+
+    @cached_property
+    def traces(self) -> tuple[str, ...]:
+        """Spellings of the key. (Not a pattern: `re` would cache it.)"""
+        key = self.key.reveal()
+        return spellings(key) if len(key) >= _SHORTEST else ()
+
+
+def _url(text: str) -> httpx2.URL | None:
+    try:
+        url = httpx2.URL(text)
+    except httpx2.InvalidURL:
+        return None
+    return url if (url.port or 0) < 2**16 else None
+
+
+def spellings(secret: str) -> tuple[str, ...]:
+    """How a text may spell a secret: as it is, quoted, in percent encoding, in hex, and in base64."""
+    plain = (secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1], secret.encode().hex())
+    return tuple(dict.fromkeys([*plain, *sorted(_base64_cores(secret.encode()))]))
+
+
+def _base64_cores(key: bytes) -> set[str]:
+    """Return the base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
+    cores = set()
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + key).decode()
+        shared = len(whole.rstrip("=")) - (1 if whole.endswith("=") else 0)
+        core = whole[(0, 2, 3)[before] : shared]
+        cores |= {core, core.translate(str.maketrans("+/", "-_"))}
+    return cores
+
+
+class KeyRedaction:
+    """Removal of a key from a text that comes in pieces, however they are cut."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._traces = endpoint.traces
+        self._longest = max(map(len, self._traces), default=1) - 1
+        self.rest = ""
+        """End of the text so far that may be the beginning of the key: held back until more comes."""
+
+    def take(self, piece: str) -> str:
+        """Return the next text that can be shown."""
+        text = self.rest + piece
+        for trace in self._traces:
+            text = text.replace(trace, "[key]")
+        ends = range(max(0, len(text) - self._longest), len(text))
+        end = next((at for at in ends if any(trace.startswith(text[at:]) for trace in self._traces)), len(text))
+        self.rest = text[end:]
+        return text[:end]

@@ -1,0 +1,447 @@
+"""Client of an OpenAI-compatible server, for models under test and for judges: addresses, sending, errors, retries.
+
+The operator's endpoint is trusted. A user's is not: it must be https on the public internet; its host is resolved once,
+checked, and connected to at the checked addresses only. Redirects are never followed, replies are bounded. A server's
+error text is never shown, since it may echo the key: errors are in our own words.
+"""
+
+import asyncio
+import base64
+import json
+import math
+import random
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from email.utils import mktime_tz, parsedate_tz
+from functools import cache
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+
+import httpx2
+
+from arena.inference.endpoint import Endpoint, EndpointError
+from arena.io.fetch import Fetcher, FetchError
+
+T = TypeVar("T")
+
+MOST_BYTES = 2_000_000
+_MOST_LINE = 1_000_000
+_MOST_VALUES = 5_000
+"""Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
+_CONNECT_SECONDS = 10.0
+_LONGEST_BACKOFF = 8.0
+_STEPS, _AT_ONCE = 1_000, 20
+"""Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
+_HEADERS = ("accept", "content-length", "content-type", "transfer-encoding")
+"""Headers that go out as openai sets them; its others may reveal the operator's environment."""
+_HELD_BACK = "held-back"
+"""Placeholder key for openai; only the transport adds the real key."""
+_SENT = "http11.send_request_body.complete"
+_RUN = frozenset((200, 504, 524))
+"""Statuses after which the model may have run: an answer, or a proxy that waited for one in vain."""
+_DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
+
+
+# Connections.
+
+
+class _ReadingRate:
+    """Reading rate of one reply, so that a server that chops it into tiny pieces holds up nobody."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    async def step(self) -> None:
+        """Wait until one more chunk or event may be read."""
+        now = asyncio.get_running_loop().time()
+        self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
+        if self._due > now:
+            await asyncio.sleep(self._due - now)
+
+
+class Call:
+    """One request: what it costs, and how fast its reply is read."""
+
+    def __init__(self) -> None:
+        self.pace = _ReadingRate()
+        self.sent = False
+        """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
+
+    async def trace(self, event: str, _: object) -> None:
+        """Note, by an event of the connection, that the whole request was sent."""
+        self.sent = self.sent or event == _SENT
+
+
+_CALL: ContextVar[Call] = ContextVar("call")
+
+
+class _ReplyError(httpx2.RemoteProtocolError):
+    """A reply that is not read; says why."""
+
+
+class PinnedTransport(httpx2.AsyncBaseTransport):
+    """HTTP transport to one endpoint only; it adds the key and limits the size of replies."""
+
+    def __init__(self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int) -> None:
+        """Create the transport; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
+        self._most = most
+        self._endpoint = endpoint
+        self._url = httpx2.URL(endpoint.base_url)
+        self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
+        self._pinned: Sequence[str] = ()
+        self._transport = httpx2.AsyncHTTPTransport(
+            verify=self._fetcher.tls if self._fetcher else self._url.scheme == "https",
+            trust_env=self._fetcher is None,
+            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections or 20),
+        )
+
+    async def resolve(self) -> None:
+        """Resolve and check a user's host, once. Raises EndpointError."""
+        if not self._fetcher:
+            return
+        try:
+            self._pinned = await self._fetcher.public_addresses(self._url.raw_host.decode())
+        except FetchError as error:
+            raise EndpointError(f"the address: {error}") from error
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to a pinned address of the host, and to the next one if it cannot be reached."""
+        if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
+            raise httpx2.UnsupportedProtocol("the request is for another host")
+        for address in self._pinned[:-1]:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return await self._send(request, address)
+        return await self._send(request, self._pinned[-1] if self._pinned else None)
+
+    async def _send(self, request: httpx2.Request, address: str | None) -> httpx2.Response:
+        headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+        headers |= {"host": self._url.netloc.decode(), "accept-encoding": "identity", "user-agent": "stereoscope"}
+        if self._endpoint.key:
+            headers["authorization"] = f"Bearer {self._endpoint.key.reveal()}"
+        call = _CALL.get(None) or Call()
+        url, extensions = request.url, {**request.extensions, "trace": call.trace}
+        if self._fetcher:
+            url = url.copy_with(host=address, port=self._fetcher.port)
+            extensions["sni_hostname"] = self._url.raw_host.decode()
+        pinned = httpx2.Request(request.method, url, headers=headers, stream=request.stream, extensions=extensions)
+        response = await self._transport.handle_async_request(pinned)
+        call.sent = response.status_code in _RUN
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await stream.aclose()
+            raise _ReplyError("a compressed reply though none was asked for")
+        response.stream = _Bounded(stream, self._most, call.pace)
+        return response
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """Body of a reply: at most so many bytes, and no more chunks a second than others on the loop can bear."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int, pace: _ReadingRate) -> None:
+        self._stream, self._most, self._pace = stream, most, pace
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            await self._pace.step()
+            size += len(piece)
+            if size > self._most:
+                raise _ReplyError(f"a reply of more than {self._most:,} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+# Errors and retries.
+
+
+class Tokens(NamedTuple):
+    """Tokens of a call as the server counted them."""
+
+    prompt: int
+    completion: int
+
+
+TroubleKind = Literal["again", "busy", "slow", "bad reply", "too big", "refused", "field", "spent", "hopeless"]
+PASSING = frozenset[TroubleKind](("again", "busy", "slow", "bad reply"))
+STOPPING = frozenset[TroubleKind](("spent", "hopeless"))
+
+
+@dataclass(eq=False)
+class Trouble(Exception):
+    """A call without a (whole) answer, in our own words.
+
+    again (the server or the network failed), busy (too many calls at the moment), slow and bad reply pass. too big and
+    refused concern this prompt only; field: the model does not take a field that was sent; spent: the account is empty;
+    hopeless: no call will succeed.
+    """
+
+    kind: TroubleKind
+    words: str
+    wait: float | None = None
+    """Seconds that the server asks to wait."""
+    tokens: Tokens | None = None
+    named: frozenset[str] = frozenset()
+    """Fields of a request that the server's error names."""
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retries:
+    """Retry policy: as long a wait as the server asks for, else short growing ones."""
+
+    attempts: int = 8
+    """Maximum attempts per question."""
+    backoff: float = 0.05
+    """Seconds before the second attempt; tripled before each further one, up to 8."""
+    patience: float = 120.0
+    """Maximum seconds to wait, whatever the server asks for."""
+
+    def wait(self, attempt: int, asked: float | None) -> float:
+        """Return the seconds to wait after a failed attempt (from 1).
+
+        Jitter keeps calls that failed together from retrying together.
+        """
+        if asked is not None:
+            return min(asked, self.patience) + self.backoff * random.uniform(0.0, 0.5)
+        return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+
+    async def another(self, attempt: int, trouble: Trouble) -> bool:
+        """Wait before the next attempt; return False if there is none."""
+        if trouble.kind not in PASSING or attempt >= self.attempts:
+            return False
+        await asyncio.sleep(self.wait(attempt, trouble.wait))
+        return True
+
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BAD_REQUEST = (400, 413, 422)
+_KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
+_QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
+_MODEL = re.compile(
+    r"model_not_found|\bmodel\b(?:(?!\bmodel\b).)*(?:not found|not exist|not a valid|unknown|not supported by)"
+)
+_POLICY = re.compile(
+    r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
+)
+_LENGTH = re.compile(r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length")
+_FIELD = re.compile(
+    r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
+)
+_FIELDS = frozenset(
+    "temperature max_tokens max_completion_tokens n seed logprobs response_format stream_options".split()
+)
+_WORD = re.compile(r"\w+")
+
+
+def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
+    """Return the Trouble for an HTTP status other than 200, with its headers and decoded body."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
+    if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
+        return Trouble("spent", "the account has no quota or credit left; add some, then resume")
+    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
+        return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
+    if status == 404:
+        return Trouble("hopeless", "the server knows no such model or address (404); check their spelling")
+    if status == 429:
+        return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
+    if status in (408, 409, 425) or status >= 500:
+        return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
+    if status in _BAD_REQUEST:
+        return _bad_request(status, said, error)
+    return Trouble("hopeless", f"the server answered {status}, as no chat completion does; check the address")
+
+
+def _bad_request(status: int, said: str, error: object) -> Trouble:
+    """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
+    field, named = error.get("param") if isinstance(error, dict) else None, _FIELDS & set(_WORD.findall(said))
+    if _POLICY.search(said):
+        return Trouble("refused", "the server's content policy refuses this prompt")
+    if status == 413 or _LENGTH.search(said):
+        return Trouble("too big", "the prompt is too long for the model", named=named)
+    if field in _FIELDS or _FIELD.search(said):
+        name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
+        words = f"the model does not take {name}; choose another judge, or have it probed anew"
+        return Trouble("field", words, named=named)
+    if _MODEL.search(said):
+        return Trouble("hopeless", f"the server knows no such model ({status}); check its spelling")
+    return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
+
+
+def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds that the headers ask to wait, or None.
+
+    They are OpenAI's `retry-after-ms`, `retry-after` (RFC 9110 10.2.3), else the longest `x-ratelimit-reset` of the
+    requests or tokens of which none remain.
+    """
+    asked = [_seconds(headers.get("retry-after-ms", ""), "ms", now), _seconds(headers.get("retry-after", ""), "s", now)]
+    for seconds in asked:
+        if seconds is not None:
+            return seconds
+    spent = [name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}") == "0"]
+    resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
+    return max((seconds for seconds in resets if seconds is not None), default=None)
+
+
+def _seconds(text: str, unit: str, now: float | None) -> float | None:
+    """Return the seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
+    try:
+        seconds = float(text) * _UNITS[unit]
+    except ValueError:
+        if parts := _DURATION.findall(text):
+            return sum(float(amount) * _UNITS[name] for amount, name in parts)
+        date = parsedate_tz(text)
+        seconds = mktime_tz(date) - (time.time() if now is None else now) if date else math.nan
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def counted(usage: object) -> Tokens | None:
+    """Return the token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
+    if not isinstance(usage, Mapping):
+        return None
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    whole = [count for count in counts if type(count) is int and 0 <= count < 10**9]
+    return Tokens(*whole) if len(whole) == 2 and whole[0] else None
+
+
+def data_url(image: bytes) -> str:
+    """Return a PNG or JPEG as a data URL."""
+    kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
+
+
+# The client.
+
+
+class OpenAIClient:
+    """One endpoint's client, usable after `open`; its connections belong to the event loop of the first call."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        timeout: float,
+        connections: int | None = None,
+        fetcher: Fetcher | None = None,
+        most: int = MOST_BYTES,
+    ) -> None:
+        """Create a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
+        self._endpoint, self._timeout = endpoint, timeout
+        self._transport = PinnedTransport(endpoint, connections, fetcher, most)
+        self.api: Any = None
+        """openai's own client, once open; its calls go through `call`, and are one attempt each."""
+
+    async def open(self) -> None:
+        """Load openai, and resolve and check a user's host, once. Raises EndpointError."""
+        if self.api is not None:
+            return
+        openai = await asyncio.to_thread(_openai)
+        await self._transport.resolve()
+        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_SECONDS))
+        http_client = httpx2.AsyncClient(transport=self._transport, trust_env=False, timeout=timeout)
+        self.api = openai.AsyncOpenAI(
+            api_key=_HELD_BACK, base_url=self._endpoint.base_url, max_retries=0, http_client=http_client
+        )
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def call(self, made: Awaitable[T]) -> T:
+        """Return the result of a call. Raises Trouble."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await made
+        except (_openai().APIError, httpx2.HTTPError, TimeoutError) as error:
+            trouble = self._trouble(error)
+        raise trouble  # out here, so that it does not carry the server's error with it
+
+    async def complete(self, content: bytes, call: Call) -> bytes:
+        """Return the body of the reply to a chat completion. Raises Trouble."""
+        return (await self._post(content, call, stream=False)).content
+
+    async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Yield the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
+        response = await self._post(content, call, stream=True)
+        try:
+            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+                raise Trouble("bad reply", "the server answered with a page and not with a stream of events")
+            async with aclosing(_events(response, call.pace)) as events:
+                async for event in events:
+                    yield event
+            return
+        except httpx2.HTTPError as error:
+            trouble = self._trouble(error)
+        finally:
+            await response.aclose()
+        raise trouble
+
+    async def _post(self, content: bytes, call: Call, stream: bool) -> httpx2.Response:
+        _CALL.set(call)
+        made = self.api.post(
+            "/chat/completions",
+            content=content,
+            cast_to=httpx2.Response,
+            stream=stream,
+            stream_cls=_openai().AsyncStream[Any],
+        )
+        return cast(httpx2.Response, await self.call(made))
+
+    def _trouble(self, error: Exception) -> Trouble:
+        """Map an error of openai or the transport to a Trouble."""
+        openai = _openai()
+        if isinstance(error, openai.APIStatusError):
+            return refusal(error.status_code, error.response.headers, error.body)
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
+            return Trouble("again", "the server could not be reached")
+        if isinstance(cause, httpx2.TimeoutException | TimeoutError):
+            return Trouble("slow", f"no reply within {self._timeout:g} seconds")
+        if isinstance(cause, _ReplyError):
+            return Trouble("bad reply", str(cause))
+        return Trouble("again", "the connection broke off")
+
+
+async def _events(response: httpx2.Response, pace: _ReadingRate) -> AsyncGenerator[Mapping[str, Any], None]:
+    """Yield the data of server-sent events, bounded, until `[DONE]` or the end of the stream."""
+    held = 0
+    rest: list[bytes] = []
+    """Chunks of the incomplete line."""
+    async for chunk in response.aiter_raw():
+        lines, end, begun = chunk.rpartition(b"\n")
+        held = len(begun) + (0 if end else held)
+        if held > _MOST_LINE:
+            raise Trouble("too big", f"the server sent a line of {held:,} bytes, and it is not whole yet")
+        if not end:
+            rest.append(begun)
+            continue
+        whole, rest = b"".join((*rest, lines)), [begun]
+        for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
+            await pace.step()
+            if data == b"[DONE]":
+                return
+            if data.count(b",") > _MOST_VALUES:
+                raise Trouble("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
+            event = json.loads(data)
+            if "error" in event:
+                raise Trouble("again", "the server failed in the midst of its answer")
+            yield event
+
+
+@cache
+def _openai() -> ModuleType:
+    """Import openai on first use: it is slow to import and the app starts without it."""
+    import openai
+
+    return openai
