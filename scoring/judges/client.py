@@ -122,7 +122,8 @@ class Judge:
         """
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
-        body = await asyncio.to_thread(request, self.spec, ask, self._picture)
+        shown = any(message.pictures for message in ask.messages)
+        body = await asyncio.to_thread(request, self.spec, ask, self._picture) if shown else request(self.spec, ask)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
