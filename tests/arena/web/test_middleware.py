@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 
 from arena.web.cookies import new_cookie
 from arena.web.events import Argument
-from arena.web.middleware import SMALL_BODY, RequestMiddleware
+from arena.web.middleware import MOST_BODY, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
 from tests.support.attack_checks import assert_tells_nothing, fingerprint
 from tests.support.servers import ROOT, AppServer
@@ -28,6 +28,7 @@ FOREIGN = (
     "null",
     "http://127.0.0.1:1",
     "http://{host}.evil.example",
+    "http://evil-{host}",
     "http://evil.example/{host}",
     "http://{host}@evil.example",
     "file://",
@@ -409,6 +410,23 @@ async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
 
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "scheme": "http"}
     await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, send)
+
+
+def test_a_body_that_comes_in_many_small_pieces_is_bounded():
+    codes: list[int] = []
+
+    async def app(scope, receive, send) -> None:
+        raise AssertionError("it got through")
+
+    async def receive():
+        return {"type": "http.request", "body": b"x" * (MOST_BODY // 4), "more_body": True}
+
+    async def send(message) -> None:
+        codes.append(message.get("status", 0))
+
+    scope = {"type": "http", "method": "POST", "path": "/x", "query_string": b"", "headers": [], "scheme": "http"}
+    asyncio.run(asyncio.wait_for(RequestMiddleware(app)({**scope, "client": ("8.8.8.8", 1)}, receive, send), 10))
+    assert codes[0] == 413
 
 
 def test_a_call_whose_caller_has_left_is_not_worked_on():
