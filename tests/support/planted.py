@@ -1,8 +1,8 @@
 """Planted defects, which say whether the tests still catch what they must: `make planted`.
 
-A file `tests/planted/AREA_DEFECT.patch` holds a sentence on what a user would suffer, a line `Caught by: TESTS [-k
-EXPRESSION]` that names the cheapest tests, as pytest takes them, and the defect. The tests must pass on a copy of the
-tracked files, and fail on one with the defect.
+A file `tests/planted/AREA_DEFECT.patch` holds a sentence on what a user would suffer, a line `Caught by:` with the
+cheapest tests that catch it, as pytest takes them, and the defect. The tests must pass on a copy of the tracked files
+and fail on one with the defect.
 """
 
 import re
@@ -11,14 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PATCHES = ROOT / "tests/planted"
-_CAUGHT_BY = re.compile(r"^Caught by: (.+?)(?: -k (.+))?$", re.MULTILINE)
+_CAUGHT_BY = re.compile(r"^Caught by: (.+)$", re.MULTILINE)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -27,23 +26,28 @@ class Defect(NamedTuple):
 
     patch: Path
     tests: tuple[str, ...]
-    expression: str
-    """Pytest's -k; empty: all of these tests."""
 
     @classmethod
     def read(cls, patch: Path) -> "Defect":
-        """Read a patch file. Raises ValueError, which names it, where it says no tests."""
+        """Read a patch file. Raises ValueError, which names it, where it names no tests."""
         found = _CAUGHT_BY.search(patch.read_text("utf-8").partition("\ndiff --git ")[0])
         if not found:
-            raise ValueError(f"{patch}: expected a line 'Caught by: TESTS [-k EXPRESSION]' before the diff; add it")
-        return cls(patch, tuple(found[1].split()), (found[2] or "").strip("\"'"))
+            raise ValueError(f"{patch}: expected a line 'Caught by: TESTS' before the diff; add it")
+        return cls(patch, tuple(found[1].split()))
 
 
 class Outcome(NamedTuple):
-    """What became of a defect, and the test that failed."""
+    """What became of a defect, and the test that failed or what git says."""
 
     word: str
-    test: str
+    why: str
+
+
+class Run(NamedTuple):
+    """Pytest's exit code, and what it said."""
+
+    code: int
+    said: str
 
 
 def copy_tracked(folder: Path) -> None:
@@ -55,10 +59,13 @@ def copy_tracked(folder: Path) -> None:
     (folder / ".venv").symlink_to(ROOT / ".venv")
 
 
-def run_tests(folder: Path, tests: Sequence[str], expression: str) -> subprocess.CompletedProcess[str]:
-    chosen = ["-k", expression] if expression else []
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--durations=0", "--durations-min=1e9", *tests, *chosen]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def run_tests(folder: Path, tests: Iterable[str]) -> Run:
+    """Run tests in a folder up to the first failure."""
+    command = [sys.executable, "-m", "pytest", "-x", "--durations=0", "--durations-min=1e9", *tests]
+    with tempfile.TemporaryFile("w+") as said:  # no pipe: a server that a failed test left behind would hold it open
+        code = subprocess.run(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT).returncode
+        said.seek(0)
+        return Run(code, said.read())
 
 
 def outcome_of(defect: Defect, clean: Path) -> Outcome:
@@ -69,23 +76,10 @@ def outcome_of(defect: Defect, clean: Path) -> Outcome:
         applied = subprocess.run(["git", "apply", str(defect.patch)], cwd=folder, capture_output=True, text=True)
         if applied.returncode:
             return Outcome("does not apply", applied.stderr.strip().splitlines()[0])
-        done = run_tests(folder, defect.tests, defect.expression)
-    failed = _FAILED.search(done.stdout)
-    if done.returncode == 0:
-        return Outcome("slipped", "")
-    return Outcome("caught" if done.returncode == 1 else "tests do not run", failed[1] if failed else "")
-
-
-def fails_unplanted(defects: Sequence[Defect], clean: Path) -> str:
-    """Run the tests of all defects on the clean tree, those of one expression together; return what fails."""
-    tests: dict[str, set[str]] = defaultdict(set)
-    for defect in defects:
-        tests[defect.expression] |= set(defect.tests)
-    for expression, named in sorted(tests.items()):
-        done = run_tests(clean, sorted(named), expression)
-        if done.returncode:
-            return done.stdout[-4000:] + done.stderr[-1000:]
-    return ""
+        run = run_tests(folder, defect.tests)
+    failed = _FAILED.search(run.said)
+    word = {0: "slipped", 1: "caught"}.get(run.code, "tests do not run")
+    return Outcome(word, failed[1] if failed else "")
 
 
 def plant_all(defects: Sequence[Defect], clean: Path) -> int:
@@ -97,7 +91,7 @@ def plant_all(defects: Sequence[Defect], clean: Path) -> int:
         seconds, name = time.monotonic() - begun, defect.patch.stem
         caught += outcome.word == "caught"
         area = name.partition("_")[0]
-        print(f"{name:<50} {area:<10} {outcome.word:<16} {seconds:5.1f} s  {outcome.test}", flush=True)
+        print(f"{name:<52} {area:<10} {outcome.word:<16} {seconds:5.1f} s  {outcome.why}", flush=True)
     return caught
 
 
@@ -111,8 +105,9 @@ def main(patterns: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="stereoscope-planted-") as name:
         clean, begun = Path(name), time.monotonic()
         copy_tracked(clean)
-        if problem := fails_unplanted(defects, clean):
-            print(f"These tests fail on the clean tree; mend them first.\n{problem}")
+        unplanted = run_tests(clean, sorted({test for defect in defects for test in defect.tests}))
+        if unplanted.code:
+            print(f"These tests fail on the clean tree; mend them first.\n{unplanted.said[-4000:]}")
             return 1
         print(f"On the clean tree the named tests pass ({time.monotonic() - begun:.0f} s).", flush=True)
         caught = plant_all(defects, clean)
