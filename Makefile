@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SYSTEM := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: run test check bench soak browser balancer
+.PHONY: run test check bench soak planted browser balancer
 
 run: .installed-app
 	$(BIN)/python app.py
@@ -20,6 +20,10 @@ bench: .installed-dev
 
 soak: .installed-dev browser balancer
 	$(BIN)/python -m pytest -m soak
+
+# All planted defects, or those that ONLY names: make planted ONLY='undo_* ledger_*'
+planted: .installed-dev browser
+	$(BIN)/python -m tests.support.planted $(ONLY)
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from arena.budget import BUDGET, HOLD, LOST, Budget, BudgetError, Ceilings, Spent
+from arena.budget import BUDGET, HOLD, LIVE, LOST, Budget, BudgetError, Ceilings, Spent
 from arena.database import Database, now
 
 WIDE = Ceilings(10**9, 10**9, 10**9)
@@ -113,6 +113,13 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
     job_budget.commit(fresh, 5)
     with pytest.raises(BudgetError):
         job_budget.reserve(36)
+
+
+def test_what_was_lost_counts_in_the_fund_that_reserved_it(database):
+    judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)
+    grow_old(database, live.for_job("battle", "ada").reserve(60), LOST + timedelta(seconds=1))
+    assert (judge.commit_lost(), live.commit_lost()) == (0, 1)
+    assert (judge.total().spent, live.total().spent) == (0, 60)
 
 
 @pytest.mark.parametrize("amount", [-1, -(10**12)])

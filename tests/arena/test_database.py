@@ -170,6 +170,33 @@ def test_what_is_written_is_read_at_once_and_by_others(database, database_url):
     other.close()
 
 
+def test_a_read_sees_one_moment(database):
+    with database.read() as connection:
+        before = counter(connection, "steps")
+        with database.write() as other:
+            bump_counter(other, "steps")
+        assert counter(connection, "steps") == before
+    with database.read() as connection:
+        assert counter(connection, "steps") == before + 1
+
+
+LOCK_OF_META = """
+import sys
+from sqlalchemy import text
+from arena.database import META, Database, take_turn
+mine = "SELECT classid, objid FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+with Database(sys.argv[1]).write() as connection:
+    take_turn(connection, META)
+    print(connection.execute(text(mine)).all())
+"""
+
+
+def test_servers_share_the_lock_of_a_table(postgresql):
+    url = new_postgresql_database(postgresql)
+    locks = {run_script(LOCK_OF_META, url) for _ in range(2)}
+    assert len(locks) == 1 and locks != {"[]\n"}
+
+
 def test_counters_lose_no_step_to_threads_and_other_programs(database, database_url):
     other = Database(database_url)
 

@@ -234,7 +234,7 @@ def test_an_undo_after_the_reveal_is_refused(visitor):
     assert counted(visitor.database) == {battle.id: "a"}
 
 
-@pytest.mark.parametrize(("seconds", "allowed"), [(0, True), (2.9, True), (6, False), (3600, False)])
+@pytest.mark.parametrize(("seconds", "allowed"), [(0, True), (3.2, True), (6, False), (3600, False)])
 def test_an_undo_has_three_seconds_and_the_network_two(visitor, seconds, allowed):
     battle = visitor.vote(visitor.serve())
     let_pass(visitor.database, seconds)

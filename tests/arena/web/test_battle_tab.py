@@ -2,11 +2,15 @@
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
+from arena.database import now
+from arena.types import Battle, Names, Phase
+from arena.web.battle_tab import status_html
 from tests.support.screens import DESK, PHONE, TABLET, assert_fits, shoot
 
 
@@ -21,6 +25,15 @@ def names(page: Page) -> list[str]:
 
 def token(page: Page) -> str:
     return page.locator("#token textarea, #token input").input_value()
+
+
+def test_the_status_tells_the_choice_and_offers_one_undo():
+    chosen = Battle(1, "name.1", 1, 1, 2, None, now(), Phase.VOTED, "b", 1, now())
+    assert f'data-seconds="{UNDO_SECONDS}"' in status_html(chosen) and "You chose B. Undo" in status_html(chosen)
+    again = status_html(replace(chosen, token="name.2", attempt=2))
+    assert 'data-seconds="0"' in again and "Undo" not in again
+    said = status_html(replace(chosen, phase=Phase.REVEALED), Names("Model <One>", "Model Two"))
+    assert "You chose B: <b>Model Two</b>. A is <b>Model &lt;One&gt;</b>." in said
 
 
 def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):

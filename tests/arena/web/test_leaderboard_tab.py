@@ -347,6 +347,37 @@ def test_no_name_becomes_markup(leaderboard):
     assert "<img" not in told
 
 
+CELL = re.compile(r'<td role="cell" class="([\w-]+)" data-label="([^"]*)" data-value="([^"]*)">(.*?)</td>', re.DOTALL)
+
+
+def test_each_column_shows_its_own_number(leaderboard):
+    board, choice = opened(leaderboard)
+    rows = re.findall(r'<tr role="row" class="[\w-]+">(.*?)</tr>', board_html(board, choice), re.DOTALL)
+    assert len(rows) == len(board.standings) == 7
+    for row, line in zip(rows, board.standings, strict=True):
+        cells = {name: (label, value, re.sub(r"<[^>]*>", "", shown)) for name, label, value, shown in CELL.findall(row)}
+        numbers = {
+            "rank": line.rank and line.rank.value,
+            "rating": line.rating and line.rating.value,
+            "elo": line.elo and line.elo.value,
+            "votes": line.votes,
+            "win-rate": line.win_rate and line.win_rate.value,
+            "mean": line.mean_win_rate,
+            "left": line.left and line.left.value,
+        }
+        wanted = {name: "" if number is None else f"{number:.6g}" for name, number in numbers.items()}
+        assert {name: value for name, (_, value, _) in cells.items()} == wanted
+        if line.rating:
+            assert f"{line.rating.value:.0f} {line.rating.low:.0f}–{line.rating.high:.0f}" in cells["rating"][2]
+        if line.win_rate:
+            assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.votes})"
+        if line.left and line.mean_win_rate:
+            assert cells["left"][2].startswith(f"{line.left.value:.0%}")
+            assert cells["mean"][2] == f"{line.mean_win_rate:.0%}"
+        labels = {"rank": "Rank", "win-rate": "Win vs. reference", "mean": "Mean win rate", "left": "Left chosen"}
+        assert labels.items() <= {name: label for name, (label, _, _) in cells.items()}.items()
+
+
 def test_every_figure_is_one_that_plotly_knows(leaderboard):
     for images in ("single", "multiple"):
         for figure in board_figures(opened(leaderboard, images)[0], leaderboard):

@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import gradio
@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 
 from arena.web.cookies import new_cookie
 from arena.web.events import Argument
-from arena.web.middleware import SMALL_BODY, RequestMiddleware
+from arena.web.middleware import MOST_BODY, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
 from tests.support.attack_checks import assert_tells_nothing, fingerprint
 from tests.support.servers import ROOT, AppServer
@@ -410,6 +410,41 @@ async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
 
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "scheme": "http"}
     await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, send)
+
+
+def answered(headers: dict[str, str], pieces: Iterable[bytes] = ()) -> int:
+    """Post a body in pieces to a middleware in front of a page; return the answer's status."""
+    left = iter(pieces)
+    codes: list[int] = []
+
+    async def page(scope, receive, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive():
+        piece = next(left, b"")
+        return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+    async def send(message) -> None:
+        codes.append(message.get("status", 0))
+
+    scope = {"type": "http", "method": "POST", "path": "/x", "query_string": b"", "scheme": "http"}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    middleware = RequestMiddleware(page)({**scope, "headers": raw, "client": ("8.8.8.8", 1)}, receive, send)
+    asyncio.run(asyncio.wait_for(middleware, 10))
+    return codes[0]
+
+
+def test_a_body_that_comes_in_many_small_pieces_is_bounded():
+    assert answered({}, [b"x" * (MOST_BODY // 4)] * 4) == 200
+    assert answered({}, [b"x" * (MOST_BODY // 4)] * 5) == 413
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil-arena.org", "https://evil.arena.org", "https://arena.org.evil.example"]
+)
+def test_an_origin_that_looks_like_ours_is_another(origin):
+    assert answered({"host": "arena.org", "origin": origin}) == 403
+    assert answered({"host": "arena.org", "origin": "https://arena.org"}) == 200
 
 
 def test_a_call_whose_caller_has_left_is_not_worked_on():

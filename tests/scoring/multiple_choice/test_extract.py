@@ -141,6 +141,13 @@ def test_strict_knows_its_options(prediction, options, letter):
     assert decision.letter == letter, decision.trail
 
 
+@pytest.mark.parametrize(
+    ("prediction", "letter"), [("A.", "A"), ("A man", None), ("A man rides", None), ("B man", "B")]
+)
+def test_the_paper_takes_an_article_for_a_letter_only_alone(prediction, letter):
+    assert extract(prediction, ANIMALS, "mmbench-paper").letter == letter
+
+
 def test_vectors(data):
     rows = [json.loads(line) for line in (data / "vectors" / "mcq_vectors.jsonl").read_text("utf-8").splitlines()]
     letters = right = 0

@@ -1,0 +1,54 @@
+"""What the page is sent of a live battle, phase by phase."""
+
+from dataclasses import replace
+
+import pytest
+
+from arena.clock import UNDO_SECONDS
+from arena.database import now
+from arena.live.sessions import LiveState
+from arena.live.store import LiveBattle, LiveTurn
+from arena.types import Names, Phase
+from arena.web.live_view import scene
+
+TURNS = (LiveTurn("What is it?", "left words", "right words"),)
+OPEN = LiveBattle(1, "name.1", None, 1, False, Phase.OPEN, TURNS, 1, None, None, None, 1, now())
+CHOSEN = replace(OPEN, phase=Phase.VOTED, choice="b")
+NAMES = Names("Model <One>", "Model Two")
+
+
+def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False) -> dict:
+    return scene(LiveState(battle, growing, 0, {}), names, "")
+
+
+def test_each_side_shows_its_own_words():
+    panes = shown(OPEN)["panes"]
+    assert [("left" in panes[side], "right" in panes[side]) for side in "ab"] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("battle", [OPEN, CHOSEN])
+def test_nothing_is_named_or_marked_before_the_reveal(battle):
+    assert "your choice" not in str(shown(battle)) and "model" not in str(shown(battle)["titles"])
+
+
+def test_names_and_choice_stand_on_their_sides():
+    said = shown(replace(CHOSEN, phase=Phase.REVEALED), NAMES)
+    assert "Model &lt;One&gt;" in said["titles"]["a"] and "your choice" not in said["titles"]["a"]
+    assert "Model Two" in said["titles"]["b"] and "your choice" in said["titles"]["b"]
+    assert said["status"] == "You chose B: Model Two. A is Model <One>."
+
+
+def test_an_undo_is_offered_once():
+    assert (shown(CHOSEN)["undo"], shown(CHOSEN)["seconds"]) == (True, UNDO_SECONDS)
+    again = replace(CHOSEN, token="name.2", attempt=2)
+    assert (shown(again)["undo"], shown(again)["seconds"]) == (False, 0)
+    assert "Undo" not in shown(again)["status"]
+
+
+def test_no_follow_up_is_offered_while_answers_come_or_after_the_choice():
+    assert [shown(OPEN)["more"], shown(OPEN, growing=True)["more"], shown(CHOSEN)["more"]] == [True, False, False]
+
+
+def test_a_battle_without_a_vote_says_why():
+    void = shown(replace(OPEN, void="Both models failed."))
+    assert (void["phase"], void["status"]) == ("void", "Both models failed.")
