@@ -12,12 +12,13 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+from markupsafe import Markup
 
 MOST_TEXT = 20_000
 """Most characters of an answer that is rendered as Markdown; a longer one is shown as plain text."""
 MOST_HTML = 200_000
 """Most characters of rendered HTML; an answer that needs more is shown as plain text."""
-NO_ANSWER = '<p class="empty">(no answer)</p>'
+NO_ANSWER = Markup('<p class="empty">(no answer)</p>')
 """Placeholder for an empty answer."""
 
 TAGS = frozenset(
@@ -45,7 +46,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
-def answer_html(text: str) -> str:
+def answer_html(text: str) -> Markup:
     """Return an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
 
     An answer of more than 20,000 characters, or whose HTML has more than 200,000, or that would show nothing, is shown
@@ -68,7 +69,7 @@ def answer_html(text: str) -> str:
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     ).strip()
-    return clean if _TAG.sub("", clean).strip() else plain_html(shown)
+    return Markup(clean) if _TAG.sub("", clean).strip() else plain_html(shown)
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
@@ -76,15 +77,15 @@ def _kept(tag: str, attribute: str, value: str) -> str | None:
     return None if attribute == "href" and not _LINK.match(value) else value
 
 
-def plain_html(text: str) -> str:
+def plain_html(text: str) -> Markup:
     """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
     shown = visible_text(text)
-    return f'<div class="plain">{html.escape(shown)}</div>' if shown.strip() else NO_ANSWER
+    return Markup(f'<div class="plain">{html.escape(shown)}</div>') if shown.strip() else NO_ANSWER
 
 
-def instruction_html(text: str) -> str:
+def instruction_html(text: str) -> Markup:
     """Return an instruction escaped, with its line breaks; it is never rendered as Markdown."""
-    return html.escape(visible_text(text)).replace("\n", "<br>")
+    return Markup(html.escape(visible_text(text)).replace("\n", "<br>"))
 
 
 def visible_text(text: str) -> str:

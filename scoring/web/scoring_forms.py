@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from scoring.jobs.submissions import Opponents
-from scoring.web.audit_view import PROTOCOL_WORDS
+from scoring.web.choice_audit import PROTOCOL_WORDS
 
 Workflow = Literal["judge first", "rules first", "compare"]
 """judge first: a quote, then the report. rules first: a report at once, then a quote for what the rules left open.

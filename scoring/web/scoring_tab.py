@@ -23,7 +23,7 @@ from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
 from scoring.judges.endpoint import Endpoint, EndpointError
-from scoring.web.multiple_choice_view import file_problems_html
+from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_forms import (
     CONTEXTS,
     FILE,
@@ -38,19 +38,7 @@ from scoring.web.scoring_forms import (
     Form,
     Workflow,
 )
-from scoring.web.scoring_view import (
-    COPY_NOTE,
-    DROP,
-    KEY_NOTE,
-    LEAD,
-    followed,
-    found_html,
-    mine_html,
-    problems_html,
-    progress_html,
-    quote_html,
-    rest_text,
-)
+from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html, rest_text
 
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
@@ -88,8 +76,8 @@ class FormValues(NamedTuple):
 def _problem(error: Exception) -> str:
     """Return an error as HTML; one of an upload lists its problems."""
     if isinstance(error, UploadError):
-        return problems_html(f"{error.file} cannot be scored yet:", error.problems)
-    return problems_html(str(error))
+        return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
+    return REPORT.problems("", "alert", error, ())
 
 
 _shows_errors = shows_errors((UploadError, *SHOWN_ERRORS), html=_problem)
@@ -109,13 +97,13 @@ class ScoringTab:
         self._build()
 
     def _build(self) -> None:
-        gr.HTML(LEAD, padding=False)
+        gr.HTML(SCORING.lead(), padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
-                self.drop = gr.HTML(DROP + COPY_NOTE * self._copied, padding=False)
+                self.drop = gr.HTML(SCORING.drop(self._copied), padding=False)
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
                 self.found = gr.HTML(elem_id="found", padding=False)
                 self._build_settings()
@@ -131,7 +119,7 @@ class ScoringTab:
                     self.cancel = gr.Button("Cancel", elem_id="cancel", size="sm", visible=False)
                     self.resume = gr.Button("Go on", elem_id="resume", size="sm", visible=False)
                     self.delete = gr.Button("Delete", elem_id="delete", size="sm", visible=False)
-        gr.HTML("<h3>Your reports</h3>", padding=False)
+        gr.HTML(REPORT.heading("Your reports"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
         self.clock = gr.Timer(1.5, active=False)
 
@@ -168,7 +156,7 @@ class ScoringTab:
             )
             self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
             self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
-            gr.HTML(KEY_NOTE)
+            gr.HTML(SCORING.key_note())
             self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
     def listen(self, tab: gr.Tab) -> None:
@@ -351,7 +339,7 @@ class ScoringTab:
         check = VANILLA if vanilla else FORMS[recognised.benchmark].check
         return {
             self.problem: file_problems_html(recognised.problems),
-            self.found: found_html(lines),
+            self.found: SCORING.found(lines),
             self.title: title,
             self.check: gr.update(value=check, interactive=recognised.scorable),
         }
