@@ -7,13 +7,7 @@ from arena.figures import Figure
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import ChoiceBenchmark
 from scoring.report import ScoreLine
-from scoring.web.choice_tables import (
-    mmbench_success_html,
-    mmt_success_html,
-    overalls_html,
-    published_html,
-    worst_html,
-)
+from scoring.web.choice_tables import overalls_html, published_html, success_html, worst_html
 from scoring.web.levels_view import CHOICE, L2_WORDS, Measure, board_html, label, levels_html
 from scoring.web.plots import PublishedBars, bars_figure, rows_figure
 from scoring.web.report_parts import PARTS, REPORT, Total
@@ -37,33 +31,19 @@ class Pair(NamedTuple):
 
 
 class BenchmarkView(Protocol):
-    """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split."""
+    """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split.
 
-    def name(self, found: Any) -> str:
-        """Return the benchmark's name with its edition."""
-        ...
+    `totals` are the headline numbers, `pairs` one file's means under two protocols, Overall first, `beside` the
+    published rows to compare with, the default first, and `success` tells how the letters were read.
+    """
 
-    def totals(self, found: Any, place: int) -> Sequence[Total]:
-        """Return the report's headline numbers."""
-        ...
-
-    def pairs(self, here: Any, there: Any) -> Sequence[Pair]:
-        """Return the means of one file under two protocols: Overall, then the upper levels."""
-        ...
-
+    def name(self, found: Any) -> str: ...
+    def totals(self, found: Any, place: int) -> Sequence[Total]: ...
+    def pairs(self, here: Any, there: Any) -> Sequence[Pair]: ...
     def tables(self, title: str, found: Any, place: int) -> Tables: ...
-
-    def beside(self, found: Any) -> Sequence[str]:
-        """Return the published rows to compare with, the default first."""
-        ...
-
-    def figure(self, title: str, found: Any, place: int, beside: str) -> Figure:
-        """Return the bar chart of a split."""
-        ...
-
-    def success(self, title: str, found: Any) -> str:
-        """Return the table of how the letters were read."""
-        ...
+    def beside(self, found: Any) -> Sequence[str]: ...
+    def figure(self, title: str, found: Any, place: int, beside: str) -> Figure: ...
+    def success(self, title: str, found: Any) -> str: ...
 
 
 class MMBenchView:
@@ -121,7 +101,11 @@ class MMBenchView:
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
         """Return the steps as in Table 2."""
-        return mmbench_success_html(title, found.success)
+        success = found.success
+        own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
+        heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
+        note = "As in MMBench's Table 2; what says none of the options is read too."
+        return success_html(heads, [(title, own)], note)
 
 
 class MMTBenchView:
@@ -170,7 +154,14 @@ class MMTBenchView:
 
     def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
         """Return the steps beside Table A17."""
-        return mmt_success_html(title, found.success)
+        rate, refused = found.success.rate, found.success.refused
+        rows = [(title, (rate("letter"), rate("letter", "content"), rate("letter", "content", "judge"), refused))]
+        rows += [
+            (f"{row.model} (Table A17)", (row.step1, row.step2, row.step3, row.refused))
+            for row in mmt_bench.published_success()
+        ]
+        heads = ("Step 1: letters", "Step 2: and contents", "Step 3: and judge", "Refused")
+        return success_html(heads, rows, "Table A17 is of the whole benchmark.")
 
 
 BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import Compared
-from scoring.multiple_choice.metrics import Comparison, LetterCount, Node, Success
+from scoring.multiple_choice.metrics import Comparison, LetterCount, Node
 from scoring.web.levels_view import CHOICE, L2_WORDS, label
 from scoring.web.report_parts import PARTS, REPORT, TableRow, number
 
@@ -52,25 +52,8 @@ def _share(times: int, of: int, most: float) -> str:
     return REPORT.share(times, of, most * of)
 
 
-def mmbench_success_html(title: str, success: Success) -> str:
-    """Return how many answers each step read, as in MMBench's Table 2."""
-    own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
-    heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
-    return _success(heads, [(title, own)], "As in MMBench's Table 2; what says none of the options is read too.")
-
-
-def mmt_success_html(title: str, success: Success) -> str:
-    """Return how many answers each step read, beside MMT-Bench's Table A17."""
-    steps = (success.rate("letter"), success.rate("letter", "content"), success.rate("letter", "content", "judge"))
-    rows = [
-        (f"{row.model} (Table A17)", (row.step1, row.step2, row.step3, row.refused))
-        for row in mmt_bench.published_success()
-    ]
-    heads = ("Step 1: letters", "Step 2: and contents", "Step 3: and judge", "Refused")
-    return _success(heads, [(title, (*steps, success.refused)), *rows], "Table A17 is of the whole benchmark.")
-
-
-def _success(heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
+def success_html(heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
+    """Return what percentage of answers each step read, by model, the report's own first."""
     rows = [TableRow((name, *("–" if rate is None else f"{rate:.1f}%" for rate in given))) for name, given in rates]
     rows[0] = rows[0]._replace(attributes={"class": "own"})
     columns = {"Model": "name", **dict.fromkeys(heads, "")}

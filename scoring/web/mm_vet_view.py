@@ -52,24 +52,16 @@ class MMVetView:
                 [EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
             )
             self.answers = AnswerList("Every question", "audit", "audit", SHOWS, self._listed, group, "audit-heading")
-
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        return [self.capabilities, self.integrations, self.plot, self.answers.list]
+        self.shown = [self.capabilities, self.integrations, self.plot, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
         self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
 
-    def head(self, link: str, report: Report) -> str:
-        """Return the report's header."""
-        return mm_vet_head_html(report, tabulate(report)[0])
-
-    def opened(self, link: str, report: Report) -> Updates:
-        """Return the tables, the plot beside the last published row, and the first page of the questions."""
+    def opened(self, link: str, report: Report) -> tuple[str, Updates]:
+        """Return the header, the tables, the plot beside the last published row, and a first page of questions."""
         capabilities, integrations = tabulate(report)
-        return {
+        return mm_vet_head_html(report, capabilities), {
             self.capabilities: table_html(capabilities),
             self.integrations: table_html(integrations),
             self.plot: _plot(report, capabilities, None),

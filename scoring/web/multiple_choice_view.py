@@ -106,12 +106,8 @@ class ChoiceView:
             self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)
             self.category = gr.Dropdown([EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False)
             self.answers = AnswerList("Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category)
-
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        choices = [self.split, self.beside, self.other, self.category]
-        return [*choices, self.levels, self.worst, self.more, self.plot, self.success, self.letters, self.answers.list]
+        self.shown = [self.split, self.beside, self.other, self.category, self.levels, self.worst, self.more, self.plot]
+        self.shown += [self.success, self.letters, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         """Bind the handlers; the browser's input is looked up in the report."""
@@ -123,18 +119,14 @@ class ChoiceView:
         self.other.input(self.on_what_if, [link, self.other, self.category], what_if, **LATEST)
         self.answers.listen(link, self.other)
 
-    def head(self, link: str, report: ChoiceReport) -> str:
-        """Return the report's header, with the totals over all splits."""
-        return choice_head_html(report, self._tabulated(link).found, -1)
-
-    def opened(self, link: str, report: ChoiceReport) -> Updates:
-        """Return the tables over all splits, and the first page of the answers."""
+    def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
+        """Return the header and tables over all splits, and the first page of the answers."""
         seen = self._tabulated(link)
         splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
         named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
         others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
-        return {
+        return choice_head_html(report, seen.found, -1), {
             self.split: gr.update(choices=list(splits), value=splits[-1] if splits else None, visible=len(splits) > 2),
             self.beside: gr.update(choices=list(beside), value=beside[0] if beside else None, visible=bool(beside)),
             self.other: gr.update(choices=others, value=None),

@@ -1,6 +1,6 @@
 """Tab "Report": a report under its link, with header, downloads and its benchmark's view."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -25,18 +25,11 @@ class View(Protocol):
     """View of one kind of report, shown in the tab."""
 
     body: gr.Column
+    shown: Sequence[Any]
+    """Components that `opened` fills."""
 
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        ...
-
-    def head(self, link: str, report: Any) -> str:
-        """Return the report's header."""
-        ...
-
-    def opened(self, link: str, report: Any) -> Updates:
-        """Return the updates that show a newly opened report."""
+    def opened(self, link: str, report: Any) -> tuple[str, Updates]:
+        """Return the header, and the updates that show a newly opened report."""
         ...
 
     def listen(self, link: gr.Textbox) -> None: ...
@@ -88,9 +81,10 @@ class ReportTab:
         if report is None:
             return {self.head: REPORT.alert("There is no such report. Its owner may have deleted it.")}
         view = self._views[report.benchmark]
+        head, shown = view.opened(str(link), report)
         return {
-            self.head: view.head(str(link), report),
+            self.head: head,
             self.files: REPORT.files(str(link), BENCHMARKS[report.benchmark].files(report)),
             **{one.body: gr.update(visible=one is view) for one in self._each},
-            **view.opened(str(link), report),
+            **shown,
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from scoring.jobs.submissions import Opponents
 from scoring.web.choice_audit import PROTOCOL_WORDS
@@ -12,7 +12,6 @@ Workflow = Literal["judge first", "rules first", "compare"]
 compare: a quote of matches with other models, then the report."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
-PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """VisIT-Bench report view: header, the report's own board, Figure 8, and every match with the judge's replies."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import gradio as gr
 
@@ -9,7 +9,6 @@ from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
-from scoring.visit_bench.leaderboard import AutomaticBoard
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Verdict, Winner, steadiness, ungraded
 from scoring.web.answer_list import AnswerList
 from scoring.web.report_parts import PARTS, head_html, judge_text, paged
@@ -42,25 +41,20 @@ class MatchesView:
             self.note = gr.HTML(padding=False)
             self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
             self.answers = AnswerList("Every match", "match", "matches", SHOWS, self._listed, self.opponent)
-
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        return [self.boards, self.plot, self.note, self.opponent, self.answers.list]
+        self.shown = [self.boards, self.plot, self.note, self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
 
-    def head(self, link: str, report: MatchReport) -> str:
-        """Return the report's header."""
+    def opened(self, link: str, report: MatchReport) -> tuple[str, Updates]:
+        """Return the header, the report's boards, Figure 8 of the larger one, and the first page of the matches."""
         job = self._jobs.find(link)
-        return visit_bench_head_html(report, own_key=job is not None and job.own_key)
-
-    def opened(self, link: str, report: MatchReport) -> Updates:
-        """Return the report's boards, Figure 8 of the larger one, and the first page of the matches."""
         found = boards(report)
-        return {
-            self.boards: _boards_html(found),
+        kinds = {False: "Single image, this report's matches", True: "Multiple images, this report's matches"}
+        nobody = Beside({}, None)
+        tables = [board_table(kinds[board.multi], board, nobody, {}) for board in found]
+        return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
+            self.boards: VISIT.boards(tables),
             **figure_updates(max(found, key=lambda board: board.matches, default=None), self.plot, self.note),
             self.opponent: gr.update(choices=[EVERY, *_opponents(report)], value=EVERY),
             self.answers.list: matches_html(report),
@@ -88,14 +82,6 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     )
     warnings = [told for told, holds in private.items() if holds]
     return head_html(report, ["VisIT-Bench", report.source], "", warnings, parts)
-
-
-def _boards_html(boards: Sequence[AutomaticBoard]) -> str:
-    """Return the boards of the report's matches alone, separately for single and multiple images."""
-    kinds = {False: "Single image", True: "Multiple images"}
-    nobody = Beside({}, None)
-    tables = [board_table(f"{kinds[board.multi]}, this report's matches", board, nobody, {}) for board in boards]
-    return VISIT.boards(tables)
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:

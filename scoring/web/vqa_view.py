@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import gradio as gr
 
@@ -55,23 +54,15 @@ class MarksView:
                 with gr.Column(min_width=300):
                     self.counts = gr.HTML(elem_id="marks-counts", padding=False)
             self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, self._listed)
-
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        return [self.table, self.counts, self.answers.list]
+        self.shown = [self.table, self.counts, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
 
-    def head(self, link: str, report: MarksReport) -> str:
-        """Return the report's header."""
-        return marks_head_html(report, tabulated(report))
-
-    def opened(self, link: str, report: MarksReport) -> Updates:
-        """Return the tables and the first page of the answers."""
+    def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
+        """Return the header, the tables and the first page of the answers."""
         found = tabulated(report)
-        return {
+        return marks_head_html(report, found), {
             self.table: table_3_html(report.title, found),
             self.counts: mark_counts_html(found.marks),
             self.answers.list: marks_audit_html(report),

@@ -23,8 +23,6 @@ from scoring.web.choice_tables import (
     WORST,
     comparison_html,
     letters_html,
-    mmbench_success_html,
-    mmt_success_html,
     overalls_html,
     published_html,
     worst_html,
@@ -178,9 +176,9 @@ def test_letters_and_steps(circular, mmt):
     predicted = sum(float(cells[1].split("%")[0]) for cells in rows)
     assert [cells[0] for cells in rows] == list("ABCD") and predicted == pytest.approx(100, abs=0.2)
     assert letters_html(()) == ""
-    ours = rows_of(mmbench_success_html("our model", found.success))[0][2]
+    ours = rows_of(BENCHMARK_VIEWS["mmbench"].success("our model", found))[0][2]
     assert ours == ["our model", "99.4%", "99.4%", "0.0%"]
-    steps = rows_of(mmt_success_html("our model", tabulated(mmt).success))
+    steps = rows_of(BENCHMARK_VIEWS["mmt-bench"].success("our model", tabulated(mmt)))
     assert len(steps) == 8 and steps[1][2] == ["GPT-4V (Table A17)", "87.2%", "87.2%", "87.2%", "10.1%"]
 
 
