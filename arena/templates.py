@@ -33,8 +33,10 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
 ENVIRONMENT.filters |= {
     "answer": answer_html,
+    "decimal": lambda value, places=1: "–" if value is None else f"{value:.{places}f}",
     "instruction": instruction_html,
     "number": lambda value, spec=",": format(value, spec),
+    "percent": lambda value, places=1: "–" if value is None else f"{value:.{places}%}",
     "plain": plain_html,
     "plural": plural,
 }

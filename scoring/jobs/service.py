@@ -151,9 +151,10 @@ class JobService:
         arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
-        subject = None if benchmark is None else _subject(benchmark)
-        wanted = partial(_wanted, arrived, waits)
-        found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        found = None
+        if benchmark != "mm-vet":
+            subject, wanted = None if benchmark is None else _subject(benchmark), partial(_wanted, arrived, waits)
+            found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems

@@ -1,7 +1,6 @@
 """Routes of the "Judges and people" tab: its figures and the table to fill in with a metric's scores, as downloads."""
 
 from collections.abc import Callable, Mapping
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -14,6 +13,7 @@ from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
+from scoring.web.jobs_api import attachment
 
 FIGURES: Mapping[str, Callable[[PeopleAgreement], str]] = {
     "measures.csv": measures_csv,
@@ -41,11 +41,6 @@ def routes(service: AgreementService) -> APIRouter:
             return PlainTextResponse(str(error), status_code=400)
         except DatabaseError as error:
             return PlainTextResponse(str(error), status_code=503)
-        headers = {
-            "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
-            "cache-control": "private, no-store",
-            "x-robots-tag": "noindex",
-        }
-        return Response(text, media_type="application/octet-stream", headers=headers)
+        return attachment(name, text)
 
     return router

@@ -15,19 +15,16 @@ from arena.web.middleware import sent_cookie
 from scoring.agreement.service import AgreementFound, AgreementService
 from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import (
-    NO_SOURCE,
-    OWN,
-    downloads_html,
+    AGREEMENT,
     measures_html,
     notes_html,
-    own_html,
     people_html,
-    problem_html,
     reproduction_figure,
     tells_html,
 )
+from scoring.web.report_parts import PARTS, REPORT
 
-READING = '<p class="empty" role="status">Reading the votes …</p>'
+NO_SOURCE = "There are no items yet, so nobody has voted."
 
 
 class AgreementTab:
@@ -37,14 +34,14 @@ class AgreementTab:
         self._service = service
         with gr.Row():
             self.source = gr.Dropdown([], label="Items", elem_id="agreement-source", scale=0, min_width=320)
-        self.tells = gr.HTML(READING, elem_id="agreement-tells", padding=False)
+        self.tells = gr.HTML(AGREEMENT.reading(), elem_id="agreement-tells", padding=False)
         with gr.Column(visible=False, elem_id="agreement-body") as self.body:
             self.people = gr.HTML(elem_id="agreement-people", padding=False)
             self.measures = gr.HTML(elem_id="agreement-measures", padding=False)
             self.plot = gr.Plot(show_label=False, visible=False, elem_id="agreement-plot")
             self.note = gr.HTML(elem_id="agreement-note", padding=False)
             self.downloads = gr.HTML(elem_id="agreement-downloads", padding=False)
-            gr.HTML(OWN, padding=False)
+            gr.HTML(AGREEMENT.own_metric(), padding=False)
             self.own = gr.HTML(elem_id="agreement-own", padding=False)
             self.notes = gr.HTML(elem_id="agreement-notes", padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="scores-token")
@@ -65,12 +62,12 @@ class AgreementTab:
         try:
             sources = self._service.sources()
             if not sources:
-                return {self.tells: NO_SOURCE, self.body: gr.update(visible=False)}
+                return {self.tells: PARTS.empty(NO_SOURCE), self.body: gr.update(visible=False)}
             chosen = source if isinstance(source, str) and source in sources else sources[-1]
             listed = gr.update(**offered(sources, chosen, source))
             return {self.source: listed, **self._found(chosen, token, request)}
         except DatabaseError as error:
-            return {self.tells: problem_html(str(error)), self.body: gr.update(visible=False)}
+            return {self.tells: REPORT.alert(error), self.body: gr.update(visible=False)}
 
     def _found(self, source: str, token: object, request: gr.Request) -> Updates:
         """Return a source's figures; if the visitor's file is invalid or gone, the error replaces their metrics."""
@@ -78,7 +75,7 @@ class AgreementTab:
         try:
             found = self._service.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None
         except (UploadStoreError, RowsError) as error:
-            return {**self._shown(source, self._service.of(source), ""), self.own: problem_html(str(error))}
+            return {**self._shown(source, self._service.of(source), ""), self.own: REPORT.alert(error)}
         return self._shown(source, found or self._service.of(source), own)
 
     def _shown(self, source: str, found: AgreementFound, own: str) -> Updates:
@@ -90,9 +87,9 @@ class AgreementTab:
             self.body: gr.update(visible=bool(shown.people.contests)),
             self.people: people_html(shown.people),
             self.measures: measures,
-            self.downloads: downloads_html(source, own),
-            self.own: own_html(found.own),
+            self.downloads: AGREEMENT.links({"source": source, **({"own": own} if own else {})}),
+            self.own: AGREEMENT.own(found.own),
             self.plot: gr.update(value=plotly_figure(figure) if figure else None, visible=figure is not None),
-            self.note: f'<p class="note">{figure.note}</p>' if figure else "",
+            self.note: PARTS.note(figure.note) if figure else "",
             self.notes: notes_html(shown),
         }

@@ -7,16 +7,12 @@ from arena.figures import Figure
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import ChoiceBenchmark
 from scoring.report import ScoreLine
-from scoring.web.levels_view import Measure, board_html, levels_html
-from scoring.web.multiple_choice_view import (
-    Total,
-    mmbench_success_html,
-    mmt_success_html,
-    overalls_html,
-    published_html,
-    worst_html,
-)
-from scoring.web.plots import ability_figure, meta_task_figure
+from scoring.web.choice_tables import overalls_html, published_html, success_html, worst_html
+from scoring.web.levels_view import CHOICE, L2_WORDS, Measure, board_html, label, levels_html
+from scoring.web.plots import PublishedBars, bars_figure, rows_figure
+from scoring.web.report_parts import PARTS, REPORT, Total
+
+INTERVALS = "Accuracy in percent with 95% intervals."
 
 
 class Tables(NamedTuple):
@@ -35,33 +31,19 @@ class Pair(NamedTuple):
 
 
 class BenchmarkView(Protocol):
-    """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split."""
+    """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split.
 
-    def name(self, found: Any) -> str:
-        """Return the benchmark's name with its edition."""
-        ...
+    `totals` are the headline numbers, `pairs` one file's means under two protocols, Overall first, `beside` the
+    published rows to compare with, the default first, and `success` tells how the letters were read.
+    """
 
-    def totals(self, found: Any, place: int) -> Sequence[Total]:
-        """Return the report's headline numbers."""
-        ...
-
-    def pairs(self, here: Any, there: Any) -> Sequence[Pair]:
-        """Return the means of one file under two protocols: Overall, then the upper levels."""
-        ...
-
+    def name(self, found: Any) -> str: ...
+    def totals(self, found: Any, place: int) -> Sequence[Total]: ...
+    def pairs(self, here: Any, there: Any) -> Sequence[Pair]: ...
     def tables(self, title: str, found: Any, place: int) -> Tables: ...
-
-    def beside(self, found: Any) -> Sequence[str]:
-        """Return the published rows to compare with, the default first."""
-        ...
-
-    def figure(self, title: str, found: Any, place: int, beside: str) -> Figure:
-        """Return the bar chart of a split."""
-        ...
-
-    def success(self, title: str, found: Any) -> str:
-        """Return the table of how the letters were read."""
-        ...
+    def beside(self, found: Any) -> Sequence[str]: ...
+    def figure(self, title: str, found: Any, place: int, beside: str) -> Figure: ...
+    def success(self, title: str, found: Any) -> str: ...
 
 
 class MMBenchView:
@@ -94,8 +76,8 @@ class MMBenchView:
         if rows := _published(found):
             table = max(row.table for row in rows) if scores.split == "test" else min(row.table for row in rows)
             of_table = [row for row in rows if row.table == table]
-            table_html = published_html(title, scores.circular, of_table, _apart(found, scores, of_table[0]))
-            more = f"<details><summary>Beside the paper's Table {table}</summary>{table_html}</details>"
+            shown = published_html(title, scores.circular, of_table, _apart(found, scores, of_table[0]))
+            more = REPORT.folded(f"Beside the paper's Table {table}", shown)
         name = measures[0].name
         return Tables(
             levels_html(f"{name} by level", measures), worst_html("abilities", measures[0].tree.find("L-3")), more
@@ -109,12 +91,21 @@ class MMBenchView:
     def figure(self, title: str, found: mmbench.MMBenchReport, place: int, beside: str) -> Figure:
         """Return the L-2 abilities beside a published row."""
         scores = found.splits[place]
+        tree = _measures(scores)[0].tree
+        l2 = [node.line.name for node in tree.find("L-2")]
+        names = sorted(l2, key=_paper_order) or [node.line.name for node in tree.find("L-3")]
+        lines = {node.line.name: node.line for node in tree.walk()}
         row = next((row for row in _published(found) if _row_name(row) == beside), None)
-        return ability_figure(title, _measures(scores)[0].tree, row, _apart(found, scores, row) if row else "")
+        other = PublishedBars((row.model, "(published)"), row.scores, _apart(found, scores, row)) if row else None
+        return bars_figure("Abilities", INTERVALS, title, [lines[name] for name in (*names, "Overall")], other)
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
         """Return the steps as in Table 2."""
-        return mmbench_success_html(title, found.success)
+        success = found.success
+        own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
+        heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
+        note = "As in MMBench's Table 2; what says none of the options is read too."
+        return success_html(heads, [(title, own)], note)
 
 
 class MMTBenchView:
@@ -144,24 +135,33 @@ class MMTBenchView:
     def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> Tables:
         """Return the levels, the worst subtasks, the Overalls beside guessing, and the boards."""
         scores = found.splits[place]
-        boards = board_html("By image type", "Image type", scores.image_types)
-        boards += board_html("By capability", "Capability", scores.capabilities)
-        more = overalls_html(scores) + f'<div class="pair">{boards}</div>'
-        more += '<p class="note">Means over subtasks; a subtask counts in every image type and capability it has.</p>'
+        types = board_html("By image type", "Image type", scores.image_types)
+        boards = CHOICE.pair(types, board_html("By capability", "Capability", scores.capabilities))
+        note = PARTS.note("Means over subtasks; a subtask counts in every image type and capability it has.")
         levels = levels_html("By meta-task and subtask", [Measure("Accuracy", scores.tree)])
-        return Tables(levels, worst_html("subtasks", scores.tree.find("subtask")), more)
+        worst = worst_html("subtasks", scores.tree.find("subtask"))
+        return Tables(levels, worst, REPORT.together([overalls_html(scores), boards, note]))
 
     def beside(self, found: mmt_bench.MMTBenchReport) -> Sequence[str]:
         """Return nothing: the paper's table of models has misplaced cells."""
         return ()
 
     def figure(self, title: str, found: mmt_bench.MMTBenchReport, place: int, beside: str) -> Figure:
-        """Return the meta-tasks."""
-        return meta_task_figure(title, found.splits[place].tree)
+        """Return the meta-tasks, best on top."""
+        lines = [node.line for node in found.splits[place].tree.find("meta-task") if node.line.mean is not None]
+        lines.sort(key=lambda line: line.mean or 0.0)
+        return rows_figure("Meta-tasks", INTERVALS, title, lines, [label(line.name) for line in lines])
 
     def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
         """Return the steps beside Table A17."""
-        return mmt_success_html(title, found.success)
+        rate, refused = found.success.rate, found.success.refused
+        rows = [(title, (rate("letter"), rate("letter", "content"), rate("letter", "content", "judge"), refused))]
+        rows += [
+            (f"{row.model} (Table A17)", (row.step1, row.step2, row.step3, row.refused))
+            for row in mmt_bench.published_success()
+        ]
+        heads = ("Step 1: letters", "Step 2: and contents", "Step 3: and judge", "Refused")
+        return success_html(heads, rows, "Table A17 is of the whole benchmark.")
 
 
 BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
@@ -170,6 +170,10 @@ BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchVi
 def split_names(found: Any) -> tuple[str, ...]:
     """Return a report's splits in order, as people read them."""
     return tuple(scores.split or "(no split)" for scores in found.splits)
+
+
+def _paper_order(name: str) -> int:
+    return list(L2_WORDS).index(name) if name in L2_WORDS else len(L2_WORDS)
 
 
 def _measures(scores: mmbench.MMBenchScores) -> list[Measure]:

@@ -40,11 +40,16 @@ def routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
         content = BENCHMARKS[report.benchmark].files(report).get(name) if report else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
-        headers = {
-            "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
-            "cache-control": "private, no-store",
-            "x-robots-tag": "noindex",
-        }
-        return Response(content, media_type="application/octet-stream", headers=headers)
+        return attachment(name, content)
 
     return router
+
+
+def attachment(name: str, content: bytes | str) -> Response:
+    """Return a file to save that neither caches nor search engines keep."""
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        "cache-control": "private, no-store",
+        "x-robots-tag": "noindex",
+    }
+    return Response(content, media_type="application/octet-stream", headers=headers)

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from html import escape
 from typing import NamedTuple
 
+from arena.templates import macros
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.multiple_choice.metrics import Level, Node
 from scoring.report import ScoreLine
+from scoring.web.report_parts import REPORT, TableRow
 
+CHOICE = macros("multiple_choice.html")
 L2_WORDS = {
     "CP": "Coarse perception",
     "FP-S": "Fine-grained perception, one instance",
@@ -29,46 +31,16 @@ class Measure(NamedTuple):
 
 def levels_html(caption: str, measures: Sequence[Measure]) -> str:
     """Return accuracies by level, one column per measure; the first measure has every ability."""
-    undecided = any(node.line.unscored for node in measures[0].tree.walk())
-    heads = "".join(f'<th scope="col" class="measure">{escape(measure.name)}</th>' for measure in measures)
-    more = '<th scope="col" class="undecided">Undecided</th>' if undecided else ""
-    rows = "".join(_rows(measures[0].tree, [measure.tree for measure in measures[1:]], 0, True, undecided))
-    return (
-        f'<div class="figures levels"><table><caption>{escape(caption)}'
-        '<button type="button" class="unfold">Unfold all</button></caption>'
-        f'<thead><tr><th scope="col" class="name">Ability</th><th scope="col">n</th>{heads}{more}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    tree, *beside = (measure.tree for measure in measures)
+    undecided = {"Undecided": "undecided"} if any(node.line.unscored for node in tree.walk()) else {}
+    columns = {"Ability": "name", "n": "", **{measure.name: "measure" for measure in measures}, **undecided}
+    return REPORT.table("figures levels", CHOICE.caption(caption), columns, list(_rows(tree, beside, 0, True)))
 
 
 def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
     """Return a table of lines that belong to no level, such as those by image type."""
-    rows = "".join(
-        f'<tr><th scope="row" class="name">{escape(line.name)}</th><td>{line.n:,}</td><td>{bar_html(line)}</td></tr>'
-        for line in lines
-    )
-    return (
-        f'<div class="figures levels"><table><caption>{escape(caption)}</caption><thead><tr>'
-        f'<th scope="col" class="name">{escape(head)}</th><th scope="col">n</th>'
-        '<th scope="col" class="measure">Accuracy</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def bar_html(line: ScoreLine) -> str:
-    """Return a mean in percent above the bar of its interval."""
-    if line.mean is None:
-        return "–"
-    if line.low is None or line.high is None:
-        return f"<b>{line.mean:.1f}</b>"
-    low, high = max(line.low, 0.0), min(line.high, 100.0)
-    places = f"--from:{low:.1f}%;--to:{high:.1f}%;--at:{line.mean:.1f}%"
-    return f'<b>{line.mean:.1f}</b> <small>{low:.1f} to {high:.1f}</small><span class="bar" style="{places}"></span>'
-
-
-def name_html(name: str) -> str:
-    """Return an ability's label; long names from files may wrap."""
-    return escape(label(name)).replace("_", "_<wbr>")
+    rows = [TableRow((line.name, f"{line.n:,}", REPORT.bar(line))) for line in lines]
+    return REPORT.table("figures levels", caption, {head: "name", "n": "", "Accuracy": "measure"}, rows)
 
 
 def label(name: str) -> str:
@@ -88,19 +60,16 @@ def _words() -> Mapping[str, str]:
     }
 
 
-def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool, undecided: bool) -> Iterable[str]:
+def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) -> Iterable[TableRow]:
     """Yield the row of an ability, then the rows below it."""
     unfolded = node.level in _UNFOLDED
-    name = name_html(node.line.name)
-    if node.children:
-        name = f'<button type="button" aria-expanded="{str(unfolded).lower()}">{name}</button>'
-    cells = "".join(f"<td>{bar_html(one.line) if one else '–'}</td>" for one in (node, *beside))
-    more = f'<td class="undecided">{node.line.unscored or ""}</td>' if undecided else ""
-    place = f'data-depth="{depth}" style="--depth:{depth}"{"" if shown else " hidden"}'
-    yield f'<tr {place}><th scope="row" class="name">{name}</th><td>{node.line.n:,}</td>{cells}{more}</tr>'
+    name = CHOICE.ability(label(node.line.name), bool(node.children), unfolded)
+    bars = [REPORT.bar(one.line) if one else "–" for one in (node, *beside)]
+    place = {"data-depth": depth, "style": f"--depth:{depth}", "hidden": None if shown else ""}
+    yield TableRow((name, f"{node.line.n:,}", *bars, node.line.unscored or ""), place)
     for child in node.children:
         others = [_child(one, child.line.name) for one in beside]
-        yield from _rows(child, others, depth + 1, shown and unfolded, undecided)
+        yield from _rows(child, others, depth + 1, shown and unfolded)
 
 
 def _child(node: Node | None, name: str) -> Node | None:

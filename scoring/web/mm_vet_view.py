@@ -1,49 +1,103 @@
-"""MM-Vet report as HTML: header, tables, and the audit of every question."""
+"""MM-Vet report view: header, capabilities beside published rows, and every question."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import Literal, get_args
-from urllib.parse import quote
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from arena.figures import Figure
-from scoring.benchmarks.mm_vet import UNREADABLE, PublishedScores, scored_only, tabulate, ungraded
+import gradio as gr
+
+from arena.figures import plotly_figure
+from arena.templates import macros
+from arena.web.events import LATEST, Updates
+from scoring.benchmarks.mm_vet import UNREADABLE, published, scored_only, tabulate, ungraded
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
+from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
+from scoring.web.answer_list import AnswerList
+from scoring.web.plots import PublishedBars, bars_figure
+from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, head_html, interval, judge_text, number
 
-Show = Literal["all questions", "unscored", "flagged", "runs disagree", "below 0.5", "no prediction"]
-SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
-ROWS_A_PAGE = 25
+MM_VET = macros("mm_vet.html")
+EVERY = "every capability"
 DISAGREEMENT = 0.2
 """Runs disagree when a question's best and worst scores differ by at least this."""
-
+SHOWS: Mapping[str, Callable[[Row], bool]] = {
+    "all questions": lambda row: True,
+    "unscored": lambda row: row.prediction is not None and len(_scores(row)) < len(row.grades),
+    "flagged": lambda row: bool(flags_of(row)),
+    "runs disagree": lambda row: max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT,
+    "below 0.5": lambda row: bool(_scores(row)) and sum(_scores(row)) / len(_scores(row)) < 0.5,
+    "no prediction": lambda row: row.prediction is None,
+}
 PROTOCOL_NOTES = {
     "paper": "paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
     "hardened": "hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
 }
 
 
-@dataclass(frozen=True)
-class MMVetFilter:
-    """Filter of the audit; an empty group means every one."""
+class MMVetView:
+    """Components of the view as attributes, event handlers as methods."""
 
-    show: Show = "all questions"
-    group: str = ""
-    page: int = 1
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        models = [row.model for row in published()]
+        with gr.Column(visible=False) as self.body:
+            with gr.Row():
+                with gr.Column(min_width=300):
+                    self.capabilities = gr.HTML(elem_id="capabilities", padding=False)
+                with gr.Column(min_width=300):
+                    self.beside = gr.Dropdown(models, value=models[-1], label="Beside (Table 2)", elem_id="beside")
+                    self.plot = gr.Plot(show_label=False, elem_id="capability-plot")
+            self.integrations = gr.HTML(elem_id="integrations", padding=False)
+            group = gr.Dropdown(
+                [EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
+            )
+            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, self._listed, group, "audit-heading")
+        self.shown = [self.capabilities, self.integrations, self.plot, self.answers.list]
 
-    def rows(self, report: Report) -> list[Row]:
-        return [row for row in report.rows if self.group in ("", *row.question.groups) and _fits(row, self.show)]
+    def listen(self, link: gr.Textbox) -> None:
+        self.answers.listen(link)
+        self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
+
+    def opened(self, link: str, report: Report) -> tuple[str, Updates]:
+        """Return the header, the tables, the plot beside the last published row, and a first page of questions."""
+        capabilities, integrations = tabulate(report)
+        return mm_vet_head_html(report, capabilities), {
+            self.capabilities: table_html(capabilities),
+            self.integrations: table_html(integrations),
+            self.plot: _plot(report, capabilities, None),
+            self.answers.list: questions_html(report),
+        }
+
+    def on_beside(self, link: object, beside: object) -> Updates:
+        """Show the capabilities beside another published row."""
+        report = self._report(link)
+        return {self.plot: _plot(report, tabulate(report)[0], beside) if report else None}
+
+    def _listed(self, link: object, show: object, group: object, page: object) -> str:
+        report = self._report(link)
+        return questions_html(report, str(show), str(group), page) if report else ""
+
+    def _report(self, link: object) -> Report | None:
+        report = self._jobs.report(str(link))
+        return report if isinstance(report, Report) else None
 
 
-def head_html(report: Report, total: ScoreTable) -> str:
+def mm_vet_head_html(report: Report, table: ScoreTable) -> str:
     """Return what was scored, by which judge, how, and the total."""
-    line = total.lines[-1]
-    notes = [PROTOCOL_NOTES[report.protocol]]
-    unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
+    line = table.lines[-1]
     runs = f"{report.runs} separate runs" if report.runs > 1 else "1 run"
-    notes.append(f"{report.runs} samples of one call" if report.sampled else runs)
+    notes = [PROTOCOL_NOTES[report.protocol], f"{report.runs} samples of one call" if report.sampled else runs]
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
+    text = "; ".join(notes)
+    parts = (
+        PARTS.note(f"{judge_text(report.judge)}. {text[0].upper()}{text[1:]}."),
+        PARTS.note(f"Prompt {report.judge.prompt[:12]} · reading {report.judge.parser}"),
+    )
+    return head_html(report, [report.benchmark], _total_html(line, table), _warnings(report, line), parts)
+
+
+def _warnings(report: Report, line: ScoreLine) -> list[str]:
     nothing = ungraded(report)
     warnings = [nothing] if nothing else []
     if report.missing:
@@ -55,65 +109,47 @@ def head_html(report: Report, total: ScoreTable) -> str:
             f"{line.unscored:,} of {line.n * report.runs:,} grades unscored: the mean lies between {line.worst:.1f} "
             f"and {line.best:.1f}"
         )
+    unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
     if report.protocol == "paper" and unread and not nothing:
         scored = tabulate(scored_only(report))[0].lines[-1].mean
         warnings.append(
             f"{unread} grades could not be read and count 0.0 as in the paper's script; over those that were read the "
             f"mean is {scored:.1f}"
         )
-    judged = f"{report.judge.model} at {report.judge.address}"
-    versions = ", ".join(version for version in report.judge.versions if version != report.judge.model)
-    if versions:
-        judged += f" (answered as {versions})"
-    return (
-        f'<section class="report-head"><p class="kind">{escape(report.benchmark)} · {escape(report.file)} · '
-        f"{escape(report.created[:16].replace('T', ' '))} UTC</p>"
-        f'<h2 tabindex="-1" id="report-heading">{escape(report.title)}</h2>{_total_html(line, total)}'
-        + "".join(f'<p class="warning" role="note">{escape(text)}</p>' for text in warnings)
-        + f'<p class="note">Judge: {escape(judged)}. {escape(_sentence(notes))}</p>'
-        + f'<p class="note">Prompt {report.judge.prompt[:12]} · reading {escape(report.judge.parser)}</p></section>'
-    )
+    return warnings
+
+
+def _total_html(line: ScoreLine, table: ScoreTable) -> str:
+    if line.mean is None:
+        return REPORT.total("nothing scored")
+    spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
+    told = f"Total over {line.n:,} questions; {interval(line.low, line.high) or 'no interval'}"
+    runs = PARTS.note(f"{told}. Runs: {', '.join(map(number, table.run_totals))}.")
+    return REPORT.together([REPORT.total(number(line.mean), spread), runs])
 
 
 def table_html(table: ScoreTable) -> str:
     """Return one table, total last, with a column of unscored grades if there are any."""
-    unscored = any(line.unscored for line in table.lines)
-    rows = "".join(_line(line, line is table.lines[-1], unscored) for line in table.lines)
-    more = '<th scope="col">Unscored</th>' if unscored else ""
-    return (
-        f'<div class="board scores"><table><caption>{escape(table.name)}</caption><thead><tr><th scope="col" '
-        f'class="name"></th><th scope="col">n</th><th scope="col">Mean</th><th scope="col">95% interval</th>{more}'
-        f"</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
+    rows = [TableRow(_cells(line), {"class": "last" if line is table.lines[-1] else None}) for line in table.lines]
+    columns = {"": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
+    return REPORT.table("board scores", table.name, columns, rows)
 
 
-def audit_html(report: Report, chosen: MMVetFilter) -> str:
-    """Return one page of the matching questions: truth, prediction, scores, replies, flags."""
-    rows = chosen.rows(report)
-    pages = pages_of(rows)
-    page = min(max(chosen.page, 1), pages)
-    shown = rows[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
-    if not rows:
-        return '<p class="empty">No question fits.</p>'
-    head = f'<p class="note" role="status">{len(rows):,} of {len(report.rows):,} questions; page {page} of {pages}</p>'
-    return f'{head}<ol class="audit">{"".join(map(_audit_row, shown))}</ol>'
+def _cells(line: ScoreLine) -> tuple[str, ...]:
+    reach = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
+    unscored = REPORT.beside(line.unscored, f"({line.worst:.1f} to {line.best:.1f})") if line.unscored else ""
+    return REPORT.name(line.name), f"{line.n:,}", number(line.mean), reach, unscored
 
 
-def pages_of(rows: Sequence[Row]) -> int:
-    """Return the number of pages for these rows."""
-    return max(1, -(-len(rows) // ROWS_A_PAGE))
+def questions_html(report: Report, show: str = "all questions", group: str = EVERY, page: object = 1) -> str:
+    """Return one page of the matching questions: truth, prediction, scores, replies, flags.
 
-
-def _fits(row: Row, show: Show) -> bool:
-    scores = [grade.score for grade in row.grades if grade.score is not None]
-    return {
-        "all questions": True,
-        "unscored": row.prediction is not None and len(scores) < len(row.grades),
-        "flagged": bool(flags_of(row)),
-        "runs disagree": len(scores) > 1 and max(scores) - min(scores) >= DISAGREEMENT,
-        "below 0.5": bool(scores) and sum(scores) / len(scores) < 0.5,
-        "no prediction": row.prediction is None,
-    }[show]
+    A filter that does not exist counts as not chosen.
+    """
+    fits = SHOWS.get(show, SHOWS["all questions"])
+    rows = [row for row in report.rows if fits(row) and (group not in CAPABILITIES or group in row.question.groups)]
+    return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
@@ -121,37 +157,17 @@ def flags_of(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
 
 
-def _total_html(line: ScoreLine, table: ScoreTable) -> str:
-    if line.mean is None:
-        return '<p class="total">nothing scored</p>'
-    spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
-    runs = ", ".join("–" if total is None else f"{total:.1f}" for total in table.run_totals)
-    return (
-        f'<p class="total">{line.mean:.1f}<small>{spread}</small></p>'
-        f'<p class="note">Total over {line.n:,} questions; {_interval(line)}. Runs: {runs}.</p>'
-    )
+def _scores(row: Row) -> list[float]:
+    return [grade.score for grade in row.grades if grade.score is not None]
 
 
-def _sentence(notes: Sequence[str]) -> str:
-    text = "; ".join(notes)
-    return f"{text[0].upper()}{text[1:]}."
+def _item(row: Row) -> str:
+    scores = " ".join(_shown(grade.score) for grade in row.grades) or "–"
+    return MM_VET.item(row, flags_of(row), scores, list(map(_grade, row.grades)))
 
 
-def _interval(line: ScoreLine) -> str:
-    return "no interval" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
-
-
-def _line(line: ScoreLine, last: bool, with_unscored: bool) -> str:
-    mean = "–" if line.mean is None else f"{line.mean:.1f}"
-    interval = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
-    unscored = f"{line.unscored} <small>({line.worst:.1f} to {line.best:.1f})</small>" if line.unscored else ""
-    more = f"<td>{unscored}</td>" if with_unscored else ""
-    kind = ' class="last"' if last else ""
-    name = escape(line.name).replace("_", "_<wbr>")
-    return (
-        f'<tr{kind}><th scope="row" class="name">{name}</th><td>{line.n:,}</td><td>{mean}</td>'
-        f"<td>{interval}</td>{more}</tr>"
-    )
+def _grade(grade: Grade) -> str:
+    return MM_VET.grade("unscored" if grade.score is None else _shown(grade.score), grade.reason, grade.replies)
 
 
 def _shown(score: float | None) -> str:
@@ -161,62 +177,13 @@ def _shown(score: float | None) -> str:
     return f"{score:.1f}" if round(score, 1) == score else f"{score:g}"
 
 
-def _audit_row(row: Row) -> str:
-    scores = " ".join(_shown(grade.score) for grade in row.grades) or "–"
-    prediction = "no prediction in the file" if row.prediction is None else row.prediction
-    quiet = ' class="quiet"' if not row.prediction else ""
-    flags = "".join(f'<span class="flag">{escape(flag)}</span>' for flag in flags_of(row))
-    groups = " ".join(row.question.groups)
-    return (
-        f'<li><p class="about"><b>{escape(row.question.id)}</b> <span>{escape(groups)}</span>{flags}'
-        f'<b class="scores" title="one score a run">{scores}</b></p>'
-        f"<dl><dt>Question</dt><dd>{escape(row.question.text)}</dd><dt>Truth</dt><dd>{escape(row.question.truth)}</dd>"
-        f"<dt>Prediction</dt><dd{quiet}>{escape(prediction) or '(empty)'}</dd></dl>"
-        f"<details><summary>Replies</summary><ol>{''.join(map(_grade, row.grades))}</ol></details></li>"
-    )
-
-
-def _grade(grade: Grade) -> str:
-    score = "unscored" if grade.score is None else _shown(grade.score)
-    reason = f" ({escape(grade.reason)})" if grade.reason else ""
-    replies = "".join(f"<q>{escape(reply) or '(empty)'}</q> " for reply in grade.replies)
-    return f"<li>{score}{reason}: {replies}</li>"
-
-
-def files_html(link: str, names: Sequence[str]) -> str:
-    """Return the report's download links."""
-    items = "".join(
-        f'<li><a href="reports/{quote(link)}/{quote(name)}" download>{escape(name)}</a></li>' for name in names
-    )
-    return f'<ul class="files">{items}</ul>'
-
-
-def capability_figure(report: Report, capabilities: ScoreTable, row: PublishedScores) -> Figure:
-    """Return the capabilities as bars with intervals, beside a published row and the name of its judge."""
-    names = [line.name for line in capabilities.lines]
-    means = [line.mean for line in capabilities.lines]
-    below = [None if line.low is None or line.mean is None else line.mean - line.low for line in capabilities.lines]
-    above = [None if line.high is None or line.mean is None else line.high - line.mean for line in capabilities.lines]
-    published: dict[str, float] = dict(zip((*CAPABILITIES, "total"), (*row.scores, row.total), strict=True))
-    error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.5}
-    ours = {"type": "bar", "name": escape(report.title), "x": names, "y": means, "error_y": error}
-    theirs = {"name": f"{escape(row.model)}<br>(published, judged by {escape(row.judge)})", "x": names}
+def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
+    """Plot the capabilities beside a published row and the name of its judge."""
+    rows = published()
+    row = next((row for row in rows if row.model == beside), rows[-1])
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing
-    title = "Capabilities"
-    if not comparable:
-        title += "<br><sub>not comparable: another judge or other questions</sub>"
-    layout = {
-        "barmode": "group",
-        "height": 380,
-        "title": {"text": title, "font": {"size": 14}},
-        "legend": {"orientation": "h", "y": -0.12},
-        "margin": {"l": 34, "r": 6, "t": 56, "b": 10},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "yaxis": {"range": [0, 100]},
-    }
-    bars = (
-        {**ours, "marker": {"color": "#3f4db8"}},
-        {**theirs, "type": "bar", "y": [published[name] for name in names], "marker": {"color": "#8a8f98"}},
-    )
-    return Figure("Capabilities", f"Beside {row.model} of MM-Vet's Table 2.", bars, layout)
+    apart = "" if comparable else "another judge or other questions"
+    scores: dict[str, float] = dict(zip((*CAPABILITIES, "total"), (*row.scores, row.total), strict=True))
+    published_row = PublishedBars((row.model, f"(published, judged by {row.judge})"), scores, apart)
+    note = f"Beside {row.model} of MM-Vet's Table 2."
+    return plotly_figure(bars_figure("Capabilities", note, report.title, capabilities.lines, published_row))

@@ -1,228 +1,282 @@
-"""Multiple-choice report as HTML: totals, worst abilities, how letters were read, published rows, file problems."""
+"""Multiple-choice report view: header, levels, bars, worst abilities, model comparison, what-if, and every answer."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
-from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import Compared
-from scoring.multiple_choice.metrics import Comparison, LetterCount, Node, Success
-from scoring.multiple_choice.reader import Blocks, Problem
+import gradio as gr
+
+from arena.figures import plotly_figure
+from arena.web.events import LATEST, Updates
+from scoring.benchmarks.choice_report import (
+    ChoiceReport,
+    ChoiceTables,
+    ComparisonError,
+    comparisons,
+    tabulated,
+    under_protocol,
+    ungraded,
+)
+from scoring.jobs.store import Jobs
+from scoring.multiple_choice.circular_eval import is_circular
+from scoring.multiple_choice.extract import SEED
+from scoring.multiple_choice.metrics import Difference, differences
+from scoring.multiple_choice.types import Protocol
 from scoring.report import ScoreLine
-from scoring.web.levels_view import L2_WORDS, bar_html, label, name_html
+from scoring.web.answer_list import AnswerList
+from scoring.web.benchmark_views import BENCHMARK_VIEWS, BenchmarkView, Pair, split_names
+from scoring.web.choice_audit import DIFFERS, PROTOCOL_WORDS, SHOWS, audit_html
+from scoring.web.choice_tables import NUMBERS, comparison_html, letters_html
+from scoring.web.levels_view import CHOICE, label
+from scoring.web.report_parts import (
+    PARTS,
+    REPORT,
+    TableRow,
+    Total,
+    folded_problems_html,
+    head_html,
+    headline,
+    number,
+    reading_text,
+)
 
-WORST = 10
-"""Abilities in the worst-first list before it is unfolded."""
-MOST_PROBLEMS = 100
-"""Maximum number of problems of one kind on a page."""
-BLOCKS: Mapping[Blocks, str] = {
-    "scoring": "This keeps the file from being scored",
-    "whole": "What is missing: the score is partial",
-    "circular": "This keeps the file from CircularEval",
-    "nothing": "Good to know",
+EVERY = "every ability"
+MOST_CATEGORIES = 300
+"""Maximum number of abilities to choose from; a file may contain any number."""
+CHANGE = 0.05
+"""Minimum change in percent of a mean that a what-if lists."""
+_PROTOCOLS: Mapping[Protocol, str] = {
+    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
+    "answer the first and the last 4,000 characters are read",
+    "mmbench-paper": "MMBench's protocol: whole words that are letters; what the judge cannot read is assigned at "
+    f"random (seed {SEED}), and what nobody read counts as wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "
+    "what nobody read counts as wrong",
 }
 
 
-class Total(NamedTuple):
-    """Headline number of a report, with its name."""
+class _Seen(NamedTuple):
+    """Report with its tables."""
 
-    name: str
-    line: ScoreLine
+    report: ChoiceReport
+    found: ChoiceTables
 
+    @property
+    def benchmark_view(self) -> BenchmarkView:
+        return BENCHMARK_VIEWS[self.report.benchmark]
 
-def totals_html(totals: Sequence[Total]) -> str:
-    """Return a report's headline numbers side by side, each with its name and interval."""
-    return f'<dl class="totals">{"".join(map(total_html, totals))}</dl>'
-
-
-def total_html(total: Total) -> str:
-    """Return one headline number, with its interval and its denominator."""
-    line = total.line
-    interval = "" if line.low is None or line.high is None else f"95% interval {line.low:.1f} to {line.high:.1f}"
-    count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
-    return opening_html(total.name, number(line.mean), (interval, count))
+    @property
+    def others(self) -> list[Protocol]:
+        """Every protocol except the report's own."""
+        return [protocol for protocol in PROTOCOL_WORDS if protocol != self.report.protocol]
 
 
-def opening_html(name: str, value: str, notes: Sequence[str]) -> str:
-    """Return a headline number with its name and notes; empty notes are skipped."""
-    small = "".join(f"<small>{escape(note)}</small>" for note in notes if note)
-    return f"<div><dt>{escape(name)}</dt><dd><b>{value}</b>{small}</dd></div>"
+class ChoiceView:
+    """Components of the view as attributes, event handlers as methods."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._tabulated = lru_cache(maxsize=4)(self._read)
+        self._under = lru_cache(maxsize=2)(self._reread)
+        with gr.Column(visible=False) as self.body:
+            self.split = gr.Radio([], label="Split", elem_id="choice-split")
+            with gr.Row():
+                with gr.Column(scale=3, min_width=300):
+                    self.levels = gr.HTML(elem_id="levels", padding=False)
+                with gr.Column(scale=2, min_width=300):
+                    self.beside = gr.Dropdown([], label="Beside (Tables 5 and 6)", elem_id="choice-beside")
+                    self.plot = gr.Plot(show_label=False, elem_id="choice-plot")
+            self.more = gr.HTML(elem_id="choice-more", padding=False)
+            with gr.Row():
+                with gr.Column(scale=3, min_width=300):
+                    self.worst = gr.HTML(elem_id="worst", padding=False)
+                with gr.Column(scale=2, min_width=300):
+                    self.letters = gr.HTML(elem_id="letters", padding=False)
+                    self.success = gr.HTML(elem_id="success", padding=False)
+            gr.HTML(REPORT.heading("Beside another model"), padding=False)
+            with gr.Row():
+                self.second = gr.Textbox(
+                    label="Link of its report", placeholder="…?report=…", max_length=500, elem_id="second", scale=4
+                )
+                self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
+            self.comparison = gr.HTML(elem_id="comparison", padding=False)
+            gr.HTML(REPORT.heading("What if another protocol read the file?"), padding=False)
+            self.other = gr.Radio([], show_label=False, container=False, elem_id="what-if")
+            self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)
+            self.category = gr.Dropdown([EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False)
+            self.answers = AnswerList("Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category)
+        self.shown = [self.split, self.beside, self.other, self.category, self.levels, self.worst, self.more, self.plot]
+        self.shown += [self.success, self.letters, self.answers.list]
+
+    def listen(self, link: gr.Textbox) -> None:
+        """Bind the handlers; the browser's input is looked up in the report."""
+        tables = [self.levels, self.worst, self.more, self.plot]
+        self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
+        self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
+        gr.on([self.compare.click, self.second.submit], self.on_compare, [link, self.second], self.comparison, **LATEST)
+        what_if = [self.what_if, self.answers.show, self.answers.page, self.answers.list]
+        self.other.input(self.on_what_if, [link, self.other, self.category], what_if, **LATEST)
+        self.answers.listen(link, self.other)
+
+    def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
+        """Return the header and tables over all splits, and the first page of the answers."""
+        seen = self._tabulated(link)
+        splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
+        categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
+        named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
+        others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
+        return choice_head_html(report, seen.found, -1), {
+            self.split: gr.update(choices=list(splits), value=splits[-1] if splits else None, visible=len(splits) > 2),
+            self.beside: gr.update(choices=list(beside), value=beside[0] if beside else None, visible=bool(beside)),
+            self.other: gr.update(choices=others, value=None),
+            self.category: gr.update(choices=[EVERY, *named], value=EVERY, visible=len(named) > 1),
+            self.success: seen.benchmark_view.success(report.title, seen.found),
+            self.letters: letters_html(seen.found.letters),
+            self.answers.list: audit_html(report.rows, (), seen.others[0]),
+            **self._tables(seen, splits[-1] if splits else None, beside[0] if beside else None),
+        }
+
+    def on_split(self, link: object, split: object, beside: object) -> Updates:
+        seen = self._seen(str(link))
+        return self._tables(seen, split, beside) if seen else {self.levels: ""}
+
+    def on_beside(self, link: object, split: object, beside: object) -> Updates:
+        """Show the bars beside another published row."""
+        seen = self._seen(str(link))
+        return {self.plot: _plot(seen, split, beside) if seen else None}
+
+    def on_compare(self, link: object, second: object) -> Updates:
+        """Compare with the report under another link."""
+        first, other = (self._seen(_link(one)) for one in (link, second))
+        if first is None or other is None:
+            return {self.comparison: REPORT.alert("There is no report of multiple choice under this link.")}
+        try:
+            found = comparisons(first.report, other.report)
+        except ComparisonError as error:
+            return {self.comparison: REPORT.alert(error)}
+        return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
+
+    def on_what_if(self, link: object, other: object, category: object) -> Updates:
+        """Show the report under another protocol, then the answers that differ."""
+        seen = self._seen(str(link))
+        if seen is None or other not in seen.others:
+            return {self.what_if: ""}
+        there = self._under(str(link), other)
+        parted = differences(seen.report.rows, there.report.rows)
+        pairs = seen.benchmark_view.pairs(seen.found, there.found)
+        return {
+            self.what_if: what_if_html(seen.report, other, pairs, parted),
+            self.answers.show: DIFFERS,
+            **self.answers.on_filter(link, other, DIFFERS, category, 1),
+        }
+
+    def _listed(self, link: object, other: object, show: object, category: object, page: object) -> str:
+        """Return a page of the answers; an unknown value counts as not chosen."""
+        seen = self._seen(str(link))
+        if seen is None:
+            return ""
+        chosen = str(show) if show in SHOWS else "all answers"
+        protocol = other if other in seen.others else seen.others[0]
+        others = self._under(str(link), protocol).report.rows if chosen == DIFFERS else ()
+        return audit_html(seen.report.rows, others, protocol, chosen, "" if category == EVERY else str(category), page)
+
+    def _tables(self, seen: _Seen, split: object, beside: object) -> Updates:
+        if not seen.found.splits:
+            return {self.levels: "", self.worst: "", self.more: "", self.plot: None}
+        tables = seen.benchmark_view.tables(seen.report.title, seen.found, _place(seen.found, split))
+        plot = _plot(seen, split, beside)
+        return {self.levels: tables.levels, self.worst: tables.worst, self.more: tables.more, self.plot: plot}
+
+    def _seen(self, link: str) -> _Seen | None:
+        """Return the report under a link while it exists; a finished report never changes, so it is cached."""
+        job = self._jobs.find(link)
+        there = job is not None and job.state == "done" and job.benchmark in BENCHMARK_VIEWS
+        return self._tabulated(link) if there else None
+
+    def _read(self, link: str) -> _Seen:
+        report = self._jobs.report(link)
+        assert isinstance(report, ChoiceReport)
+        return _Seen(report, tabulated(report))
+
+    def _reread(self, link: str, protocol: Protocol) -> _Seen:
+        report = under_protocol(self._tabulated(link).report, protocol)
+        return _Seen(report, tabulated(report))
 
 
-def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
-    """Return MMT-Bench's three Overalls, each named, beside the scores of guessing."""
-    own, random, frequent = scores.overall, scores.random, scores.frequency
-    lines = (
-        (own.subtasks, random.subtasks, frequent.subtasks),
-        (own.samples, random.samples, frequent.samples),
-        (own.star, random.star, frequent.star),
-    )
-    rows = "".join(
-        f'<tr><th scope="row" class="name">{escape(line.name)}</th><td>{bar_html(line)}</td>'
-        f"{''.join(f'<td>{number(one.mean)}</td>' for one in guesses)}</tr>"
-        for line, *guesses in lines
-    )
-    return (
-        '<div class="figures levels"><table><caption>Overall, beside guessing</caption><thead><tr>'
-        '<th scope="col" class="name"></th><th scope="col" class="measure">This file</th><th scope="col">Random</th>'
-        f'<th scope="col">Frequency</th></tr></thead><tbody>{rows}</tbody></table></div>'
-        '<p class="note">Random: a guess among the options. Frequency: always the most frequent right letter of a '
-        "subtask. Both are of the questions of this file.</p>"
-    )
+def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> str:
+    """Return what was scored and how, the totals of a split, and warnings."""
+    benchmark_view = BENCHMARK_VIEWS[report.benchmark]
+    totals = benchmark_view.totals(found, place) if found.splits else ()
+    shown = REPORT.totals([headline(one) for one in totals]) if totals else REPORT.total("nothing scored")
+    notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'Letters read by rules alone')}"
+    problems = folded_problems_html((*found.problems, *report.problems))
+    warnings = _warnings(report, found, totals[0] if totals else None)
+    return head_html(report, [benchmark_view.name(found)], shown, warnings, [PARTS.note(notes), problems])
 
 
-def worst_html(what: str, nodes: Iterable[Node]) -> str:
-    """Return the abilities, worst first, without those that have no score."""
-    scored = sorted((node.line for node in nodes if node.line.mean is not None), key=lambda line: line.mean or 0.0)
-    rows = [
-        f'<li><span class="name">{name_html(line.name)} <small>n {line.n:,}</small></span>'
-        f"<span>{bar_html(line)}</span></li>"
-        for line in scored
-    ]
-    first, rest = rows[:WORST], rows[WORST:]
-    more = ""
-    if rest:
-        more = f'<details><summary>{len(rest)} more</summary><ol start="{WORST + 1}">{"".join(rest)}</ol></details>'
-    return f'<section class="worst"><h3>Worst {escape(what)} first</h3><ol>{"".join(first)}</ol>{more}</section>'
+def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) -> Sequence[str]:
+    nothing = ungraded(report)
+    warnings = [nothing] if nothing else []
+    refused = sum(problem.blocks == "circular" for problem in found.problems)
+    if refused and is_circular(row.question for row in report.rows):
+        warnings.append(f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
+    undecided = sum(row.decision.letter is None for row in report.rows)
+    told = [problem.text for problem in found.problems if problem.blocks == "whole"]
+    told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
+    if told and overall:
+        told[-1] += f"; {overall.name} lies between {overall.line.worst:.1f} and {overall.line.best:.1f}"
+    warnings += told
+    if found.without_answer:
+        warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")
+    return warnings
 
 
-def letters_html(counts: Sequence[LetterCount]) -> str:
-    """Return how often each letter is predicted and how often it is right, as in MMBench's Figure 4."""
-    predicted, right = sum(one.predicted for one in counts), sum(one.right for one in counts)
-    if not predicted or not right:
+def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
+    """Return the same file under another protocol: how many letters differ, and which means change."""
+    if not parted:
+        return CHOICE.alike()
+    read = sum(one.row.decision.letter is None for one in parted)
+    lost = sum(one.other.letter is None for one in parted)
+    moved = [pair for pair in pairs[1:] if _moves(*pair)]
+    protocols = (report.protocol, other)
+    overall, more = (_changes(protocols, some) for some in (pairs[:1], moved))
+    counts = (len(parted), len(report.rows), read, lost)
+    return CHOICE.what_if(*counts, report.judge is not None, overall, len(moved), more)
+
+
+def _changes(protocols: Sequence[Protocol], pairs: Sequence[Pair]) -> str:
+    if not pairs:
         return ""
-    most = max(max(one.predicted / predicted, one.right / right) for one in counts)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(one.letter)}</th>'
-        f'<td class="predicted">{_share(one.predicted, predicted, most)}</td>'
-        f'<td class="right">{_share(one.right, right, most)}</td></tr>'
-        for one in counts
-    )
-    return (
-        '<div class="figures letters"><table><caption>Letters predicted, beside the right ones</caption><thead><tr>'
-        '<th scope="col">Letter</th><th scope="col">Predicted</th><th scope="col">Right</th></tr></thead>'
-        f'<tbody>{rows}</tbody></table><p class="note">As in MMBench\'s Figure 4. Z: none of the options.</p></div>'
-    )
+    columns = {"Ability": "name", **{PROTOCOL_WORDS[one]: "" for one in protocols}, "Change": ""}
+    return REPORT.table(NUMBERS, "", columns, [TableRow(_changed(*pair)) for pair in pairs])
 
 
-def mmbench_success_html(title: str, success: Success) -> str:
-    """Return how many answers each step read, as in MMBench's Table 2."""
-    own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
-    heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
-    return _success(heads, ((title, own),), "As in MMBench's Table 2; what says none of the options is read too.")
+def _changed(here: ScoreLine, there: ScoreLine) -> tuple[str, ...]:
+    change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
+    return REPORT.name(label(here.name)), number(here.mean), number(there.mean), change
 
 
-def mmt_success_html(title: str, success: Success) -> str:
-    """Return how many answers each step read, beside MMT-Bench's Table A17."""
-    steps = (success.rate("letter"), success.rate("letter", "content"), success.rate("letter", "content", "judge"))
-    rows = [
-        (f"{row.model} (Table A17)", (row.step1, row.step2, row.step3, row.refused))
-        for row in mmt_bench.published_success()
-    ]
-    heads = ("Step 1: letters", "Step 2: and contents", "Step 3: and judge", "Refused")
-    return _success(heads, ((title, (*steps, success.refused)), *rows), "Table A17 is of the whole benchmark.")
+def _moves(here: ScoreLine, there: ScoreLine) -> bool:
+    if here.mean is None or there.mean is None:
+        return here.mean is not there.mean
+    return abs(here.mean - there.mean) > CHANGE
 
 
-def published_html(title: str, own: Node | None, rows: Sequence[mmbench.PublishedTable], apart: str) -> str:
-    """Return a file's CircularEval beside Table 5 or 6; `apart` says why they cannot be compared, "" if they can."""
-    columns = ("Overall", *L2_WORDS)
-    heads = "".join(f'<th scope="col"><abbr title="{L2_WORDS.get(name, name)}">{name}</abbr></th>' for name in columns)
-    means = {node.line.name: node.line.mean for node in own.walk()} if own else {}
-    first = _numbers(title, [number(means.get(name)) for name in columns], "own") if own else ""
-    other = "".join(_numbers(row.model, [number(row.scores[name]) for name in columns]) for row in rows)
-    warning = f'<p class="warning" role="note">{escape(apart)}</p>' if apart else ""
-    return (
-        f'{warning}<div class="figures numbers"><table><caption>CircularEval beside Table {rows[0].table} '
-        f'({escape(rows[0].split)})</caption><thead><tr><th scope="col" class="name">Model</th>{heads}</tr></thead>'
-        f"<tbody>{first}{other}</tbody></table></div>"
-    )
+def _plot(seen: _Seen, split: object, beside: object) -> Any:
+    if not seen.found.splits:
+        return None
+    place = _place(seen.found, split)
+    return plotly_figure(seen.benchmark_view.figure(seen.report.title, seen.found, place, str(beside)))
 
 
-def comparison_html(first: str, second: str, found: Sequence[Compared]) -> str:
-    """Return McNemar's comparison of two models, ability by ability."""
-    return (
-        f'<p class="versus"><b>{escape(first)}</b> beside <b>{escape(second)}</b></p>{"".join(map(_compared, found))}'
-        '<p class="note">p: exact McNemar test of "only this" against "only the other", not corrected for the number '
-        "of rows. A question with an undecided answer on either side is left out.</p>"
-    )
+def _place(found: ChoiceTables, split: object) -> int:
+    """Return the index of the chosen split; if none is chosen, the last, which holds all of them."""
+    names = split_names(found)
+    return names.index(str(split)) if split in names else -1
 
 
-def file_problems_html(problems: Sequence[Problem]) -> str:
-    """Return a file's problems, most serious first, each with its row and fix."""
-    return "".join(
-        _problems(blocks, those)
-        for blocks in BLOCKS
-        if (those := [problem for problem in problems if problem.blocks == blocks])
-    )
-
-
-def number(value: float | None) -> str:
-    """Format a percentage or mark as in the tables."""
-    return "–" if value is None else f"{value:.1f}"
-
-
-def _share(times: int, total: int, most: float) -> str:
-    share = times / total
-    return f'<span style="--share:{share / most:.3f}"></span><b>{100 * share:.1f}%</b> <small>{times:,}</small>'
-
-
-def _success(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
-    columns = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    body = "".join(
-        _numbers(name, ["–" if cell is None else f"{cell:.1f}%" for cell in cells], "" if place else "own")
-        for place, (name, cells) in enumerate(rows)
-    )
-    return (
-        '<div class="figures numbers"><table><caption>Answers read after each step</caption><thead>'
-        f'<tr><th scope="col" class="name">Model</th>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
-        f'<p class="note">{escape(note)}</p>'
-    )
-
-
-def _numbers(name: str, cells: Iterable[str], kind: str = "") -> str:
-    """Return a table row of numbers; `cells` are HTML, `name` is text."""
-    numbers = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr class="{kind}"><th scope="row" class="name">{escape(name)}</th>{numbers}</tr>'
-
-
-def _compared(found: Compared) -> str:
-    lines = [line for line in found.lines if _pairs(line)]
-    if not lines:
-        return ""
-    heads = ("n", "Both", "Only this", "Only the other", "Neither")
-    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    rows = "".join(_numbers(label(line.name), _cells(line), "sure" if line.p < 0.05 else "") for line in lines)
-    return (
-        f"<p>Over {escape(found.over)}: {_verdict(lines[0])}</p>"
-        f'<div class="figures numbers"><table><caption>Right over {escape(found.over)}</caption><thead><tr>'
-        f'<th scope="col" class="name">Ability</th>{columns}<th scope="col"><abbr title="exact McNemar test">p</abbr>'
-        f"</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _pairs(one: Comparison) -> int:
-    return one.both + one.first_only + one.second_only + one.neither
-
-
-def _cells(one: Comparison) -> tuple[str, ...]:
-    counts = (_pairs(one), one.both, one.first_only, one.second_only, one.neither)
-    return (*(f"{count:,}" for count in counts), "&lt; 0.001" if one.p < 0.001 else f"{one.p:.3f}")
-
-
-def _verdict(overall: Comparison) -> str:
-    n = _pairs(overall)
-    here, there = (100 * (overall.both + only) / n for only in (overall.first_only, overall.second_only))
-    sure = "no more than chance may do" if overall.p >= 0.05 else "more than chance does"
-    return f"{here:.1f} and {there:.1f} of {n:,} in both files, {sure} (p = {overall.p:.2g})."
-
-
-def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
-    shown = "".join(f"<li>{_placed(problem)}</li>" for problem in problems[:MOST_PROBLEMS])
-    rest = len(problems) - MOST_PROBLEMS
-    more = f"<li>and {rest:,} more</li>" if rest > 0 else ""
-    role = "note" if blocks == "nothing" else "alert"
-    return f'<div class="problems {blocks}" role="{role}"><p>{BLOCKS[blocks]}:</p><ul>{shown}{more}</ul></div>'
-
-
-def _placed(problem: Problem) -> str:
-    return f"{f'Row {problem.row:,}: ' if problem.row else ''}{escape(problem.text)}"
+def _link(typed: object) -> str:
+    """Return the link from a user's input: a full URL or the link alone."""
+    text = str(typed or "").strip()[:500]
+    return parse_qs(urlsplit(text).query).get("report", [text])[0]

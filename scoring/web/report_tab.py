@@ -1,7 +1,6 @@
 """Tab "Report": a report under its link, with header, downloads and its benchmark's view."""
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -12,33 +11,25 @@ from arena.web.events import BINDING, Updates
 from scoring.jobs.store import Jobs
 from scoring.registry import BENCHMARKS
 from scoring.serialize import ReportError
-from scoring.web.mm_vet_report import MMVetView
-from scoring.web.mm_vet_view import files_html
-from scoring.web.multiple_choice_report import ChoiceView
-from scoring.web.visit_bench_report import MatchesView
-from scoring.web.vqa_report import MarksView
+from scoring.web.mm_vet_view import MMVetView
+from scoring.web.multiple_choice_view import ChoiceView
+from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.visit_bench_view import MatchesView
+from scoring.web.vqa_view import MarksView
 
 TAB = "report"
-NO_REPORT = '<p class="empty">Open a report from "Score outputs", or by its link.</p>'
-GONE = '<p class="problem" role="alert">There is no such report. Its owner may have deleted it.</p>'
+NO_REPORT: str = PARTS.empty('Open a report from "Score outputs", or by its link.')
 
 
 class View(Protocol):
     """View of one kind of report, shown in the tab."""
 
     body: gr.Column
+    shown: Sequence[Any]
+    """Components that `opened` fills."""
 
-    @property
-    def shown(self) -> list[Any]:
-        """Components that `opened` fills."""
-        ...
-
-    def head(self, link: str, report: Any) -> str:
-        """Return the report's header."""
-        ...
-
-    def opened(self, link: str, report: Any) -> Updates:
-        """Return the updates that show a newly opened report."""
+    def opened(self, link: str, report: Any) -> tuple[str, Updates]:
+        """Return the header, and the updates that show a newly opened report."""
         ...
 
     def listen(self, link: gr.Textbox) -> None: ...
@@ -86,13 +77,14 @@ class ReportTab:
         try:
             report = self._jobs.report(str(link))
         except (DatabaseError, ReportError) as error:
-            return {self.head: f'<p class="problem" role="alert">{escape(str(error))}</p>'}
+            return {self.head: REPORT.alert(error)}
         if report is None:
-            return {self.head: GONE}
+            return {self.head: REPORT.alert("There is no such report. Its owner may have deleted it.")}
         view = self._views[report.benchmark]
+        head, shown = view.opened(str(link), report)
         return {
-            self.head: view.head(str(link), report),
-            self.files: files_html(str(link), list(BENCHMARKS[report.benchmark].files(report))),
+            self.head: head,
+            self.files: REPORT.files(str(link), BENCHMARKS[report.benchmark].files(report)),
             **{one.body: gr.update(visible=one is view) for one in self._each},
-            **view.opened(str(link), report),
+            **shown,
         }

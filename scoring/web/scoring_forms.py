@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from scoring.jobs.submissions import Opponents
-from scoring.web.audit_view import PROTOCOL_WORDS
+from scoring.web.choice_audit import PROTOCOL_WORDS
 
 Workflow = Literal["judge first", "rules first", "compare"]
 """judge first: a quote, then the report. rules first: a report at once, then a quote for what the rules left open.
 compare: a quote of matches with other models, then the report."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
-PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import gradio as gr
 
@@ -23,7 +23,7 @@ from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
-from scoring.web.multiple_choice_view import file_problems_html
+from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_forms import (
     CONTEXTS,
     FILE,
@@ -31,68 +31,33 @@ from scoring.web.scoring_forms import (
     MISSING,
     NAMES,
     OPPONENTS,
-    PARTS,
     REFERENCES,
     RUNS,
     VANILLA,
     Form,
     Workflow,
 )
-from scoring.web.scoring_view import (
-    COPY_NOTE,
-    DROP,
-    KEY_NOTE,
-    LEAD,
-    followed,
-    found_html,
-    mine_html,
-    problems_html,
-    progress_html,
-    quote_html,
-    rest_text,
-)
+from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html, rest_text
 
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
 """Form before a file is uploaded."""
-SHOWN_ERRORS = (
-    EndpointError,
-    ChoicesError,
-    DatabaseError,
-    JobServiceError,
-    UploadStoreError,
-    JobError,
-    JudgeError,
-    OptionsError,
-    RowsError,
-)
-"""Errors whose messages users see."""
-
-
-class FormValues(NamedTuple):
-    """User's choices for a file, as the browser sends them."""
-
-    token: object
-    questions: object
-    protocol: object
-    missing: object
-    runs: object
-    stored: object
-    opponents: object
-    reference: object
-    context: object
-    title: object
-    judge: OwnJudge | None
+Values = Mapping[Any, object]
+"""What the browser sends for each component."""
 
 
 def _problem(error: Exception) -> str:
     """Return an error as HTML; one of an upload lists its problems."""
     if isinstance(error, UploadError):
-        return problems_html(f"{error.file} cannot be scored yet:", error.problems)
-    return problems_html(str(error))
+        return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
+    return REPORT.problems("", "alert", error, ())
 
 
-_shows_errors = shows_errors((UploadError, *SHOWN_ERRORS), html=_problem)
+_shows_errors = shows_errors(
+    (UploadError, EndpointError, ChoicesError, DatabaseError, JobServiceError)
+    + (UploadStoreError, JobError, JudgeError, OptionsError, RowsError),
+    html=_problem,
+)
 
 
 class ScoringTab:
@@ -101,7 +66,7 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
-        self._ways: Mapping[Workflow, Callable[[str, Form, Any, FormValues], Job]] = {
+        self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -109,13 +74,13 @@ class ScoringTab:
         self._build()
 
     def _build(self) -> None:
-        gr.HTML(LEAD, padding=False)
+        gr.HTML(SCORING.lead(), padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
-                self.drop = gr.HTML(DROP + COPY_NOTE * self._copied, padding=False)
+                self.drop = gr.HTML(SCORING.drop(self._copied), padding=False)
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
                 self.found = gr.HTML(elem_id="found", padding=False)
                 self._build_settings()
@@ -131,32 +96,25 @@ class ScoringTab:
                     self.cancel = gr.Button("Cancel", elem_id="cancel", size="sm", visible=False)
                     self.resume = gr.Button("Go on", elem_id="resume", size="sm", visible=False)
                     self.delete = gr.Button("Delete", elem_id="delete", size="sm", visible=False)
-        gr.HTML("<h3>Your reports</h3>", padding=False)
+        gr.HTML(REPORT.heading("Your reports"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        sets, protocols = list(self._service.question_sets), list(FIRST.protocols)
-        self.benchmark = gr.Radio(list(NAMES), value=FIRST.name, label="Benchmark", elem_id="benchmark")
-        self.questions = gr.Radio(sets, value=sets[0], label="Questions", elem_id="questions")
+        self.benchmark = _radio("benchmark", "Benchmark", NAMES)
+        questions = _radio("questions", "Questions", self._service.question_sets)
         with gr.Row():
-            self.protocol = gr.Radio(protocols, value=protocols[0], label="Protocol", elem_id="protocol")
-            self.missing = gr.Radio(
-                list(MISSING), value="Stop and tell me", label="Questions without an answer", elem_id="missing"
-            )
-        self.runs = gr.Radio(list(RUNS), value="5 separate runs", label="Judging", elem_id="runs")
-        self.stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
-        more: dict[str, Any] = {"visible": False, "min_width": 180}
+            self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
+            missing = _radio("missing", "Questions without an answer", MISSING)
+        runs = _radio("runs", "Judging", RUNS)
+        stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
+        hidden = {"visible": False, "min_width": 180}
         with gr.Row():
-            self.opponents = gr.Radio(
-                list(OPPONENTS), value="All models", label="Opponents", elem_id="opponents", **more
-            )
-            self.reference = gr.Radio(
-                list(REFERENCES), value=next(iter(REFERENCES)), label="The judge is", elem_id="reference", **more
-            )
-            self.context = gr.Radio(
-                list(CONTEXTS), value="Captions", label="The judge reads", elem_id="context", **more
-            )
+            opponents = _radio("opponents", "Opponents", OPPONENTS, **hidden)
+            reference = _radio("reference", "The judge is", REFERENCES, **hidden)
+            context = _radio("context", "The judge reads", CONTEXTS, **hidden)
+        parts = (questions, missing, runs, stored, opponents, reference, context)
+        self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in parts}
 
     def _build_judge(self) -> None:
         operator = self._service.operator
@@ -168,22 +126,22 @@ class ScoringTab:
             )
             self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
             self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
-            gr.HTML(KEY_NOTE)
+            gr.HTML(SCORING.key_note())
             self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
     def listen(self, tab: gr.Tab) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
-        judge = [self.judge, self.url, self.model, self.key, self.try_out]
-        parts = [self.questions, self.missing, self.runs, self.stored, self.opponents, self.reference, self.context]
-        request_inputs = [self.token, self.benchmark, self.protocol, *parts, self.title, *judge]
+        judge = {self.judge, self.url, self.model, self.key, self.try_out}
+        parts, questions = self.parts.values(), self.parts["questions"]
+        form = {self.token, self.benchmark, self.protocol, *parts, self.title, *judge}
         found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
         self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
-        self.arrived.click(self.on_arrived, [self.token, self.questions], found, **LATEST)
-        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, self.questions], found, **RAW)
-        self.check.click(self.on_check, request_inputs, job, **RAW)
-        self.rest.click(self.on_rest, [self.link, *judge], job, **RAW)
+        self.arrived.click(self.on_arrived, [self.token, questions], found, **LATEST)
+        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, questions], found, **RAW)
+        self.check.click(self.on_check, form, job, **RAW)
+        self.rest.click(self.on_rest, {self.link, *judge}, job, **RAW)
         begun = [self.link, self.url, self.key]
         gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
         self.cancel.click(self.on_cancel, self.link, job, **RAW)
@@ -212,49 +170,17 @@ class ScoringTab:
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @_shows_errors
-    def on_check(
-        self,
-        token: object,
-        name: object,
-        protocol: object,
-        questions: object,
-        missing: object,
-        runs: object,
-        stored: object,
-        opponents: object,
-        reference: object,
-        context: object,
-        title: object,
-        judge: object,
-        url: object,
-        model: object,
-        key: object,
-        try_out: object,
-        request: gr.Request,
-    ) -> Updates:
+    def on_check(self, values: Values, request: gr.Request) -> Updates:
         """Show the cost of judging a file, or score it by rules at once."""
-        owner, benchmark = self._owner(request), _known(NAMES, name)
-        form, own = FORMS[benchmark], self._own_judge(owner, judge, url, model, key, try_out)
-        wanted = FormValues(
-            token, questions, protocol, missing, runs, stored, opponents, reference, context, title, own
-        )
-        return self._shown(self._ways[form.way](owner, form, benchmark, wanted).link, request)
+        benchmark = _known(NAMES, values[self.benchmark])
+        job = self._ways[FORMS[benchmark].way](self._owner(request), benchmark, values)
+        return self._shown(job.link, request)
 
     @_shows_errors
-    def on_rest(
-        self,
-        link: object,
-        judge: object,
-        url: object,
-        model: object,
-        key: object,
-        try_out: object,
-        request: gr.Request,
-    ) -> Updates:
+    def on_rest(self, values: Values, request: gr.Request) -> Updates:
         """Show the cost of judging what the rules left open."""
-        owner = self._owner(request)
-        own = self._own_judge(owner, judge, url, model, key, try_out)
-        return self._shown(self._service.judge_rest(owner, str(link), own).link, request)
+        owner, link = self._owner(request), str(values[self.link])
+        return self._shown(self._service.judge_rest(owner, link, self._judge(owner, values)).link, request)
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
@@ -291,54 +217,54 @@ class ScoringTab:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _judged_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
+    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Join the file to the questions and quote the judging."""
-        count, sampled = _known(RUNS, wanted.runs)
-        protocol, missing = _known(form.protocols, wanted.protocol), _known(MISSING, wanted.missing)
-        options = Options(protocol, count, sampled, missing)
-        request = ScoreRequest(str(wanted.token), str(wanted.questions), options, str(wanted.title or ""), wanted.judge)
+        count, sampled = self._part("runs", RUNS, values)
+        options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
+        questions, token = str(values[self.parts["questions"]]), str(values[self.token])
+        request = ScoreRequest(token, questions, options, self._title(values), self._judge(owner, values))
         return self._service.quote(owner, request)
 
-    def _read_first(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
+    def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Store the report that rules alone make of the file."""
-        protocol = _known(form.protocols, wanted.protocol)
-        return self._service.extract(
-            owner, ChoiceRequest(str(wanted.token), benchmark, protocol, str(wanted.title or ""))
-        )
+        protocol = self._protocol(benchmark, values)
+        request = ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
+        return self._service.extract(owner, request)
 
-    def _compared(self, owner: str, form: Form, benchmark: Any, wanted: FormValues) -> Job:
+    def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Draw the file's opponents and quote the matches."""
         request = SubmissionRequest(
-            opponents=_known(OPPONENTS, wanted.opponents),
-            protocol=_known(form.protocols, wanted.protocol),
-            reference=_known(REFERENCES, wanted.reference),
-            context=_known(CONTEXTS, wanted.context),
-            title=str(wanted.title or ""),
+            opponents=self._part("opponents", OPPONENTS, values),
+            protocol=self._protocol(benchmark, values),
+            reference=self._part("reference", REFERENCES, values),
+            context=self._part("context", CONTEXTS, values),
+            title=self._title(values),
         )
-        if wanted.stored == FILE:
-            return self._service.compare(owner, str(wanted.token), request, wanted.judge)
-        stored = _known({str(one): one for one in self._service.stored()}, wanted.stored)
-        return self._service.compare_stored(owner, stored, request, wanted.judge)
+        judge = self._judge(owner, values)
+        if values[self.parts["stored"]] == FILE:
+            return self._service.compare(owner, str(values[self.token]), request, judge)
+        stored = self._part("stored", {str(one): one for one in self._service.stored()}, values)
+        return self._service.compare_stored(owner, stored, request, judge)
+
+    def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
+        return _known(choices, values[self.parts[part]])
+
+    def _protocol(self, benchmark: str, values: Values) -> Any:
+        return _known(FORMS[benchmark].protocols, values[self.protocol])
+
+    def _title(self, values: Values) -> str:
+        return str(values[self.title] or "")
 
     def _form(self, form: Form) -> Updates:
         """Return the updates that show a benchmark's settings and hide all others."""
-        parts = {
-            "questions": self.questions,
-            "missing": self.missing,
-            "runs": self.runs,
-            "stored": self.stored,
-            "opponents": self.opponents,
-            "reference": self.reference,
-            "context": self.context,
-        }
         protocols = list(form.protocols)
         stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
             self.protocol: gr.update(choices=protocols, value=protocols[0]),
-            **{parts[part]: gr.update(visible=part in form.parts) for part in PARTS},
-            self.stored: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
+            **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
+            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
         }
 
     def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
@@ -351,7 +277,7 @@ class ScoringTab:
         check = VANILLA if vanilla else FORMS[recognised.benchmark].check
         return {
             self.problem: file_problems_html(recognised.problems),
-            self.found: found_html(lines),
+            self.found: SCORING.found(lines),
             self.title: title,
             self.check: gr.update(value=check, interactive=recognised.scorable),
         }
@@ -382,12 +308,11 @@ class ScoringTab:
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
 
-    def _own_judge(
-        self, owner: str, judge: object, url: object, model: object, key: object, try_out: object
-    ) -> OwnJudge | None:
-        if judge != OWN:
+    def _judge(self, owner: str, values: Values) -> OwnJudge | None:
+        if values[self.judge] != OWN:
             return None
-        return OwnJudge(str(model or "").strip(), self._own(owner, url, key), try_out is True)
+        address = self._own(owner, values[self.url], values[self.key])
+        return OwnJudge(str(values[self.model] or "").strip(), address, values[self.try_out] is True)
 
     def _own(self, owner: str, url: object, key: object) -> Endpoint:
         return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
@@ -403,3 +328,9 @@ def _known(choices: Mapping[str, Any], word: object) -> Any:
     if not isinstance(word, str) or word not in choices:
         raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
     return choices[word]
+
+
+def _radio(elem_id: str, label: str, choices: Iterable[str], **more: Any) -> gr.Radio:
+    """Return a choice of which the first is the default."""
+    labels = list(choices)
+    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id, **more)

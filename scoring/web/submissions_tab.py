@@ -5,23 +5,14 @@ from collections.abc import Mapping
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.figures import plotly_figure
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import rank_correlation
 from scoring.visit_bench.store import JudgeBoardKey, Submission, SubmissionError, labels
-from scoring.web.submissions_view import (
-    MEANINGS,
-    NO_BOARD,
-    Beside,
-    board_html,
-    family_figure,
-    mine_html,
-    note_html,
-    problem_html,
-)
+from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.submissions_view import COLUMNS, VISIT, Beside, board_html, figure_updates
 
 
 class SubmissionsTab:
@@ -31,8 +22,8 @@ class SubmissionsTab:
         self._store = submissions.store
         self._people = people
         self.choice = gr.Dropdown([], label="Board", elem_id="automatic-choice")
-        self.board = gr.HTML(NO_BOARD, elem_id="automatic", padding=False)
-        gr.HTML(MEANINGS, padding=False)
+        self.board = gr.HTML(VISIT.no_board(), elem_id="automatic", padding=False)
+        gr.HTML(VISIT.meanings(COLUMNS), padding=False)
         self.plot = gr.Plot(show_label=False, visible=False, elem_id="automatic-plot")
         self.note = gr.HTML(elem_id="automatic-note", padding=False)
         self.mine = gr.HTML(elem_id="submissions", padding=False)
@@ -55,7 +46,7 @@ class SubmissionsTab:
         try:
             return {**self._shown(choice), **self._own(request)}
         except DatabaseError as error:
-            return {self.board: problem_html(str(error))}
+            return {self.board: REPORT.alert(error)}
 
     def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
         """Delete the texts of the user's submission; its results stay."""
@@ -63,30 +54,28 @@ class SubmissionsTab:
             known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
             chosen = known.get(str(which))
             if chosen is None:
-                return {self.said: problem_html("Choose a submission of yours.")}
+                return {self.said: REPORT.alert("Choose a submission of yours.")}
             self._store.withdraw(chosen.owner, chosen.source, chosen.name)
             told = (
                 f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
                 'you delete it under "Score outputs".'
             )
-            return {**self._shown(choice), **self._own(request), self.said: note_html(told)}
+            return {**self._shown(choice), **self._own(request), self.said: PARTS.note(told)}
         except (SubmissionError, DatabaseError) as error:
-            return {self.said: problem_html(str(error))}
+            return {self.said: REPORT.alert(error)}
 
     def _shown(self, choice: object) -> Updates:
         boards = self._boards()
         if not boards:
-            return {self.board: NO_BOARD, self.plot: gr.update(visible=False), self.note: ""}
+            return {self.board: VISIT.no_board(), **figure_updates(None, self.plot, self.note)}
         name = choice if isinstance(choice, str) and choice in boards else next(iter(boards))
         board_key = boards[name]
         found = self._store.standings(board_key)
-        figure = family_figure(found.board)
         variants = {one.name: one.number for one in self._store.submissions(board_key.source)}
         return {
             self.choice: gr.update(**offered(list(boards), name, choice)),
             self.board: board_html(board_key, found, self._beside(board_key, found.board.ratings), variants),
-            self.plot: gr.update(value=plotly_figure(figure), visible=True) if figure else gr.update(visible=False),
-            self.note: note_html(figure.note) if figure else "",
+            **figure_updates(found.board, self.plot, self.note),
         }
 
     def _boards(self) -> Mapping[str, JudgeBoardKey]:
@@ -107,7 +96,7 @@ class SubmissionsTab:
         submitted = self._submitted(request)
         kept = [_named(one) for one in submitted if not one.withdrawn]
         return {
-            self.mine: mine_html(submitted),
+            self.mine: VISIT.submissions(submitted),
             self.own: gr.update(visible=bool(kept)),
             self.which: gr.update(choices=kept, value=kept[0] if kept else None),
         }

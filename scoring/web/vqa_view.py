@@ -1,135 +1,143 @@
-"""VQA report as HTML: exact match beside the judge's marks, MMBench's Table 3, and every answer."""
+"""VQA report view: exact match beside the judge's marks, MMBench's Table 3, and every answer."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import Literal, get_args
+from collections import Counter
+from collections.abc import Callable, Mapping
 
-from scoring.benchmarks.choice_report import MarksReport
-from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, normal, published
+import gradio as gr
+
+from arena.web.events import Updates
+from scoring.benchmarks.choice_report import MarksReport, tabulated, ungraded
+from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, exact, published
+from scoring.jobs.store import Jobs
 from scoring.report import Grade
-from scoring.web.audit_view import ROWS_A_PAGE, pages_of
-from scoring.web.multiple_choice_view import Total, number, opening_html, total_html
+from scoring.web.answer_list import AnswerList
+from scoring.web.levels_view import CHOICE
+from scoring.web.report_parts import (
+    PARTS,
+    REPORT,
+    TableRow,
+    Total,
+    answers_html,
+    folded_problems_html,
+    head_html,
+    headline,
+    interval,
+    number,
+    reading_text,
+)
 
-Show = Literal["all answers", "exact match", "no exact match", "marked 1 or 2", "marked, no exact match", "not marked"]
-SHOWS: Mapping[str, Show] = {show: show for show in get_args(Show)}
+SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
+    "all answers": lambda same, mark: True,
+    "exact match": lambda same, mark: same is True,
+    "no exact match": lambda same, mark: same is False,
+    "marked 1 or 2": lambda same, mark: mark is not None and mark <= 2,
+    "marked, no exact match": lambda same, mark: mark is not None and same is False,
+    "not marked": lambda same, mark: mark is None,
+}
+_PROTOCOLS: Mapping[str, str] = {
+    "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
+    "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
+}
+_OUTCOMES = {True: ("right", "exact match"), False: ("wrong", "no exact match"), None: ("open", "no references")}
+"""CSS class and words of an outcome."""
 
 
-@dataclass(frozen=True)
-class MarksFilter:
-    """Filter of the audit."""
+class MarksView:
+    """Components of the view as attributes, event handlers as methods."""
 
-    show: Show = "all answers"
-    page: int = 1
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        with gr.Column(visible=False) as self.body:
+            with gr.Row():
+                with gr.Column(min_width=300):
+                    self.table = gr.HTML(elem_id="marks-table", padding=False)
+                with gr.Column(min_width=300):
+                    self.counts = gr.HTML(elem_id="marks-counts", padding=False)
+            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, self._listed)
+        self.shown = [self.table, self.counts, self.answers.list]
+
+    def listen(self, link: gr.Textbox) -> None:
+        self.answers.listen(link)
+
+    def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
+        """Return the header, the tables and the first page of the answers."""
+        found = tabulated(report)
+        return marks_head_html(report, found), {
+            self.table: table_3_html(report.title, found),
+            self.counts: mark_counts_html(found.marks),
+            self.answers.list: marks_audit_html(report),
+        }
+
+    def _listed(self, link: object, show: object, page: object) -> str:
+        report = self._jobs.report(str(link))
+        return marks_audit_html(report, str(show), page) if isinstance(report, MarksReport) else ""
+
+
+def marks_head_html(report: MarksReport, found: VQAReport) -> str:
+    """Return what was marked and how, accuracy and mean mark."""
+    marks, nothing = found.marks, ungraded(report)
+    notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'No judge was asked yet: exact match only')}"
+    warnings = [nothing] if nothing else []
+    if report.judge and marks.unscored:
+        warnings.append(
+            f"{marks.unscored:,} answers got no mark and stay out of the mean, which over all {marks.n:,} lies between "
+            f"{marks.worst:.2f} and {marks.best:.2f}"
+        )
+    parts = [PARTS.note(notes), folded_problems_html(report.problems)]
+    return head_html(report, [report.benchmark], marks_totals_html(found), warnings, parts)
 
 
 def marks_totals_html(found: VQAReport) -> str:
     """Return exact match, VQA accuracy and the mean mark, side by side."""
     marks = found.marks
-    interval = "" if marks.low is None else f"95% interval {marks.low:.2f} to {marks.high:.2f}"
-    mean = "–" if marks.mean is None else f"{marks.mean:.2f}"
-    notes = (interval, f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
+    notes = (interval(marks.low, marks.high, 2), f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
     shares = (Total("Exact match", found.exact), Total("VQA accuracy", found.consensus))
-    items = "".join(map(total_html, shares)) + opening_html("Mean mark, 1 to 5", mean, notes)
-    return f'<dl class="totals">{items}</dl>'
+    return REPORT.totals([*map(headline, shares), ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
 
 
 def mark_counts_html(marks: Marks) -> str:
     """Return how often each mark was given."""
-    total = sum(marks.times.values())
+    total, most = sum(marks.times.values()), max(marks.times.values(), default=0)
     if not total:
-        return '<p class="empty">No marks yet: no judge was asked.</p>'
-    most = max(marks.times.values())
-    rows = "".join(
-        f'<tr><th scope="row">{mark}</th><td class="predicted"><span style="--share:{times / most:.3f}"></span>'
-        f"<b>{100 * times / total:.1f}%</b> <small>{times:,}</small></td></tr>"
-        for mark, times in sorted(marks.times.items(), reverse=True)
-    )
-    return (
-        '<div class="figures letters"><table><caption>Marks given</caption><thead><tr><th scope="col">Mark</th>'
-        f'<th scope="col">Answers</th></tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+        return PARTS.empty("No marks yet: no judge was asked.")
+    given = sorted(marks.times.items(), reverse=True)
+    rows = [TableRow((mark, REPORT.share(times, total, most))) for mark, times in given]
+    return REPORT.table("figures letters", "Marks given", {"Mark": "", "Answers": "predicted"}, rows)
 
 
 def table_3_html(title: str, found: VQAReport) -> str:
     """Return exact match and mean mark beside MMBench's Table 3."""
-    mean = "–" if found.marks.mean is None else f"{found.marks.mean:.2f}"
-    rows = [(title, number(found.exact.mean), mean, "own")]
+    rows = [TableRow((title, number(found.exact.mean), number(found.marks.mean, 2)), {"class": "own"})]
     rows += [
-        (f"{row.model} (published)", number(row.accuracy), f"{row.mark:.2f}", "")
+        TableRow((f"{row.model} (published)", number(row.accuracy), number(row.mark, 2)))
         for row in published()
         if row.dataset == found.dataset
     ]
-    body = "".join(
-        f'<tr class="{kind}"><th scope="row" class="name">{escape(model)}</th><td>{accuracy}</td><td>{mark}</td></tr>'
-        for model, accuracy, mark, kind in rows
-    )
-    return (
-        f'<div class="figures numbers"><table><caption>{found.dataset}, beside MMBench\'s Table 3</caption><thead><tr>'
-        '<th scope="col" class="name">Model</th><th scope="col">Exact match</th><th scope="col">Mean mark</th></tr>'
-        f"</thead><tbody>{body}</tbody></table></div>"
-        '<p class="note">The paper had 1,000 random answers of each data set marked by GPT-3.5.</p>'
-    )
+    columns = {"Model": "name", "Exact match": "", "Mean mark": ""}
+    table = REPORT.table("figures numbers", f"{found.dataset}, beside MMBench's Table 3", columns, rows)
+    note = PARTS.note("The paper had 1,000 random answers of each data set marked by GPT-3.5.")
+    return REPORT.together([table, note])
 
 
-def marks_audit_html(report: MarksReport, chosen: MarksFilter) -> str:
-    """Return one page of the matching answers: references, answer, mark and replies."""
+def marks_audit_html(report: MarksReport, show: str = "all answers", page: object = 1) -> str:
+    """Return one page of the matching answers: references, answer, mark and replies; a filter must exist to count."""
     grades = {grade.question: grade for grade in report.grades}
-    fit = [row for row in report.rows if _fits(row, grades.get(row.id), chosen.show)]
-    if not fit:
-        return '<p class="empty">No answer fits.</p>'
-    pages = pages_of(len(fit))
-    page = min(max(chosen.page, 1), pages)
-    shown = fit[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
-    head = f'<p class="note" role="status">{len(fit):,} of {len(report.rows):,} answers; page {page:,} of {pages:,}</p>'
-    return f'{head}<ol class="audit choices">{"".join(_item(row, grades.get(row.id)) for row in shown)}</ol>'
+    marks = {grade.question: grade.score for grade in report.grades}
+    fits = SHOWS.get(show, SHOWS["all answers"])
+    rows = [row for row in report.rows if fits(_same(row), marks.get(row.id))]
+    return answers_html(rows, len(report.rows), page, lambda row: _item(row, grades.get(row.id)))
 
 
-def exact(row: VQAnswer) -> bool | None:
+def _same(row: VQAnswer) -> bool | None:
     """Tell whether an answer equals one of its references; None if it has none."""
-    return normal(row.prediction) in map(normal, row.answers) if row.answers else None
-
-
-def _fits(row: VQAnswer, grade: Grade | None, show: Show) -> bool:
-    mark = grade.score if grade else None
-    return {
-        "all answers": True,
-        "exact match": exact(row) is True,
-        "no exact match": exact(row) is False,
-        "marked 1 or 2": mark is not None and mark <= 2,
-        "marked, no exact match": mark is not None and exact(row) is False,
-        "not marked": mark is None,
-    }[show]
+    return exact(row) if row.answers else None
 
 
 def _item(row: VQAnswer, grade: Grade | None) -> str:
-    same = exact(row)
-    kind = {True: "right", False: "wrong", None: "open"}[same]
-    words = {True: "exact match", False: "no exact match", None: "no references"}[same]
-    mark = "" if grade is None else f" <small>{_marked(grade)}</small>"
-    quiet = ' class="quiet"' if not row.prediction.strip() else ""
-    return (
-        f'<li><p class="about"><b>{escape(row.id)}</b><b class="verdict {kind}">{words}{mark}</b></p>'
-        f"<dl><dt>Question</dt><dd>{escape(row.text)}</dd><dt>References</dt><dd>{_references(row.answers)}</dd>"
-        f"<dt>Answer</dt><dd{quiet}>{escape(row.prediction) or '(empty)'}</dd></dl>{_replies(grade)}</li>"
-    )
-
-
-def _marked(grade: Grade) -> str:
-    return "not marked" if grade.score is None else f"mark {grade.score:.0f}"
-
-
-def _references(answers: Sequence[str]) -> str:
-    """Return the distinct references, each with its number of annotators."""
-    times = {answer: answers.count(answer) for answer in dict.fromkeys(answers)}
-    return ", ".join(escape(one) + (f" <small>× {count}</small>" if count > 1 else "") for one, count in times.items())
-
-
-def _replies(grade: Grade | None) -> str:
+    kind, words = _OUTCOMES[_same(row)]
+    references = Counter(row.answers)
     if grade is None:
-        return ""
-    items = "".join(f"<li><q>{escape(reply) or '(empty)'}</q></li>" for reply in grade.replies)
-    reason = f" ({escape(grade.reason)})" if grade.reason else ""
-    return (
-        f"<details><summary>Replies of {escape(grade.model or 'the judge')}{reason}</summary><ol>{items}</ol></details>"
-    )
+        return CHOICE.marked_item(row, kind, words, "", references, "", [])
+    mark = "not marked" if grade.score is None else f"mark {grade.score:.0f}"
+    asked = f"Replies of {grade.model or 'the judge'}{f' ({grade.reason})' if grade.reason else ''}"
+    return CHOICE.marked_item(row, kind, words, mark, references, asked, list(map(REPORT.quoted, grade.replies)))

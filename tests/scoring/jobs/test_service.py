@@ -113,6 +113,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert seen(SAMPLE_PREDICTIONS).benchmark == "mm-vet"
         assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
         assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
+        assert seen(SAMPLE_PREDICTIONS, "mm-vet").benchmark == seen(mmt, "mm-vet").benchmark == "mm-vet"
         incomplete = seen(GOLDEN / "missing_pass.tsv")
         assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
         doubled = seen(GOLDEN / "double_row.tsv")

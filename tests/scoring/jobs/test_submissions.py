@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,7 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.matches import MatchReport, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
-from scoring.web.submissions_view import Beside, board_html, family_figure, mine_html
+from scoring.web.submissions_view import VISIT, Beside, board_html, family_figure
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
 from tests.support.servers import new_postgresql_database
@@ -480,12 +481,12 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     submissions.store.enter("ada", VisitBench().graded(report, swayed))
     board_key = submissions.store.board_keys()[0]
     html = board_html(board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3})
-    assert "12 matches" in html and "read the pictures' captions" in html.replace("&#x27;", "'")
+    assert "12 matches" in html and "read the pictures' captions" in unescape(html)
     assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
     assert "Ties</dt><dd>100.0% <small>12 of 12</small>" in html
     assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
     assert "variant 3" in html and "Too few of these models" in html
-    assert "&lt;b&gt;" in mine_html([replace(submissions.store.submissions()[0], name="<b>")])
+    assert "&lt;b&gt;" in VISIT.submissions([replace(submissions.store.submissions()[0], name="<b>")])
 
 
 def test_figure_8_has_families_above_the_floor_only():

@@ -30,7 +30,14 @@ from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore
-from scoring.web.agreement_view import measures_html, notes_html, own_html, people_html, reproduction_figure, tells_html
+from scoring.web.agreement_view import (
+    AGREEMENT,
+    measures_html,
+    notes_html,
+    people_html,
+    reproduction_figure,
+    tells_html,
+)
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, fresh_page, shoot, turn
@@ -163,8 +170,8 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
     found = service.beside("one", "ada", token)
     assert [(one.measure, one.overall.n) for one in found.own] == [("=mine", 1), ("<b>", 0)]
-    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in own_html(found.own)
-    assert "must be called as in the file" in own_html(found.own[1:]) and own_html(()) == ""
+    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(found.own)
+    assert "must be called as in the file" in AGREEMENT.own(found.own[1:]) and AGREEMENT.own(()) == ""
     assert "'=mine,all" in measures_csv(found.people_agreement)
     assert service.of("one").own == ()
     for owner, other in (("bob", token), ("ada", "forged")):

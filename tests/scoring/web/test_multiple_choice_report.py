@@ -17,29 +17,20 @@ from scoring.multiple_choice.metrics import Comparison, differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.report import Grade, JudgeStamp
-from scoring.web.audit_view import ROWS_A_PAGE, AuditFilter, audit_html, marked_html
 from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
-from scoring.web.levels_view import board_html, label
-from scoring.web.multiple_choice_view import (
-    MOST_PROBLEMS,
+from scoring.web.choice_audit import audit_html, marked_html
+from scoring.web.choice_tables import (
     WORST,
     comparison_html,
-    file_problems_html,
     letters_html,
-    mmbench_success_html,
-    mmt_success_html,
     overalls_html,
     published_html,
     worst_html,
 )
-from scoring.web.report_head import choice_head_html, marks_head_html, what_if_html
-from scoring.web.vqa_view import (
-    MarksFilter,
-    mark_counts_html,
-    marks_audit_html,
-    marks_totals_html,
-    table_3_html,
-)
+from scoring.web.levels_view import board_html, label
+from scoring.web.multiple_choice_view import choice_head_html, what_if_html
+from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
+from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
 
@@ -54,7 +45,7 @@ class Seen(HTMLParser):
     def __init__(self, html):
         super().__init__()
         self.tags, self.text = [], ""
-        self.feed(html)
+        self.feed(str(html))
         assert not {"script", "img", "iframe", "style", "link"} & set(self.tags), html[:500]
 
     def handle_starttag(self, tag, attrs):
@@ -185,9 +176,9 @@ def test_letters_and_steps(circular, mmt):
     predicted = sum(float(cells[1].split("%")[0]) for cells in rows)
     assert [cells[0] for cells in rows] == list("ABCD") and predicted == pytest.approx(100, abs=0.2)
     assert letters_html(()) == ""
-    ours = rows_of(mmbench_success_html("our model", found.success))[0][2]
+    ours = rows_of(BENCHMARK_VIEWS["mmbench"].success("our model", found))[0][2]
     assert ours == ["our model", "99.4%", "99.4%", "0.0%"]
-    steps = rows_of(mmt_success_html("our model", tabulated(mmt).success))
+    steps = rows_of(BENCHMARK_VIEWS["mmt-bench"].success("our model", tabulated(mmt)))
     assert len(steps) == 8 and steps[1][2] == ["GPT-4V (Table A17)", "87.2%", "87.2%", "87.2%", "10.1%"]
 
 
@@ -240,27 +231,25 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
 
 def test_the_audit_is_paged_filtered_and_marked(circular):
     rows = circular.rows
-    whole = audit_html(rows, (), "mmt-paper", AuditFilter())
+    whole = audit_html(rows, (), "mmt-paper")
     assert whole.count('<li><p class="about">') == ROWS_A_PAGE and "page 1 of 7" in whole
-    last = audit_html(rows, (), "mmt-paper", AuditFilter(page=99))
+    last = audit_html(rows, (), "mmt-paper", page=99)
     assert "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
-    undecided = audit_html(rows, (), "mmt-paper", AuditFilter("undecided"))
+    undecided = audit_html(rows, (), "mmt-paper", "undecided")
     assert undecided.count('<li><p class="about">') == 1 and "conflict → undecided" in Seen(undecided).text
-    wrong = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong"))).text
+    wrong = Seen(audit_html(rows, (), "mmt-paper", "wrong")).text
     assert "10 of 160 answers" in wrong
-    of_ocr = Seen(audit_html(rows, (), "mmt-paper", AuditFilter("wrong", "ocr"))).text
-    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
-        rows, (), "mmt-paper", AuditFilter("wrong", "x")
-    )
+    of_ocr = Seen(audit_html(rows, (), "mmt-paper", "wrong", "ocr")).text
+    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(rows, (), "mmt-paper", "wrong", "x")
     others = under_protocol(circular, "mmt-paper").rows
-    both = audit_html(rows, others, "mmt-paper", AuditFilter("differs by protocol"))
+    both = audit_html(rows, others, "mmt-paper", "differs by protocol")
     parted = differences(rows, others)
     assert len(parted) == both.count('class="both"') > 0 and "MMT-Bench's paper" in Seen(both).text
 
 
 def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
     rows = [replace(row, question=replace(row.question, index=at)) for at, row in enumerate(mmt.rows * 65)][:31_325]
-    html = audit_html(rows, (), "mmbench-paper", AuditFilter(page=1253))
+    html = audit_html(rows, (), "mmbench-paper", page=1253)
     assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
     assert "<b>31324</b>" in html and "<b>31299</b>" not in html
 
@@ -312,8 +301,8 @@ def test_whatever_a_file_says_is_text(benchmark):
         BENCHMARK_VIEWS[benchmark].success(HOSTILE, found),
         letters_html(found.letters),
         what_if_html(shown, "mmt-paper", pairs, parted),
-        audit_html(shown.rows, (), "mmt-paper", AuditFilter()),
-        audit_html(shown.rows, other.rows, "mmt-paper", AuditFilter("differs by protocol")),
+        audit_html(shown.rows, (), "mmt-paper"),
+        audit_html(shown.rows, other.rows, "mmt-paper", "differs by protocol"),
         comparison_html(HOSTILE, HOSTILE, [Compared(HOSTILE, (Comparison(HOSTILE, 1, 0, 0, 0, 1.0),))]),
     ]
     for piece in pieces:
@@ -369,10 +358,10 @@ def test_marks_stand_beside_exact_match(marks):
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return marks_audit_html(marks, MarksFilter(show)).count('<li><p class="about">')
+        return marks_audit_html(marks, show).count('<li><p class="about">')
 
     counts = {"all answers": 4, "exact match": 2, "no exact match": 2, "not marked": 3, "marked 1 or 2": 0}
     assert {show: shown(show) for show in counts} == counts
     hostile = replace(marks, rows=(VQAnswer(HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, 1),), grades=())
     hostile = replace(hostile, grades=(Grade(HOSTILE, 0, None, HOSTILE, (), (HOSTILE,), HOSTILE),))
-    assert HOSTILE in Seen(marks_audit_html(hostile, MarksFilter())).text
+    assert HOSTILE in Seen(marks_audit_html(hostile)).text

@@ -1,0 +1,45 @@
+"""List of what was answered, with its filters: components and event handlers of every report."""
+
+from collections.abc import Callable, Iterable
+
+import gradio as gr
+
+from arena.web.events import LATEST, Updates
+from scoring.web.report_parts import REPORT
+
+
+class AnswerList:
+    """What was answered, below its filters; `html` returns the list for what the browser sends: link, filters, page."""
+
+    def __init__(
+        self,
+        title: str,
+        prefix: str,
+        elem_id: str,
+        shows: Iterable[str],
+        html: Callable[..., str],
+        group: gr.Dropdown | None = None,
+        title_id: str | None = None,
+    ) -> None:
+        self._html = html
+        gr.HTML(REPORT.heading(title, title_id), padding=False)
+        with gr.Row():
+            choices = list(shows)
+            self.show = gr.Dropdown(choices, value=choices[0], label="Show", elem_id=f"{prefix}-show")
+            self.group = group.render() if group else None
+            self.page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id=f"{prefix}-page")
+        self.list = gr.HTML(elem_id=elem_id, padding=False)
+
+    def listen(self, *inputs: gr.Radio | gr.Textbox) -> None:
+        """Bind the filters and the page; `inputs` are the report's link and what else `html` takes first."""
+        filters = [self.show, *([self.group] if self.group else [])]
+        chosen = [*inputs, *filters, self.page]
+        gr.on([one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST)
+        self.page.input(self.on_page, chosen, self.list, **LATEST)
+
+    def on_filter(self, *chosen: object) -> Updates:
+        """Show the first page of what fits."""
+        return {self.page: 1, **self.on_page(*chosen[:-1], 1)}
+
+    def on_page(self, *chosen: object) -> Updates:
+        return {self.list: self._html(*chosen)}

@@ -1,0 +1,112 @@
+"""Every answer of a multiple-choice report: the span that was read, and the rules that read it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from unicodedata import normalize
+
+from scoring.multiple_choice.metrics import Difference, differences
+from scoring.multiple_choice.types import NONE, Decided, Decision, Protocol, Rule
+from scoring.web.levels_view import CHOICE
+from scoring.web.report_parts import REPORT, answers_html
+
+DIFFERS = "differs by protocol"
+SHOWS: Mapping[str, Callable[[Decided], bool]] = {
+    "all answers": lambda row: True,
+    "undecided": lambda row: row.decision.letter is None,
+    DIFFERS: lambda row: True,
+    "wrong": lambda row: row.right is False,
+    "none of the options": lambda row: row.decision.letter == NONE,
+    "read by the judge": lambda row: bool(row.decision.replies),
+}
+PROTOCOL_WORDS: Mapping[Protocol, str] = {
+    "strict": "Strict (ours)",
+    "mmbench-paper": "MMBench's paper",
+    "mmt-paper": "MMT-Bench's paper",
+}
+_OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open", "not scored")}
+"""CSS class and word of an outcome."""
+_ALNUM = re.compile(r"[A-Za-z0-9]")
+
+
+def audit_html(
+    rows: Sequence[Decided],
+    others: Sequence[Decided],
+    other: Protocol,
+    show: str = "all answers",
+    category: str = "",
+    page: object = 1,
+) -> str:
+    """Return one page of the matching answers; `others` are the same rows under another protocol, "" any category."""
+    found = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
+    fit = [one for one in found if category in ("", _row(one).question.category)]
+    return answers_html(fit, len(rows), page, lambda one: _item(one, other))
+
+
+def marked_html(prediction: str, span: str, last: bool = False) -> str:
+    """Return the escaped answer with `span`, the part that was read, marked; the first occurrence, or the last.
+
+    Rules read a normalised text, so wide letters and white space are ignored in the search.
+    """
+    start, end = _place(prediction, span, last) or (0, 0)
+    return CHOICE.marked(prediction[:start], prediction[start:end], prediction[end:])
+
+
+def _row(one: Decided | Difference) -> Decided:
+    return one.row if isinstance(one, Difference) else one
+
+
+def _item(one: Decided | Difference, other: Protocol) -> str:
+    row = _row(one)
+    question, decision = row.question, row.decision
+    about = " · ".join(filter(None, (question.split, question.group, question.category)))
+    trails = _trail_html(decision)
+    if isinstance(one, Difference):
+        name = f"{PROTOCOL_WORDS[other]}: {_letter_words(one.other.letter)}"
+        trails = CHOICE.both(trails, name, _trail_html(one.other))
+    words = f"read {_letter_words(decision.letter)}" if decision.letter else "undecided"
+    text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
+    replies = list(map(REPORT.quoted, decision.replies))
+    kind, outcome = _OUTCOMES[row.right]
+    return CHOICE.item(row, about, kind, words, outcome, text, trails, replies)
+
+
+def _trail_html(decision: Decision) -> str:
+    letters = ("" if clue.rule is Rule.CUT else _letter_words(clue.letter) for clue in decision.trail)
+    clues = zip(decision.trail, letters, strict=True)
+    return CHOICE.trail([(clue.rule.value, letter, clue.span) for clue, letter in clues])
+
+
+def _letter_words(letter: str | None) -> str:
+    return {None: "undecided", NONE: "none of the options"}.get(letter, str(letter))
+
+
+def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
+    """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
+    folded, places = [], []
+    for place, char in enumerate(text):
+        for piece in normalize("NFKC", char):
+            if not piece.isspace():
+                folded.append(piece)
+                places.append(place)
+    wanted = "".join(normalize("NFKC", span).split())
+    if not wanted:
+        return None
+    found = [(places[at], places[at + len(wanted) - 1] + 1) for at in islice(_starts("".join(folded), wanted), 1000)]
+    whole = [one for one in found if _whole(text, *one)] or found
+    return whole[-1 if last else 0] if whole else None
+
+
+def _starts(text: str, wanted: str) -> Iterator[int]:
+    place = text.find(wanted)
+    while place >= 0:
+        yield place
+        place = text.find(wanted, place + len(wanted))
+
+
+def _whole(text: str, start: int, end: int) -> bool:
+    """Tell whether a span neither starts nor ends inside a word."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return not (
+        (_ALNUM.match(before) and _ALNUM.match(text[start])) or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))
+    )
