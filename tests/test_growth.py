@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
+from arena.inference import openai_client
 from arena.server import logs
 from arena.web import cookies as identity
 from scoring import report as results
@@ -150,7 +151,7 @@ READERS: dict[str, Callable[[str], object]] = {
         visit_bench.read_extraction(text),
     ],
     "a judge's reply": lambda text: replies.read_answer(text.encode("utf-8")),
-    "a judge's refusal": lambda text: replies.refusal(400, {}, text),
+    "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
     "neutralise": injection.neutralise,
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),

@@ -183,8 +183,8 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
 TEMPLATES = sorted(ROOT.glob("*/web/templates/*.html"))
 
 
-KNOWS_TAGS = {"arena/markdown.py", "arena/formats/fastchat_log.py"}
-"""Files that make HTML of Markdown, or read logs of it."""
+KNOWS_TAGS = {"arena/markdown.py", "arena/formats/fastchat_log.py", "scoring/multiple_choice/plain_answers.py"}
+"""Files that make HTML of Markdown, or read tags in what others wrote."""
 TAG = re.compile(
     r"</?(a|b|body|br|button|caption|code|d[dlt]|details|div|em|fig\w+|foot\w*|form|g|h[1-6r]|head\w*|html|i|img|input|label"
     r"|li|link|main|meta|nav|ol|option|p|path|pre|rect|s|script|section|select|small|span|strong|style|su[bp]|summary|svg"

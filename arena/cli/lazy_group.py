@@ -23,7 +23,9 @@ class LazyGroup(TyperGroup):
     """Commands that `--help` and a suggestion for a mistyped word know by name alone."""
 
     def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
-        known = {word: TyperCommand(word, short_help=command.help) for word, command in commands.items()}
+        known: dict[str, Any] = {
+            word: TyperCommand(word, short_help=command.help) for word, command in commands.items()
+        }
         settings = {"help_option_names": ["--help", "-h"]}
         super().__init__(name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings)
         self._modules = {word: command.module for word, command in commands.items()}
@@ -37,7 +39,8 @@ class LazyGroup(TyperGroup):
         return 0
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        name, known, rest = super().resolve_command(ctx, args)
+        found: Any = super().resolve_command(ctx, args)
+        name, known, rest = found
         command = get_group(import_module(self._modules[name]).app).commands[name]
         command.help = command.help or known.short_help
         return name, command, rest

@@ -13,7 +13,7 @@ from arena.validation import must_be
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
 
 
-class ApiTable(CardTable):
+class ApiTable(CardTable, frozen=True):
     """Keys of a server's model."""
 
     model: Text

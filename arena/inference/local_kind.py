@@ -21,13 +21,13 @@ def _weights(folder: str, info: ValidationInfo) -> str:
     """The folder, seen from the catalogue's; one beside a model of the Hub is refused later."""
     if not folder or info.data.get("hub"):
         return folder
-    path = info.context / Path(folder).expanduser()
+    path = Path(info.context or ".") / Path(folder).expanduser()
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} holds no model (no config.json in it)")
     return str(path)
 
 
-class LocalTable(CardTable):
+class LocalTable(CardTable, frozen=True):
     """Keys of a model on this machine."""
 
     hub: Annotated[Stripped, must_be("an id on the Hub, as in owner/model", _HUB_ID.fullmatch)] = ""

@@ -402,7 +402,8 @@ class OpenAIClient:
         """Map an error of openai or the transport to a Trouble."""
         openai = _openai()
         if isinstance(error, openai.APIStatusError):
-            return refusal(error.status_code, error.response.headers, error.body)
+            answered: Any = error
+            return refusal(answered.status_code, answered.response.headers, answered.body)
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
             return Trouble("again", "the server could not be reached")

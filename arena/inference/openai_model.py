@@ -105,7 +105,7 @@ class ApiVLM:
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
             if trouble.kind == "slow" or answer.pieces or not await _RETRIES.another(attempt, trouble):
-                kind = next((kind for kind in _SAME if kind == trouble.kind), "down")
+                kind: ModelTrouble = next((kind for kind in _SAME if kind == trouble.kind), "down")
                 cut = answer.pieces and trouble.kind in PASSING - {"slow"}
                 raise ModelError("cut" if cut else kind, trouble.words)
             attempt += 1

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from arena.io.fetch import FetchError, fetch_all
@@ -266,7 +266,7 @@ def _text(row: Row, column: str, empty: bool = False) -> str:
 
 def _cell_list(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
-    value = row.get(column)
+    value: Any = row.get(column)
     if isinstance(value, str):
         value = _parsed(value, column) if value.lstrip().startswith("[") else [value]
     return _strings(value, column)

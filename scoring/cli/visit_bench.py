@@ -66,7 +66,7 @@ def compare(
             drafted = submissions.draft_stored(
                 stored, source or _newest(submissions), request, judge, serving.address.shown
             )
-        else:
+        elif file:
             answers = read_submission(file, COMMAND_LINE)
             drafted = submissions.draft(OWNER, answers, request, judge, serving.address.shown)
         yield from drafted.lines

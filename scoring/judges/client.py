@@ -178,7 +178,7 @@ class Judge:
 
     async def _paid(self, content: bytes, bound: int, attempt: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
-        call, outcome = Call(), None
+        call, outcome = Call(), Trouble("again", "nothing came")
         async with reserved(self._job_budget, bound) as held:
             try:
                 async with self._reply_times.limited(attempt):

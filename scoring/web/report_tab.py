@@ -25,8 +25,11 @@ class View(Protocol):
     """View of one kind of report, shown in the tab."""
 
     body: gr.Column
-    shown: Sequence[Any]
-    """Components that `opened` fills."""
+
+    @property
+    def shown(self) -> Sequence[Any]:
+        """Components that `opened` fills."""
+        ...
 
     def opened(self, link: str, report: Any) -> tuple[str, Updates]:
         """Return the header, and the updates that show a newly opened report."""
