@@ -8,7 +8,7 @@ from scoring.jobs.store import Job
 from tests.support.judging_process import Bench, state
 
 
-def wait_for(what: Callable[[], object], seconds: float = 30) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not come"

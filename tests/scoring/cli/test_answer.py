@@ -183,7 +183,7 @@ def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys
         first = capsys.readouterr()
         failed = server.counts.faults["400"]
         assert 0 < failed < 20 and f"{20 - failed} new answers" in first.out
-        assert first.out.count("refuses the conversation") == failed
+        assert first.out.count("refuses this prompt") == failed
         assert f"{failed} questions got no answer" in first.err and "same command again" in first.err
         while arena.__main__.main(["answer", "--model", "Model X"]) == 2:
             assert server.counts.calls < 60

@@ -432,8 +432,8 @@ def test_a_fence_holds_every_line_of_a_response():
 # The vision judge's pictures go out, and nothing else is kept of them than their names.
 def test_pictures_are_sent_as_they_are_kept(tmp_path):
     store = PictureStore(tmp_path)
-    for digit, suffix in (("a", "jpg"), ("b", "png")):
-        (tmp_path / f"{digit * 64}.{suffix}").write_bytes(digit.encode())
+    for digit, suffix, content in (("a", "jpg", b"a"), ("b", "png", b"\x89PNG")):
+        (tmp_path / f"{digit * 64}.{suffix}").write_bytes(content)
     shown = (ShownImage("a" * 64, "jpg"), ShownImage("b" * 64, "png"))
     ask = Ask((Message("user", "Look.", shown),))
 
@@ -445,7 +445,7 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
         asyncio.run(asked(store))
         (body,) = server.counts.bodies
         urls = [part["image_url"]["url"] for part in body["messages"][0]["content"][1:]]
-        assert urls == ["data:image/jpeg;base64,YQ==", "data:image/png;base64,Yg=="]
+        assert urls == ["data:image/jpeg;base64,YQ==", "data:image/png;base64,iVBORw=="]
         (tmp_path / f"{'b' * 64}.png").unlink()
         for pictures in (store, None):
             with pytest.raises(JudgeStopped, match=r"picture [ab]{64}\.\w+ is not kept here"):
