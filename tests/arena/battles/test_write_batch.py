@@ -44,7 +44,7 @@ def cast(store: BattleStore, vote_rows: Sequence[VoteRequest], drop: int | None 
             asked[drop].cancel()
         if isinstance(store, SlowStore):
             store.go.set()
-        return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
+        return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 20)
 
     return asyncio.run(all_together())
 
