@@ -105,9 +105,9 @@ class ApiVLM:
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
             if trouble.kind == "slow" or answer.pieces or not await _RETRIES.another(attempt, trouble):
-                kind: ModelTrouble = next((kind for kind in _SAME if kind == trouble.kind), "down")
+                same: ModelTrouble | None = next((kind for kind in _SAME if kind == trouble.kind), None)
                 cut = answer.pieces and trouble.kind in PASSING - {"slow"}
-                raise ModelError("cut" if cut else kind, trouble.words)
+                raise ModelError("cut" if cut else same or "down", trouble.words)
             attempt += 1
 
     async def answers(
