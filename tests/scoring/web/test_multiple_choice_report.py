@@ -270,6 +270,8 @@ def test_a_marked_answer_is_the_answer(prediction, span, last):
         ("ABBA is B", "B", False, "ABBA is <mark>B</mark>"),
         ("答案是Ｂ。", "B", True, "答案是<mark>Ｂ</mark>。"),
         ("it is\n a  <cat>", "a <cat>", False, "it is\n <mark>a  &lt;cat&gt;</mark>"),
+        ("<i> or A or <b>", "A", False, "&lt;i&gt; or <mark>A</mark> or &lt;b&gt;"),
+        ("a <dog>", "cat", False, "a &lt;dog&gt;"),
         ("a dog", "cat", False, "a dog"),
         ("a dog", "", False, "a dog"),
     ],
