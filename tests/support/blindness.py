@@ -5,6 +5,8 @@ import json
 from html import escape
 from urllib.parse import quote, quote_plus
 
+from markupsafe import escape as templated
+
 
 def spellings(name: str) -> tuple[set[bytes], set[str]]:
     """Return how a name may be written: exact bytes, and texts to look for in lower case."""
@@ -17,6 +19,7 @@ def spellings(name: str) -> tuple[set[bytes], set[str]]:
     dumped = json.dumps(name)[1:-1]
     written = {name, escape(name), escape(name, quote=False), quote(name), quote(name, safe=""), quote_plus(name)}
     written |= {dumped, dumped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"), escape(dumped)}
+    written |= {str(templated(name)), str(templated(dumped))}
     return exact, {text.lower() for text in written}
 
 
