@@ -13,7 +13,7 @@ MOST = 60_000
 FASTEST = 0.01
 """Seconds of processor time under which a measurement says nothing."""
 SLOW = 0.25
-"""Seconds of processor time that are too many for any text shorter than a quarter of the longest."""
+"""Seconds of processor time that are too many for any text but those of the two longest lengths."""
 BOUND = 6
 """Four times the text may take so many times the work: 4 is linear, 16 quadratic."""
 
@@ -55,7 +55,7 @@ def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], mo
     while length <= most:
         text = make(length)
         took = _processor_time(call, text)
-        if took > max(FASTEST if length >= most // 4 else SLOW, BOUND * before):
+        if took > max(FASTEST if length > most // 16 else SLOW, BOUND * before):
             again = max(_least(call, make(length // 4)), FASTEST / BOUND)
             took = min(took, _least(call, text))
             if took > BOUND * again:
