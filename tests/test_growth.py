@@ -28,13 +28,11 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
 from scoring.visit_bench import prompts as visit_bench
-from tests.support.growth import grows_too_fast, texts, units_of
+from tests.support.growth import slow, units_of
 
 ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
 SEARCHING = {"search", "findall", "finditer", "split", "sub", "subn"}
-QUICKLY = 15_000
-"""Characters of the longest text, but in `make soak`."""
 
 
 @cache
@@ -101,12 +99,6 @@ def ways(pattern: re.Pattern) -> list[Callable[[str], object]]:
     return calls
 
 
-def slow(call: Callable[[str], object], units: list[str], soak: bool) -> list[str]:
-    most = 60_000 if soak else QUICKLY
-    made = [*texts(every=soak), *texts(units, every=soak)]
-    return [found for make in made if (found := grows_too_fast(call, make, most))]
-
-
 def slow_ways(name: str, soak: bool) -> list[str]:
     pattern = patterns()[name]
     units = units_of(pattern)
@@ -171,14 +163,14 @@ READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_the_work_of_every_reader_grows_with_the_text(reader):
-    assert not slow(READERS[reader], [], soak=False)
+    assert not slow(READERS[reader])
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("reader", [*READERS, "BLEU-4"])
 def test_the_work_of_every_reader_grows_with_the_text_in_every_shape(reader):
-    assert not slow(READERS.get(reader) or metric("BLEU-4"), [], soak=True)
+    assert not slow(READERS.get(reader) or metric("BLEU-4"), soak=True)
 
 
 # Where a rule was written so that its work grows with the text, it finds what its plain form finds.

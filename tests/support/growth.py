@@ -10,6 +10,8 @@ from typing import Any
 
 MOST = 60_000
 """Characters of the longest text."""
+QUICKLY = 15_000
+"""Characters of the longest text, but in `make soak`."""
 FASTEST = 0.01
 """Seconds of processor time under which a measurement says nothing."""
 SLOW = 0.25
@@ -45,27 +47,30 @@ def texts(units: Iterable[str] = UNITS, every: bool = True) -> Iterator[Callable
             yield made
 
 
+def slow(call: Callable[[str], object], units: Iterable[str] = (), soak: bool = False) -> list[str]:
+    """Return the texts of the usual units, and of these, whose work grows too fast: shorter ones unless in the soak."""
+    made = [*texts(every=soak), *texts(units, every=soak)]
+    return [found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))]
+
+
 def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], most: int = MOST) -> str | None:
     """Return what was measured where four times the text took over BOUND times the processor's time, else None.
 
     Lengths go up by steps of 4 to the most, so that a cubic rule shows itself before it costs minutes. Short texts
-    count only when they are slow: a rule that reads bounded parts grows faster until its bound is reached.
+    count only when they are slow: a rule that reads bounded parts grows faster until its bound is reached. What looks
+    too fast is measured again, short and long by turns: a processor's own speed changes by half within a second.
     """
     before, length = 0.0, most // 4**4
     while length <= most:
-        text = make(length)
-        took = _processor_time(call, text)
+        long, short = make(length), make(length // 4)
+        took = _processor_time(call, long)
         if took > max(FASTEST if length > most // 16 else SLOW, BOUND * before):
-            again = max(_least(call, make(length // 4)), FASTEST / BOUND)
-            took = min(took, _least(call, text))
-            if took > BOUND * again:
-                return f"{text[:40]!r}...: {took:.4f} s for {len(text)} characters, {again:.4f} s for a quarter"
+            times = [(_processor_time(call, short), _processor_time(call, long)) for _ in range(9)]
+            grown, took = min(after / max(first, FASTEST / BOUND) for first, after in times), min(times)[1]
+            if grown > BOUND:
+                return f"{long[:40]!r}...: {len(long)} characters take {grown:.1f} times the work of a quarter"
         before, length = max(took, FASTEST / BOUND), length * 4
     return None
-
-
-def _least(call: Callable[[str], object], text: str) -> float:
-    return min(_processor_time(call, text) for _ in range(9))
 
 
 def _processor_time(call: Callable[[str], object], text: str) -> float:

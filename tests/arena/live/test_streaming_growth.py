@@ -7,7 +7,7 @@ from arena.live.identity_leaks import names_itself
 from arena.live.streaming import WordBuffer
 from arena.markdown import answer_html, instruction_html, plain_html, visible_text
 from arena.web.visitor_api import GrowingTexts
-from tests.support.growth import grows_too_fast, texts
+from tests.support.growth import slow
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2")
 
@@ -32,18 +32,23 @@ def name_itself(text: str) -> None:
     names_itself(f"I am {text}", MODELS)
 
 
-@pytest.mark.parametrize(
-    "call", [cut, tell, name_itself, neutralised, visible_text, answer_html, plain_html, instruction_html]
-)
+def slowly(text: str) -> None:
+    """Cut a text into words as it comes in pieces of one character."""
+    words = WordBuffer()
+    for character in text:
+        words.add(character)
+
+
+STEPS = [cut, slowly, tell, name_itself, neutralised, visible_text, answer_html, plain_html, instruction_html]
+
+
+@pytest.mark.parametrize("call", STEPS)
 def test_work_grows_with_the_text(call):
-    found = [grown for make in texts() if (grown := grows_too_fast(call, make))]
-    assert not found
+    assert not slow(call)
 
 
-def test_pieces_of_one_character_cost_what_they_bring():
-    def slowly(text: str) -> None:
-        words = WordBuffer()
-        for character in text:
-            words.add(character)
-
-    assert not [grown for make in texts(("a", " ", "是", "a ")) if (grown := grows_too_fast(slowly, make))]
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("call", STEPS)
+def test_work_grows_with_the_text_in_every_shape(call):
+    assert not slow(call, soak=True)
