@@ -106,7 +106,7 @@ def start_server(tmp_path) -> Iterator:
     """A function that starts an app server with settings; all are stopped at the end."""
     servers: list[AppServer] = []
 
-    def start(program: Path = ROOT / "app.py", **environ: str) -> AppServer:
+    def start(program: Path | None = None, **environ: str) -> AppServer:
         servers.append(AppServer(tmp_path / f"data-{len(servers)}", program, **environ))
         return servers[-1]
 

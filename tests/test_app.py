@@ -89,8 +89,9 @@ def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(sta
         assert voter.values["bank"] == ""
 
 
+@pytest.mark.soak
 def test_memory_after_start_stays_under_260_megabytes(start_server):
-    server = start_server()
+    server = start_server(program=ROOT / "app.py")
     httpx.get(server.address).raise_for_status()
     used = psutil.Process(server.process.pid).memory_info().rss
     assert used < 260_000_000, f"{used / 1e6:.0f} MB"
@@ -105,7 +106,7 @@ def test_an_empty_bank_gives_a_clear_page(start_server):
 
 
 def test_the_same_app_runs_on_postgresql(start_server, postgresql):
-    server = start_server(DATABASE_URL=postgresql)
+    server = start_server(program=ROOT / "app.py", DATABASE_URL=postgresql)
     with Voter(server.address) as voter:
         voter.load()
         voter.choose("a")

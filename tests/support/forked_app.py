@@ -1,0 +1,56 @@
+"""The app as a process forked from one that has loaded it: what a start costs without its imports."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["app"])
+
+
+class ForkedApp:
+    """A running app, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, environ: dict[str, str], log: Path) -> None:
+        self._process = FORKS.Process(target=_run, args=(environ, log), daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, minus the number of the signal that ended the process, or None while it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Return the exit status, or None while the process runs."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit status; raise TimeoutExpired after `timeout` seconds."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("app.py", timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal unless the process has ended."""
+        if self.returncode is None:
+            os.kill(self._process.pid, number)
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+def _run(environ: dict[str, str], log: Path) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+    with log.open("ab") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    import app  # noqa: PLC0415 - loaded already, but in the process that this one is forked from alone
+
+    sys.exit(app.main())
