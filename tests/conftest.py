@@ -15,7 +15,7 @@ from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, fresh_page
-from tests.support.servers import ROOT, AppServer, drafts, new_postgresql_database
+from tests.support.servers import AppServer, drafts, new_postgresql_database
 
 CHROMIUM_ARGS = (
     "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "

@@ -51,6 +51,6 @@ def _run(environ: dict[str, str], log: Path) -> None:
     with log.open("ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-    import app  # noqa: PLC0415 - loaded already, but in the process that this one is forked from alone
+    import app
 
     sys.exit(app.main())

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import Body, Faults, OpenAIServer
+from tests.support.screens import fresh_page
 from tests.support.servers import AppServer
 
 NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
@@ -47,16 +48,11 @@ def live_app(folder: Path, faults: Faults | None = None, pace: float = 0.04, **e
 
 @contextmanager
 def opened(browser: Browser, address: str, width: int, tab: str) -> Iterator[Page]:
-    """Open a tab of a fresh visitor; any script error fails the test."""
-    context = browser.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(address)
-    page.get_by_role("tab", name=tab).click()
-    yield page
-    context.close()
-    assert errors == []
+    """Open a tab of a new visitor."""
+    with fresh_page(browser, width) as page:
+        page.goto(address)
+        page.get_by_role("tab", name=tab).click()
+        yield page
 
 
 def photo(name: str = "red.png", colour: str = "red") -> dict:

@@ -101,7 +101,7 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
 @pytest.fixture
 def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard."""
-    with fresh_page(browser, DESK, accept_downloads=True) as opened:
+    with fresh_page(browser, DESK) as opened:
         opened.goto(boards.address)
         turn(opened, "Leaderboard")
         expect(opened.locator("#board caption")).to_contain_text("test, single image: 917 votes", timeout=15_000)
