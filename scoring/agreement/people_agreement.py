@@ -55,9 +55,7 @@ class PeopleAgreement:
 class PollSource(Protocol):
     """Source of the votes: the arena's database."""
 
-    def sources(self) -> Sequence[str]:
-        """Names of the sources, in the order of their first import."""
-        ...
+    def sources(self) -> Sequence[str]: ...
 
     def poll(self, source: str) -> Poll:
         """The votes on a source's items."""
@@ -115,7 +113,6 @@ class PeopleAgreements:
         self._scores: dict[tuple[MetricName, Candidate], float] = {}
 
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources, in the order of their first import. Raises DatabaseError."""
         return tuple(self._polls.sources())
 
     def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:
@@ -165,7 +162,6 @@ class _CachedPoll(NamedTuple):
 
 
 def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
-    """Each answer in the contests once, with its item's reference."""
     return [
         Candidate(item, model, poll.answers[item, model], poll.answers.get((item, REFERENCE)))
         for item, model in _met(contests)
@@ -174,5 +170,4 @@ def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
 
 
 def _met(contests: Collection[Contest]) -> list[tuple[str, str]]:
-    """Each (item, model) in the contests once."""
     return list(dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:]))

@@ -56,7 +56,6 @@ def read_scores(
 
 
 def agreement_json(found: PeopleAgreement) -> str:
-    """The complete agreement as JSON; undefined values are null."""
     people = asdict(found.people) | {"levels": _levels(found.people.levels)}
     measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
     document = asdict(found) | {"people": people, "reproductions": measures}

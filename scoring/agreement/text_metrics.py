@@ -32,7 +32,6 @@ class TextMetric(NamedTuple):
 
     scores: Callable[[Sequence[Candidate]], Sequence[float]]
     backed: bool
-    """Whether it compares with a reference."""
     needs: str
     """What to install beside the app; empty if nothing."""
 
@@ -123,4 +122,3 @@ METRICS: Mapping[MetricName, TextMetric] = {
     "BERTScore": TextMetric(_bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"),
 }
 KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
-"""Metrics that the app installs."""

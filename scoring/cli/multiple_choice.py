@@ -101,7 +101,6 @@ def _options(judge: str, no_judge: bool, base_url: str | None, batch: bool, yes:
 
 
 def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> progress.Lines[R]:
-    """Return a report by rules, with a judge for what they leave open if one is chosen."""
     yield from found.lines
     yield from problem_lines(found.file.problems)
     if not report.left or options is None:

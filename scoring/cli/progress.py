@@ -128,10 +128,7 @@ def _asked(calls: Coroutine[None, None, T]) -> T:
 
 
 def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
-    """Write a report's files and yield its lines; if nothing was graded, the first line says so.
-
-    In that case raises NothingGradedError at the end.
-    """
+    """Write a report's files and yield its lines. Raises NothingGradedError at the end if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
     kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)
     if ungraded:
@@ -143,7 +140,6 @@ def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[
 
 
 def written(files: Mapping[str, bytes], folder: Path) -> str:
-    """Write files into a folder and return a line that says so."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])

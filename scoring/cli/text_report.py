@@ -33,7 +33,6 @@ def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield a file's problems; the first ones are shown in full."""
     for problem in problems[:_SHOWN]:
         yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
     if len(problems) > _SHOWN:
@@ -41,7 +40,6 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iterator[str]:
-    """Yield where two models differ, with McNemar's exact p."""
     for compared in found:
         yield f"\n{first} against {second}, {compared.over}"
         yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"

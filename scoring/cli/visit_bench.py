@@ -138,7 +138,6 @@ def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
 
 
 def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
-    """Return the public boards that a report entered."""
     stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
     kinds = {instance.multi for instance in report.instances}
     boards = [

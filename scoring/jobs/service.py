@@ -75,10 +75,8 @@ class Recognised:
     """Key of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
-    """Contents, in words."""
     problems: tuple[Problem, ...]
     scorable: bool
-    """Whether no problem prevents scoring."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +141,9 @@ class JobService:
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
     ) -> Recognised:
-        """Recognise the benchmark of an uploaded file; a given `benchmark` is taken as is.
+        """Recognise a file's benchmark, or take the given one; reading stops when the file is gone or nobody `waits`.
 
-        Reading stops when the file is deleted or `waits` returns False. Raises UploadStoreError, RowsError and
-        JobServiceError.
+        Raises UploadStoreError, RowsError and JobServiceError.
         """
         arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
@@ -174,7 +171,6 @@ class JobService:
         return self._quoted(owner, report, address, spec, judge)
 
     def stored(self) -> tuple[StoredModel, ...]:
-        """Return the models whose answers are in the item bank."""
         return self._submissions.stored()
 
     def compare_stored(
@@ -299,10 +295,7 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
 
 
 def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
-    """Return the question sets by name: MM-Vet and its Bard subset, if present, and our own sample.
-
-    Raises QuestionsError and RowsError for a folder that lacks them.
-    """
+    """MM-Vet and its Bard subset, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
     sets = [own_sample()]
     if mm_vet is not None:
         whole = load_mm_vet(mm_vet)

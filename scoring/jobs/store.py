@@ -89,9 +89,7 @@ _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
 KEPT_FREE = timedelta(days=30)
 """How long a free report is kept after it was last made."""
 MOST_OF_OWNER = 20
-"""Maximum free reports per owner."""
 MOST_OF_NETWORK = 100
-"""Maximum free reports per network and day (UTC)."""
 _LARGE = ("draft", "spec", "report")
 _SHOWN = [field for field in JOB.c if field.name not in _LARGE]
 LEASE = timedelta(seconds=30)
@@ -125,7 +123,6 @@ class Job:
     """Corrected by the token usage of the first replies."""
     state: State
     problem: str
-    """Why it failed; else empty."""
     done: int
     total: int
     """In grades."""
@@ -235,13 +232,11 @@ class Jobs:
         return _job(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        """Return an owner's jobs, newest first."""
         query = select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
-        """Return how many jobs wait before this one."""
         mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()
         with self._database.read() as connection:
             before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
@@ -292,7 +287,6 @@ class Jobs:
             return frozenset(connection.scalars(renewed))
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
-        """Store a job's progress and its ratio of real to estimated tokens."""
         values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh, "ratio": ratio}
         with self._database.write() as connection:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))

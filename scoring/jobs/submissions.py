@@ -71,7 +71,6 @@ class _Stored:
     instance: Instance
     source: str
     names: tuple[str, ...]
-    """File names of its images."""
     answers: Mapping[str, str]
 
 
@@ -82,7 +81,6 @@ class _Asked(NamedTuple):
     file: str
     stored: bool
     answers: Mapping[str, str]
-    """By item."""
     rivals: Callable[[str], Mapping[str, str]]
     """Returns the other models' answers to an item."""
 
@@ -171,7 +169,6 @@ class Submissions:
             self.store.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources, in the order of their first import."""
         with self._database.read() as connection:
             return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
 
@@ -321,7 +318,6 @@ def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest)
 
 
 def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[str]:
-    """Return what the judge would lack, as problems."""
     instances = list(instances)
     problems = []
     if request.reference == "backed":

@@ -113,7 +113,6 @@ class UploadStore:
         arrived.path.unlink(missing_ok=True)
 
     def drop(self, owner: str, name: str) -> None:
-        """Delete an owner's file by its name."""
         for metadata_path in [path for path, _ in self._files() if path.suffix == _METADATA]:
             arrived = self._read(metadata_path)
             if arrived and (arrived.owner, arrived.name) == (owner, name):

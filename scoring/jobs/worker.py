@@ -105,7 +105,6 @@ class JobWorker:
         return started
 
     def wake(self) -> None:
-        """Check the jobs now instead of at the next tick."""
         self._wakeup.set()
 
     async def _run(self) -> None:
@@ -123,7 +122,6 @@ class JobWorker:
             log.warning("jobs are not given back, their leases lapse: %s", error)
 
     async def _poll(self) -> None:
-        """Renew leases, stop lost or cancelled jobs, and claim waiting ones."""
         for task in [task for task in self._running if task.done()]:
             await self._ended(task)
         own = dict(self._own)

@@ -226,7 +226,6 @@ class BatchJudge(Judge):
 
     # Batch records.
     def _noted(self, digests: list[str]) -> tuple[str, list[str]]:
-        """Record a batch before it is sent; return its name and its digests."""
         name = secrets.token_hex(16)
         row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
         with self._database.write() as connection:
@@ -234,7 +233,6 @@ class BatchJudge(Judge):
         return name, digests
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
-        """Return the batches of earlier runs that contain any of these questions, oldest first."""
         mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
         with self._database.read() as connection:
             rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
@@ -242,7 +240,6 @@ class BatchJudge(Judge):
 
 
 def half(price: Price | None) -> Price | None:
-    """Return the price in a batch: half."""
     return price and Price(price.prompt / 2, price.completion / 2)
 
 

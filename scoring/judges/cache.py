@@ -44,7 +44,6 @@ class ReplyCache:
             return read_record(Reply, connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one())
 
     def known(self, keys: Iterable[str]) -> frozenset[str]:
-        """Return the subset of keys that have a reply."""
         wanted, found = list(keys), set[str]()
         with self._database.read() as connection:
             for start in range(0, len(wanted), _KEYS_A_QUERY):

@@ -83,10 +83,7 @@ class Judge:
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
     ) -> None:
-        """Create a client; judges that share a key share a `meter`, and `fetcher` resolves and checks a user's host.
-
-        `pictures` is the store of the images that the judge is shown.
-        """
+        """Judges that share a key share a `meter`; `fetcher` resolves and checks a user's host."""
         self.spec, self.address, self.pace = spec, address, pace or RateLimits()
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
@@ -161,7 +158,6 @@ class Judge:
                 raise final(outcome, f"{attempt} attempts")
 
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
-        """Update the rate limiter and the circuit breaker. A busy server does not count as a failure."""
         if isinstance(outcome, JudgeAnswer):
             self._failures = 0
             return

@@ -34,10 +34,7 @@ _INVISIBLE = re.compile(
 
 
 def neutralise(text: str) -> str:
-    """Return the text on one line, without column separators, control characters and chat-template tokens.
-
-    Its words stay as they are, so that an honest answer survives.
-    """
+    """Return the text on one line, without column separators, control characters and chat tokens; its words stay."""
     line = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).translate(_NEUTRAL)
     return _TOKENS.sub(lambda mark: f"‹{mark[1] or mark[2] or mark[3]}›", line)
 
@@ -69,7 +66,6 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
 
 
 def _families(text: str) -> list[str]:
-    """Return the families of attack that a text matches."""
     rules = _rules()
     columns, together = text.translate(_AS_COLUMN), _GAPS.sub("", text)
     found = [name for name, rule in rules.families.items() if rule.search(columns)]
@@ -85,9 +81,7 @@ class _Rules(NamedTuple):
 
     families: Mapping[str, re.Pattern[str]]
     together: re.Pattern[str]
-    """Pattern for text whose letters are run together."""
     nothing: re.Pattern[str]
-    """Pattern for an answer without content."""
 
 
 @cache

@@ -16,7 +16,6 @@ class RateLimits(Retries):
     """Concurrency, rate limits, timeout and retries of a judge."""
 
     concurrency: int = 16
-    """Maximum concurrent calls."""
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     timeout: float = 60.0
@@ -32,7 +31,6 @@ class RateLimiter:
         self._paused = 0.0
 
     async def turn(self, tokens: int) -> None:
-        """Wait until a call with this many tokens may start."""
         loop = asyncio.get_running_loop()
         start = max(loop.time(), self._next)
         self._next = start + max(

@@ -21,7 +21,6 @@ class JudgeAnswer:
 
 
 def read_answer(content: bytes) -> JudgeAnswer | Trouble:
-    """Parse the body of a 200."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):

@@ -51,7 +51,6 @@ class Quote:
     """Number of outcomes, including those of canaries and probes."""
     calls: int
     cached: int
-    """Calls answered from the cache."""
     prompt_tokens: int
     completion_tokens: int
     """Estimate, like all but `most_dollars`."""
@@ -118,8 +117,7 @@ async def run_tasks(
 ) -> tuple[T, ...]:
     """Return the outcomes in task order; `tell` gets the progress, and `stop` ends the run before the next call.
 
-    Raises JudgeStopped, JudgeFailed, BudgetError and DatabaseError once the running calls have ended, and
-    ScoringStopped. Every reply is in the cache by then.
+    Raises, once the running calls have ended, JudgeStopped, JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
 

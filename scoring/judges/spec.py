@@ -50,7 +50,6 @@ class Message:
     role: Literal["system", "user", "assistant"]
     text: str
     pictures: tuple[ShownImage, ...] = ()
-    """Images below the text."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,6 @@ class Ask:
     reply_tokens: int = 16
     """Maximum tokens of the visible reply; a reasoning judge gets its own room on top."""
     samples: int = 1
-    """Number of replies in one call (`n`)."""
     schema: str | None = None
     """JSON schema of the reply, as JSON text; omitted if the model supports none."""
     seed: int | None = None
@@ -120,7 +118,6 @@ def most_tokens(messages: Sequence[Message]) -> int:
 
 
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
-    """Return the maximum tokens of the replies to one call, hidden ones included."""
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
 
@@ -157,7 +154,6 @@ def request(
 
 
 def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
-    """Return a message's content: its text, then its images."""
     if not message.pictures:
         return message.text
     shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
@@ -165,13 +161,11 @@ def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[d
 
 
 def response_format(schema: str) -> dict[str, Any]:
-    """Return the request field that constrains a reply to a JSON schema, given as JSON text."""
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)}}
 
 
 @cache
 def known_judges() -> Mapping[str, JudgeSpec]:
-    """Return the models of the judges' file with what they accept, by name."""
     return MappingProxyType({spec.model: spec for spec in map(_known, read_records(_JUDGES))})
 
 
@@ -191,10 +185,7 @@ def _known(record: Record) -> JudgeSpec:
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
-    """Return the operator's prices by model, from a table with the columns model, prompt and completion.
-
-    Raises RowsError with the row that cannot be read.
-    """
+    """Return prices by model from a table with the columns model, prompt and completion. Raises RowsError."""
     prices: dict[str, Price] = {}
     for record in read_records(path):
         require_columns(record, ("model", "prompt", "completion"), path.name)
@@ -215,5 +206,4 @@ def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
-    """Return the judge with the operator's price, if there is one."""
     return replace(spec, price=prices.get(spec.model, spec.price))

@@ -23,23 +23,18 @@ class VisitBench:
     report = MatchReport
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
-        """Both orders of every match.
-
-        They are separate tasks of one run, so a match with its sides swapped asks for, and caches, the same two calls.
-        """
+        """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
         return [
             Task(0, partial(judging, contest, order), _refused) for contest in _contests(report) for order in ORDERS
         ]
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
-        """The draft with the verdicts, which are in the order of the tasks."""
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
         versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
 
     def ungraded(self, report: MatchReport) -> str:
-        """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:

@@ -28,14 +28,12 @@ class ItemNames(NamedTuple):
 
     instruction: str
     names: tuple[str, ...]
-    """File names of its images."""
 
 
 class ItemIndex:
     """Index from entries to items."""
 
     def __init__(self, items: Mapping[str, ItemNames]) -> None:
-        """Index the items, given by key."""
         self._keys = items.keys()
         self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         self._by_text: dict[str, list[str]] = {}

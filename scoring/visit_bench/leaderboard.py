@@ -77,7 +77,6 @@ class BoardLine:
     reference: WinRate | None
     """None for the reference itself, and for a model that never met it."""
     unscored: int
-    """Matches without a result; they count nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,6 @@ class AutomaticBoard:
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Bradley-Terry ratings by model."""
         return {line.row.model: line.row.bt for line in self.lines if line.row.bt is not None}
 
 
@@ -167,10 +165,7 @@ def family_table(boards: Iterable[AutomaticBoard]) -> str:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
-    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike.
-
-    Equal ratings share their mean rank.
-    """
+    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike."""
     n = len(one)
     x, y = (_centred(_ranks(np.asarray(values, np.float64))) for values in (one, other))
     scale = math.sqrt(float(x @ x) * float(y @ y))
@@ -189,7 +184,6 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
 
 
 def _sided(match: DecidedMatch) -> DecidedMatch:
-    """The match with its sides in the order of their names."""
     if match.a <= match.b:
         return match
     swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
@@ -201,7 +195,6 @@ def _family(match: DecidedMatch) -> str:
 
 
 def _win_rates(matches: Iterable[DecidedMatch]) -> dict[str, WinRate]:
-    """Each model's win rate against the reference."""
     found: dict[str, Counter[str]] = {}
     for match in matches:
         sides = {"a": match.a, "b": match.b}

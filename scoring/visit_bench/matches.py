@@ -21,7 +21,6 @@ Context = Literal["captions", "images"]
 """How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
 
 NO_ANSWER = "(no answer)"
-"""Stands for an empty response."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class Instance:
     """An item as presented to a judge."""
 
     item: str
-    """Key of the item."""
     family: str
     instruction: str
     captions: tuple[str, ...]
@@ -104,15 +102,12 @@ class MatchReport:
     benchmark: Literal["visit-bench"]
     protocol: Protocol
     title: str
-    """The submitted model."""
     file: str
     created: str
-    """ISO time of creation, UTC."""
     judge: JudgeStamp
     reference: ReferenceUse
     context: Context
     source: str
-    """Source of the items."""
     complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: StrictBool
@@ -139,7 +134,6 @@ class Part(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """None if the total is 0."""
         return self.part / self.of if self.of else None
 
 
@@ -168,7 +162,6 @@ class Steadiness:
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Steadiness:
-    """A judge's steadiness, from each match's two verdicts."""
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)

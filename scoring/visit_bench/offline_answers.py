@@ -24,15 +24,11 @@ class _Instance(NamedTuple):
     instruction: str
     category: str
     cell: str
-    """The image cell as written."""
     images: tuple[str, ...]
 
 
 def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> OfflineBenchmark:
-    """The instructions in one of VisIT-Bench's CSV files; a `folder` is searched for the images by file name.
-
-    Raises RowsError and AnsweringError.
-    """
+    """The instructions in a CSV file of VisIT-Bench, their images in `folder`. Raises RowsError and AnsweringError."""
     instances: dict[str, _Instance] = {}
     for record in read_records(file, COMMAND_LINE):
         instance = _instance(record, file)

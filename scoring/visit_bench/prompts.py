@@ -70,7 +70,6 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
-    """The four messages about two responses in this order."""
     first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
     instance, hardened = contest.instance, contest.protocol == "hardened"
     if hardened:

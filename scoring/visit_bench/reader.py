@@ -36,7 +36,6 @@ class Entry:
 
     @property
     def shown(self) -> str:
-        """Name of the entry in a problem."""
         return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
 
 
@@ -45,7 +44,6 @@ class SubmissionFile:
     """A submission file, read completely."""
 
     file: str
-    """The owner's name for the file."""
     model: str
     """From the name of the column; empty if that is just `prediction`."""
     entries: tuple[Entry, ...]
@@ -53,10 +51,7 @@ class SubmissionFile:
 
 
 def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
-    """A file's answers with all problems; `name` is the owner's name for the file.
-
-    Raises RowsError for a file that is no table, and NoAnswersError for one without rows.
-    """
+    """A file's answers with all problems. Raises RowsError for no table, NoAnswersError for one without rows."""
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
@@ -90,7 +85,6 @@ def is_submission(path: Path, name: str) -> bool:
 
 
 def last_part(name: str) -> str:
-    """File name at the end of an address or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 

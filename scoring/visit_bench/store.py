@@ -130,12 +130,10 @@ class Submission:
     source: str
     title: str
     name: str
-    """Name on the boards."""
     number: int
     """Counts the submitter's submissions to this source, from 1: how often they tried."""
     created: datetime
     withdrawn: bool
-    """Whether its texts are deleted."""
 
 
 class JudgeBoardKey(NamedTuple):
@@ -149,7 +147,6 @@ class JudgeBoardKey(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Name of the board in an address."""
         return f"{self.judging.id}-{'multiple' if self.multi else 'single'}-{self.source}"
 
 
@@ -172,7 +169,6 @@ class Entered(NamedTuple):
     number: int | None
     """None for a model of the item bank."""
     matches: int
-    """Matches new on the board."""
 
 
 class SubmissionStore:
@@ -212,10 +208,7 @@ class SubmissionStore:
         return Entered(name, number, after - before)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
-        """Delete a submission's texts and the judges' replies about them; its number and results stay.
-
-        Raises SubmissionError if it is not this owner's.
-        """
+        """Delete a submission's texts and the judges' replies about them; its number and results stay."""
         with self._database.write() as connection:
             its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == source) & (SUBMISSION.c.name == name)
             number = connection.scalar(select(SUBMISSION.c.id).where(its))
@@ -239,7 +232,6 @@ class SubmissionStore:
         )
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Submitted texts that are not withdrawn, by name and item."""
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
             SUBMITTED, SUBMITTED.c.submission_id == SUBMISSION.c.id
         )
@@ -276,7 +268,6 @@ class SubmissionStore:
             return kept.standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        """A board's matches, with the judge's replies."""
         with self._database.read() as connection:
             rows = connection.execute(_of(board_key)).all()
         return tuple(_match(row) for row in rows)
@@ -338,7 +329,6 @@ class SubmissionStore:
 
 
 def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
-    """A unique label for each judging, by its id."""
     known = {judging.id: judging for judging in judgings}
     times = Counter(map(str, known.values()))
     return {
@@ -348,10 +338,7 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
 
 
 def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
-    """Database rows of a report's matches, with the submission under its name on the board.
-
-    Replies about withdrawn submissions are left out.
-    """
+    """Database rows of a report's matches under the submission's name on the board, withdrawn replies left out."""
     instances = {instance.item: instance for instance in report.instances}
     rows = []
     for match in report.matches:
@@ -376,7 +363,6 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
 
 
 def _of(board_key: JudgeBoardKey):
-    """Query for a board's matches, oldest first."""
     on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
     return select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
 

@@ -48,17 +48,13 @@ class AgreementTab:
         self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # clicked by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: the votes are read when the tab opens, the items change or scores arrive.
-
-        The browser's input is looked up among the existing sources and the visitor's own upload.
-        """
+        """Read the votes when the tab opens, the items change or scores arrive."""
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
         shown += [self.plot, self.note, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]
         gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
 
     def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
-        """Show the chosen source, initially the newest, with the visitor's own metrics."""
         try:
             sources = self._service.sources()
             if not sources:

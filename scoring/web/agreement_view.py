@@ -25,7 +25,6 @@ def tells_html(found: PeopleAgreement) -> str:
 
 
 def people_html(people: People) -> str:
-    """Return how far people agree, with the number of pairs behind each figure; "" if there are none."""
     if not people.contests:
         return ""
     rows = [
@@ -50,7 +49,6 @@ def measures_html(found: PeopleAgreement) -> str:
 
 
 def notes_html(found: PeopleAgreement) -> str:
-    """Return how the figures are computed."""
     return AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS)
 
 

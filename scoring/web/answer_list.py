@@ -38,7 +38,6 @@ class AnswerList:
         self.page.input(self.on_page, chosen, self.list, **LATEST)
 
     def on_filter(self, *chosen: object) -> Updates:
-        """Show the first page of what fits."""
         return {self.page: 1, **self.on_page(*chosen[:-1], 1)}
 
     def on_page(self, *chosen: object) -> Updates:

@@ -53,7 +53,6 @@ class MMBenchView:
         return found.edition
 
     def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[Total]:
-        """Return Overall: circular, if the file is, and vanilla."""
         scores = found.splits[place]
         return [Total(measure.name, measure.tree.line) for measure in _measures(scores)]
 
@@ -69,7 +68,6 @@ class MMBenchView:
         return [Pair(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
 
     def tables(self, title: str, found: mmbench.MMBenchReport, place: int) -> Tables:
-        """Return the levels, the worst abilities, and Table 5 or 6."""
         scores = found.splits[place]
         measures = _measures(scores)
         more = ""
@@ -89,7 +87,6 @@ class MMBenchView:
         return [_row_name(row) for row in rows]
 
     def figure(self, title: str, found: mmbench.MMBenchReport, place: int, beside: str) -> Figure:
-        """Return the L-2 abilities beside a published row."""
         scores = found.splits[place]
         tree = _measures(scores)[0].tree
         l2 = [node.line.name for node in tree.find("L-2")]
@@ -100,7 +97,6 @@ class MMBenchView:
         return bars_figure("Abilities", INTERVALS, title, [lines[name] for name in (*names, "Overall")], other)
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
-        """Return the steps as in Table 2."""
         success = found.success
         own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
         heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
@@ -115,7 +111,6 @@ class MMTBenchView:
         return "MMT-Bench"
 
     def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[Total]:
-        """Return the three Overalls."""
         overall = found.splits[place].overall
         return [
             Total("Overall, mean over subtasks", overall.subtasks),
@@ -124,7 +119,6 @@ class MMTBenchView:
         ]
 
     def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:
-        """Return the Overalls and the meta-tasks."""
         lines = []
         for scores in (here.splits[-1], there.splits[-1]):
             overall = scores.overall
@@ -133,7 +127,6 @@ class MMTBenchView:
         return [Pair(*pair) for pair in zip(*lines, strict=True)]
 
     def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> Tables:
-        """Return the levels, the worst subtasks, the Overalls beside guessing, and the boards."""
         scores = found.splits[place]
         types = board_html("By image type", "Image type", scores.image_types)
         boards = CHOICE.pair(types, board_html("By capability", "Capability", scores.capabilities))
@@ -153,7 +146,6 @@ class MMTBenchView:
         return rows_figure("Meta-tasks", INTERVALS, title, lines, [label(line.name) for line in lines])
 
     def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
-        """Return the steps beside Table A17."""
         rate, refused = found.success.rate, found.success.refused
         rows = [(title, (rate("letter"), rate("letter", "content"), rate("letter", "content", "judge"), refused))]
         rows += [
@@ -168,7 +160,6 @@ BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchVi
 
 
 def split_names(found: Any) -> tuple[str, ...]:
-    """Return a report's splits in order, as people read them."""
     return tuple(scores.split or "(no split)" for scores in found.splits)
 
 

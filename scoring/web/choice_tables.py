@@ -14,7 +14,6 @@ NUMBERS = "figures numbers"
 
 
 def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
-    """Return MMT-Bench's three Overalls, each named, beside the scores of guessing."""
     ways = (scores.overall, scores.random, scores.frequency)
     rows = [
         TableRow((own.name, REPORT.bar(own), number(random.mean), number(frequent.mean)))
@@ -29,13 +28,11 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
 
 
 def worst_html(what: str, nodes: Iterable[Node]) -> str:
-    """Return the abilities, worst first, without those that have no score."""
     scored = sorted((node.line for node in nodes if node.line.mean is not None), key=lambda line: line.mean or 0.0)
     return CHOICE.worst(what, [(label(line.name), line) for line in scored], WORST)
 
 
 def letters_html(counts: Sequence[LetterCount]) -> str:
-    """Return how often each letter is predicted and how often it is right, as in MMBench's Figure 4."""
     predicted, right = sum(one.predicted for one in counts), sum(one.right for one in counts)
     if not predicted or not right:
         return ""
@@ -53,7 +50,6 @@ def _share(times: int, of: int, most: float) -> str:
 
 
 def success_html(heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
-    """Return what percentage of answers each step read, by model, the report's own first."""
     rows = [TableRow((name, *("–" if rate is None else f"{rate:.1f}%" for rate in given))) for name, given in rates]
     rows[0] = rows[0]._replace(attributes={"class": "own"})
     columns = {"Model": "name", **dict.fromkeys(heads, "")}
@@ -73,13 +69,11 @@ def published_html(title: str, own: Node | None, rows: Sequence[mmbench.Publishe
 
 
 def comparison_html(first: str, second: str, found: Sequence[Compared]) -> str:
-    """Return McNemar's comparison of two models, ability by ability."""
     known = [(one.over, [line for line in one.lines if _pairs(line)]) for one in found]
     return CHOICE.versus(first, second, [_compared(over, lines) for over, lines in known if lines])
 
 
 def _compared(over: str, lines: Sequence[Comparison]) -> tuple[str, str]:
-    """Return the overall outcome in a sentence, and the table."""
     heads = ("n", "Both", "Only this", "Only the other", "Neither", CHOICE.abbreviated("p", "exact McNemar test"))
     rows = [TableRow((label(line.name), *_cells(line)), {"class": "sure" if line.p < 0.05 else None}) for line in lines]
     table = REPORT.table(NUMBERS, f"Right over {over}", {"Ability": "name", **dict.fromkeys(heads, "")}, rows)

@@ -44,7 +44,6 @@ def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
 
 
 def label(name: str) -> str:
-    """Return an ability's name in words; a name that is not in the papers stays as in the file."""
     return _words().get(name, name)
 
 
@@ -61,7 +60,6 @@ def _words() -> Mapping[str, str]:
 
 
 def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) -> Iterable[TableRow]:
-    """Yield the row of an ability, then the rows below it."""
     unfolded = node.level in _UNFOLDED
     name = CHOICE.ability(label(node.line.name), bool(node.children), unfolded)
     bars = [REPORT.bar(one.line) if one else "–" for one in (node, *beside)]

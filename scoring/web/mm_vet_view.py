@@ -59,7 +59,6 @@ class MMVetView:
         self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
 
     def opened(self, link: str, report: Report) -> tuple[str, Updates]:
-        """Return the header, the tables, the plot beside the last published row, and a first page of questions."""
         capabilities, integrations = tabulate(report)
         return mm_vet_head_html(report, capabilities), {
             self.capabilities: table_html(capabilities),
@@ -69,7 +68,6 @@ class MMVetView:
         }
 
     def on_beside(self, link: object, beside: object) -> Updates:
-        """Show the capabilities beside another published row."""
         report = self._report(link)
         return {self.plot: _plot(report, tabulate(report)[0], beside) if report else None}
 
@@ -83,7 +81,6 @@ class MMVetView:
 
 
 def mm_vet_head_html(report: Report, table: ScoreTable) -> str:
-    """Return what was scored, by which judge, how, and the total."""
     line = table.lines[-1]
     runs = f"{report.runs} separate runs" if report.runs > 1 else "1 run"
     notes = [PROTOCOL_NOTES[report.protocol], f"{report.runs} samples of one call" if report.sampled else runs]
@@ -129,7 +126,6 @@ def _total_html(line: ScoreLine, table: ScoreTable) -> str:
 
 
 def table_html(table: ScoreTable) -> str:
-    """Return one table, total last, with a column of unscored grades if there are any."""
     unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
     rows = [TableRow(_cells(line), {"class": "last" if line is table.lines[-1] else None}) for line in table.lines]
     columns = {"": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
@@ -143,17 +139,13 @@ def _cells(line: ScoreLine) -> tuple[str, ...]:
 
 
 def questions_html(report: Report, show: str = "all questions", group: str = EVERY, page: object = 1) -> str:
-    """Return one page of the matching questions: truth, prediction, scores, replies, flags.
-
-    A filter that does not exist counts as not chosen.
-    """
+    """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [row for row in report.rows if fits(row) and (group not in CAPABILITIES or group in row.question.groups)]
     return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
-    """Return the flags of a question and its grades, without duplicates."""
     return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
 
 
@@ -178,7 +170,6 @@ def _shown(score: float | None) -> str:
 
 
 def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
-    """Plot the capabilities beside a published row and the name of its judge."""
     rows = published()
     row = next((row for row in rows if row.model == beside), rows[-1])
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing

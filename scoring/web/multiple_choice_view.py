@@ -110,7 +110,6 @@ class ChoiceView:
         self.shown += [self.success, self.letters, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers; the browser's input is looked up in the report."""
         tables = [self.levels, self.worst, self.more, self.plot]
         self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
         self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
@@ -120,7 +119,6 @@ class ChoiceView:
         self.answers.listen(link, self.other)
 
     def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
-        """Return the header and tables over all splits, and the first page of the answers."""
         seen = self._tabulated(link)
         splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
@@ -142,12 +140,10 @@ class ChoiceView:
         return self._tables(seen, split, beside) if seen else {self.levels: ""}
 
     def on_beside(self, link: object, split: object, beside: object) -> Updates:
-        """Show the bars beside another published row."""
         seen = self._seen(str(link))
         return {self.plot: _plot(seen, split, beside) if seen else None}
 
     def on_compare(self, link: object, second: object) -> Updates:
-        """Compare with the report under another link."""
         first, other = (self._seen(_link(one)) for one in (link, second))
         if first is None or other is None:
             return {self.comparison: REPORT.alert("There is no report of multiple choice under this link.")}
@@ -158,7 +154,6 @@ class ChoiceView:
         return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
 
     def on_what_if(self, link: object, other: object, category: object) -> Updates:
-        """Show the report under another protocol, then the answers that differ."""
         seen = self._seen(str(link))
         if seen is None or other not in seen.others:
             return {self.what_if: ""}
@@ -205,7 +200,6 @@ class ChoiceView:
 
 
 def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> str:
-    """Return what was scored and how, the totals of a split, and warnings."""
     benchmark_view = BENCHMARK_VIEWS[report.benchmark]
     totals = benchmark_view.totals(found, place) if found.splits else ()
     shown = REPORT.totals([headline(one) for one in totals]) if totals else REPORT.total("nothing scored")
@@ -233,7 +227,6 @@ def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) 
 
 
 def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
-    """Return the same file under another protocol: how many letters differ, and which means change."""
     if not parted:
         return CHOICE.alike()
     read = sum(one.row.decision.letter is None for one in parted)

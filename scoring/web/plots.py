@@ -18,9 +18,7 @@ class PublishedBars(NamedTuple):
     """Published row beside a report's own bars."""
 
     label: Sequence[str]
-    """Lines of its label."""
     scores: Mapping[str, float]
-    """By the name of the bar."""
     apart: str
     """Why the two cannot be compared; "" if they can."""
 
@@ -43,7 +41,6 @@ def error_bars(values: Sequence[tuple[float | None, float | None, float | None]]
 
 
 def bars_figure(title: str, note: str, own: str, lines: Sequence[ScoreLine], beside: PublishedBars | None) -> Figure:
-    """Return means in percent as bars with intervals, beside a published row if there is one."""
     names = [plot_label(line.name) for line in lines]
     bars = [_bars(own, lines) | {"x": names, "y": [line.mean for line in lines], "error_y": _errors(lines)}]
     if beside is not None:

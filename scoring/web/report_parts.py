@@ -35,7 +35,6 @@ class Total(NamedTuple):
 
 
 def number(value: float | None, places: int = 1) -> str:
-    """Format a percentage or mark as in the tables."""
     return "–" if value is None else f"{value:.{places}f}"
 
 
@@ -60,7 +59,6 @@ def head_html(
 
 
 def judge_text(judge: JudgeStamp) -> str:
-    """Return which judge was asked, and the other names under which it replied."""
     versions = ", ".join(version for version in judge.versions if version != judge.model)
     return f"Judge: {judge.model} at {judge.address}{f' (answered as {versions})' if versions else ''}"
 
@@ -73,7 +71,6 @@ def reading_text(judge: JudgeStamp | None, without: str) -> str:
 
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
-    """Return a file's problems, most serious first, each with its row and fix."""
     return REPORT.together([_problems(blocks, [one for one in problems if one.blocks == blocks]) for blocks in BLOCKS])
 
 

@@ -41,13 +41,11 @@ from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html
 
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
-"""Form before a file is uploaded."""
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
 
 def _problem(error: Exception) -> str:
-    """Return an error as HTML; one of an upload lists its problems."""
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     return REPORT.problems("", "alert", error, ())
@@ -149,19 +147,16 @@ class ScoringTab:
         gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
 
     def on_judge(self, judge: object) -> Updates:
-        """Show the fields for URL, model and key if the judge is the user's own."""
         return {self.own: gr.update(visible=judge == OWN)}
 
     @_shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        """Show the contents of an uploaded file and its benchmark's form."""
         recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
         form = self._form(FORMS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        """Read the file as answers to another benchmark."""
         benchmark = _known(NAMES, name)
         form = self._form(FORMS[benchmark])
         if not token:
@@ -171,14 +166,12 @@ class ScoringTab:
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        """Show the cost of judging a file, or score it by rules at once."""
         benchmark = _known(NAMES, values[self.benchmark])
         job = self._ways[FORMS[benchmark].way](self._owner(request), benchmark, values)
         return self._shown(job.link, request)
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        """Show the cost of judging what the rules left open."""
         owner, link = self._owner(request), str(values[self.link])
         return self._shown(self._service.judge_rest(owner, link, self._judge(owner, values)).link, request)
 
@@ -193,13 +186,11 @@ class ScoringTab:
 
     @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
-        """Cancel the job; its grades stay."""
         self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
     @_shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
-        """Delete a job, its report and its file."""
         self._service.delete(self._owner(request), str(link))
         return self._shown("", request)
 
@@ -218,7 +209,6 @@ class ScoringTab:
         return {self.problem: gr.skip(), **looked}
 
     def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Join the file to the questions and quote the judging."""
         count, sampled = self._part("runs", RUNS, values)
         options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
         questions, token = str(values[self.parts["questions"]]), str(values[self.token])
@@ -226,13 +216,11 @@ class ScoringTab:
         return self._service.quote(owner, request)
 
     def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Store the report that rules alone make of the file."""
         protocol = self._protocol(benchmark, values)
         request = ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
         return self._service.extract(owner, request)
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Draw the file's opponents and quote the matches."""
         request = SubmissionRequest(
             opponents=self._part("opponents", OPPONENTS, values),
             protocol=self._protocol(benchmark, values),
@@ -256,7 +244,6 @@ class ScoringTab:
         return str(values[self.title] or "")
 
     def _form(self, form: Form) -> Updates:
-        """Return the updates that show a benchmark's settings and hide all others."""
         protocols = list(form.protocols)
         stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
         return {
@@ -268,7 +255,6 @@ class ScoringTab:
         }
 
     def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
-        """Return a file's problems and contents."""
         title, lines = recognised.title, recognised.lines
         if "questions" in FORMS[recognised.benchmark].parts:
             found = self._service.look(self._owner(request), str(token), str(questions))
@@ -288,7 +274,6 @@ class ScoringTab:
         return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
-        """Return the updates of everything that depends on the job."""
         owner = self._owner(request)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)

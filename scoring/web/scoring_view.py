@@ -40,7 +40,6 @@ def quote_html(job: Job, ceiling: float) -> str:
 
 
 def progress_html(job: Job, ahead: int) -> str:
-    """Return a job's progress, rate and time left."""
     if not job.model:
         kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
         return SCORING.progress(job, "read by rules alone", None, kept)
@@ -56,7 +55,6 @@ def progress_html(job: Job, ahead: int) -> str:
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
-    """Return the list of a user's reports, newest first."""
     return SCORING.mine([(job, STATE_WORDS[job.state], _about(job)) for job in jobs])
 
 
@@ -67,7 +65,6 @@ def followed(jobs: Sequence[Job]) -> Job | None:
 
 
 def rest_text(job: Job, left: int) -> str:
-    """Return the label of the button that has a judge read what the rules left open."""
     form = FORMS[job.benchmark]
     return form.rest.format(left=form.counted(left))
 

@@ -36,10 +36,7 @@ class ScoringSetup:
 
     @classmethod
     def build(cls, settings: Settings, database: Database) -> "ScoringSetup":
-        """Build the services.
-
-        Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file.
-        """
+        """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
         jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
         judge = settings.judge
         prices = read_prices(judge.prices) if judge.prices else {}
@@ -66,7 +63,6 @@ class ScoringSetup:
             await asyncio.to_thread(self.worker.stop)
 
     async def _tidy(self) -> None:
-        """Periodically delete expired uploads, free reports and quotes."""
         while True:
             try:
                 await asyncio.to_thread(self.upload_store.sweep)

@@ -33,23 +33,18 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when the tab opens or another board is chosen.
-
-        The browser's input is looked up among the boards and the user's own submissions.
-        """
+        """Read a board when the tab opens or another one is chosen."""
         shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
         gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
-        """Show the chosen board, initially the one with the most matches."""
         try:
             return {**self._shown(choice), **self._own(request)}
         except DatabaseError as error:
             return {self.board: REPORT.alert(error)}
 
     def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
-        """Delete the texts of the user's submission; its results stay."""
         try:
             known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
             chosen = known.get(str(which))

@@ -45,7 +45,6 @@ class Beside(NamedTuple):
     """People's ratings of the same models, and their correlation with the judge's."""
 
     ratings: Mapping[str, float]
-    """By model."""
     agreement: Correlation | None
 
 
@@ -56,7 +55,6 @@ def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, varia
 
 
 def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -> Updates:
-    """Return the updates that show a board's Figure 8 with its note, or hide it if there is none."""
     figure = family_figure(board) if board else None
     if figure is None:
         return {plot: gr.update(visible=False), note: ""}
@@ -111,7 +109,6 @@ def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Map
 
 
 def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
-    """Return a model's cells by column; "" if there is no value."""
     row, people = line.row, beside.ratings.get(line.row.model)
     return {
         "rank": VISIT.rank(row),

@@ -22,7 +22,6 @@ FILES: Mapping[str, Callable[[Submissions, JudgeBoardKey], bytes]] = {
 
 
 def routes(submissions: Submissions) -> APIRouter:
-    """Return the router; boards are public."""
     router = APIRouter()
 
     @router.get("/automatic/{name}")

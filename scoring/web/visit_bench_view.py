@@ -47,7 +47,6 @@ class MatchesView:
         self.answers.listen(link)
 
     def opened(self, link: str, report: MatchReport) -> tuple[str, Updates]:
-        """Return the header, the report's boards, Figure 8 of the larger one, and the first page of the matches."""
         job = self._jobs.find(link)
         found = boards(report)
         kinds = {False: "Single image, this report's matches", True: "Multiple images, this report's matches"}
@@ -85,10 +84,7 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:
-    """Return a page of the selected matches, each with its answers and the judge's reply in either order.
-
-    A filter that does not exist counts as not chosen.
-    """
+    """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
     met = [match for match in report.matches if opponent not in _opponents(report) or opponent in (match.a, match.b)]
     fit = [match for match in met if fits(_outcome(match, report.title), len(set(match.winners)) == 1)]
@@ -100,7 +96,6 @@ def matches_html(report: MatchReport, show: str = "all matches", opponent: str =
 
 
 def _opponents(report: MatchReport) -> list[str]:
-    """Return the model's opponents, sorted."""
     return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
 
 
@@ -115,7 +110,6 @@ def _names(match: Match) -> Mapping[Winner, str]:
 
 
 def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]) -> str:
-    """Return a match with the report's own model first."""
     names = _names(match)
     winner = names[match.winner] if match.winner else None
     models = (match.a, match.b) if match.a == title else (match.b, match.a)
@@ -127,6 +121,5 @@ def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[st
 
 
 def _verdict(verdict: Verdict, first: str, names: Mapping[Winner, str]) -> tuple[str, str, str, list[str]]:
-    """Return the model shown first, the outcome, its reason, and the judge's replies."""
     outcome = names[verdict.winner] if verdict.winner else "no verdict"
     return first, outcome, verdict.reason, list(map(plain_html, verdict.replies))

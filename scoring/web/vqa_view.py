@@ -39,7 +39,6 @@ _PROTOCOLS: Mapping[str, str] = {
     "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
 }
 _OUTCOMES = {True: ("right", "exact match"), False: ("wrong", "no exact match"), None: ("open", "no references")}
-"""CSS class and words of an outcome."""
 
 
 class MarksView:
@@ -60,7 +59,6 @@ class MarksView:
         self.answers.listen(link)
 
     def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
-        """Return the header, the tables and the first page of the answers."""
         found = tabulated(report)
         return marks_head_html(report, found), {
             self.table: table_3_html(report.title, found),
@@ -74,7 +72,6 @@ class MarksView:
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    """Return what was marked and how, accuracy and mean mark."""
     marks, nothing = found.marks, ungraded(report)
     notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'No judge was asked yet: exact match only')}"
     warnings = [nothing] if nothing else []
@@ -88,7 +85,6 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 
 
 def marks_totals_html(found: VQAReport) -> str:
-    """Return exact match, VQA accuracy and the mean mark, side by side."""
     marks = found.marks
     notes = (interval(marks.low, marks.high, 2), f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
     shares = (Total("Exact match", found.exact), Total("VQA accuracy", found.consensus))
@@ -96,7 +92,6 @@ def marks_totals_html(found: VQAReport) -> str:
 
 
 def mark_counts_html(marks: Marks) -> str:
-    """Return how often each mark was given."""
     total, most = sum(marks.times.values()), max(marks.times.values(), default=0)
     if not total:
         return PARTS.empty("No marks yet: no judge was asked.")
@@ -106,7 +101,6 @@ def mark_counts_html(marks: Marks) -> str:
 
 
 def table_3_html(title: str, found: VQAReport) -> str:
-    """Return exact match and mean mark beside MMBench's Table 3."""
     rows = [TableRow((title, number(found.exact.mean), number(found.marks.mean, 2)), {"class": "own"})]
     rows += [
         TableRow((f"{row.model} (published)", number(row.accuracy), number(row.mark, 2)))
