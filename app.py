@@ -53,7 +53,6 @@ from arena.web.live_setup import LiveSetup
 from arena.web.middleware import RequestMiddleware
 from arena.web.rate_limit import RateLimiter
 from arena.web.terms import Terms
-from scoring.agreement.people_agreement import PeopleAgreements
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
@@ -130,9 +129,7 @@ class AppContext:
             voters=voters,
             leaderboard=Leaderboard(database, settings.counts),
             scoring=scoring,
-            agreement=AgreementService(
-                PeopleAgreements(Polls(database), scoring.submissions.store), scoring.upload_store
-            ),
+            agreement=AgreementService(Polls(database), scoring.submissions.store, scoring.upload_store),
             live=live,
             admin=AdminSetup.build(settings, database, operators, backup, queues),
         )

@@ -34,9 +34,8 @@ def routes(service: AgreementService) -> APIRouter:
             if name == SCORES:
                 text = scores_csv(service.answers(source))
             else:
-                cookie = sent_cookie(request.headers)
-                found = service.beside(source, cookie_hash(cookie or ""), own) if own else service.of(source)
-                text = FIGURES[name](found.people_agreement)
+                owner = cookie_hash(sent_cookie(request.headers) or "")
+                text = FIGURES[name](service.beside(source, owner, own)[0] if own else service.of(source))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
         except DatabaseError as error:
