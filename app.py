@@ -56,7 +56,7 @@ from arena.web.terms import Terms
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
-from scoring.web import agreement_api, jobs_api, visit_bench_api
+from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
@@ -152,9 +152,9 @@ class AppContext:
             *self.admin.routers(),
             *self.live.routers(),
             leaderboard_api.routes(self.leaderboard),
-            visit_bench_api.routes(self.scoring.submissions),
-            agreement_api.routes(self.agreement),
-            jobs_api.routes(self.scoring.upload_store, self.scoring.jobs),
+            scoring_api.job_routes(self.scoring.upload_store, self.scoring.jobs),
+            scoring_api.board_routes(self.scoring.submissions),
+            scoring_api.agreement_routes(self.agreement),
         )
 
 
@@ -183,7 +183,7 @@ def create_app(context: AppContext) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
-    uploads = {jobs_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
+    uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts

@@ -5,7 +5,7 @@ open are then quoted as a separate job.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,26 +48,6 @@ class OwnJudge:
 
 
 @dataclass(frozen=True)
-class ScoreRequest:
-    """Request to score a file; without a user's own judge, the operator's judges it."""
-
-    token: str
-    """Token of the uploaded file."""
-    questions: str
-    options: Options
-    title: str
-    judge: OwnJudge | None
-
-
-@dataclass(frozen=True)
-class FoundFile:
-    """Contents of a file, in words."""
-
-    title: str
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Recognised:
     """Result of recognising an uploaded file."""
 
@@ -79,18 +59,11 @@ class Recognised:
     scorable: bool
 
 
-@dataclass(frozen=True)
-class ChoiceRequest:
-    """Request for a report by rules."""
-
-    token: str
-    benchmark: BenchmarkName
-    protocol: Protocol
-    title: str
-
-
 class JobService:
-    """Scoring requests of users; an owner is the hash of a voter cookie."""
+    """Scoring requests of users; an owner is the hash of a voter cookie.
+
+    The operator's judge is asked unless a user brings an own one; an unknown one is probed with tiny questions first.
+    """
 
     def __init__(
         self,
@@ -104,7 +77,7 @@ class JobService:
         ceiling: int,
         submissions: Submissions,
     ) -> None:
-        """Create the service; `ceiling` is the most one job may cost the operator, in millionths of a US dollar."""
+        """`ceiling` is the most one job may cost the operator, in millionths of a US dollar."""
         self.question_sets = question_sets
         self.jobs = jobs
         self.operator = operator
@@ -112,31 +85,30 @@ class JobService:
         self._worker = worker
         self._cache = cache
         self._prices = prices
-        self._submissions = submissions
+        self.submissions = submissions
         self.ceiling = ceiling / 1e6
         """In US dollars."""
 
-    def look(self, owner: str, token: str, questions: str) -> FoundFile:
-        """Return the contents of an uploaded file in words. Raises UploadStoreError and RowsError."""
+    def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
+        """The title of an uploaded file and its contents in words. Raises UploadStoreError and RowsError."""
         arrived = self._upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
-        count = len(upload.predictions)
-        return FoundFile(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
+        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
 
-    def quote(self, owner: str, request: ScoreRequest) -> Job:
+    def quote(
+        self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
+    ) -> Job:
         """Join a file to its questions and store it as a quoted job.
 
-        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge, which is
-        probed with a few tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and JudgeError.
         """
-        arrived = self._upload_store.find(owner, request.token)
-        questions = self._questions(request.questions)
-        upload = read_predictions(arrived.path, questions, name=arrived.name)
-        filled = fill(questions, upload, request.options.missing)
-        address, spec = self._judge(request.judge)
-        title = request.title.strip()[:120] or upload.title
-        report = draft(filled, questions, request.options, spec, address.shown, arrived.name, title)
-        return self._quoted(owner, report, address, spec, request.judge)
+        arrived = self._upload_store.find(owner, token)
+        chosen = self._questions(questions)
+        upload = read_predictions(arrived.path, chosen, name=arrived.name)
+        filled = fill(chosen, upload, options.missing)
+        address, spec = self._judge(judge)
+        report = draft(filled, chosen, options, spec, address.shown, arrived.name, title.strip()[:120] or upload.title)
+        return self._quoted(owner, report, address, spec, judge)
 
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
@@ -161,38 +133,34 @@ class JobService:
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Draw the opponents of a submission and store the matches as a quoted job.
 
-        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and, for an unknown judge, which is
-        probed with a few tiny questions first, JudgeError.
+        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and JudgeError.
         """
         arrived = self._upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
-        report = self._submissions.draft(owner, file, request, spec.model, address.shown).report
+        report = self.submissions.draft(owner, file, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
-
-    def stored(self) -> tuple[StoredModel, ...]:
-        return self._submissions.stored()
 
     def compare_stored(
         self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
     ) -> Job:
         """Like `compare`, for the answers of a model in the item bank."""
         address, spec = self._judge(judge)
-        report = self._submissions.draft_stored(*stored, request, spec.model, address.shown).report
+        report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
-    def extract(self, owner: str, request: ChoiceRequest) -> Job:
+    def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job.
 
         Raises UploadStoreError, RowsError, ChoicesError, JobServiceError and JobError.
         """
-        arrived = self._upload_store.find(owner, request.token)
+        arrived = self._upload_store.find(owner, token)
         self._upload_store.check_disk()
-        subject, wanted = _subject(request.benchmark), partial(_wanted, arrived)
+        subject, wanted = _subject(benchmark), partial(_wanted, arrived)
         found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
-            raise JobServiceError(f"{arrived.name!r} holds no answers of {request.benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
+            raise JobServiceError(f"{arrived.name!r} holds no answers of {benchmark}; choose another benchmark")
+        return self.jobs.add_done(owner, found.report(protocol, title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
         """Delete a job, its report and, if still in the upload store, its file. Raises JobError."""
@@ -209,8 +177,7 @@ class JobService:
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
         """Quote judging the answers that the rules left open in an owner's report, as a separate job.
 
-        Raises JobServiceError, JobError and, for an unknown judge, which is probed with a few tiny questions first,
-        JudgeError.
+        Raises JobServiceError, JobError and JudgeError.
         """
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
@@ -226,7 +193,7 @@ class JobService:
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
         try:
-            lines = self._submissions.draft(owner, file, SubmissionRequest(), "", "").lines
+            lines = self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         except UploadError as error:
             lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
         return Recognised("visit-bench", file.model, lines, (), True)

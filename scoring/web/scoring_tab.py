@@ -18,7 +18,7 @@ from arena.web.middleware import sent_cookie
 from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import TRY_OUT, ChoiceRequest, JobService, JobServiceError, OwnJudge, Recognised, ScoreRequest
+from scoring.jobs.service import TRY_OUT, JobService, JobServiceError, OwnJudge
 from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
@@ -151,18 +151,12 @@ class ScoringTab:
 
     @_shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
-        form = self._form(FORMS[recognised.benchmark])
-        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+        return self._read(token, questions, request)
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
         benchmark = _known(NAMES, name)
-        form = self._form(FORMS[benchmark])
-        if not token:
-            return form
-        recognised = self._service.recognise(self._owner(request), str(token), benchmark, still_there(request))
-        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+        return self._read(token, questions, request, benchmark) if token else self._form(FORMS[benchmark])
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
@@ -211,14 +205,12 @@ class ScoringTab:
     def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         count, sampled = self._part("runs", RUNS, values)
         options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
-        questions, token = str(values[self.parts["questions"]]), str(values[self.token])
-        request = ScoreRequest(token, questions, options, self._title(values), self._judge(owner, values))
-        return self._service.quote(owner, request)
+        token, questions, title = (str(values[one] or "") for one in (self.token, self.parts["questions"], self.title))
+        return self._service.quote(owner, token, questions, options, title, self._judge(owner, values))
 
     def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         protocol = self._protocol(benchmark, values)
-        request = ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
-        return self._service.extract(owner, request)
+        return self._service.extract(owner, str(values[self.token]), benchmark, protocol, self._title(values))
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
         request = SubmissionRequest(
@@ -231,7 +223,7 @@ class ScoringTab:
         judge = self._judge(owner, values)
         if values[self.parts["stored"]] == FILE:
             return self._service.compare(owner, str(values[self.token]), request, judge)
-        stored = self._part("stored", {str(one): one for one in self._service.stored()}, values)
+        stored = self._part("stored", {str(one): one for one in self._service.submissions.stored()}, values)
         return self._service.compare_stored(owner, stored, request, judge)
 
     def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
@@ -245,7 +237,7 @@ class ScoringTab:
 
     def _form(self, form: Form) -> Updates:
         protocols = list(form.protocols)
-        stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
+        stored = [FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
@@ -254,18 +246,21 @@ class ScoringTab:
             self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
         }
 
-    def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
-        title, lines = recognised.title, recognised.lines
-        if "questions" in FORMS[recognised.benchmark].parts:
-            found = self._service.look(self._owner(request), str(token), str(questions))
-            title, lines = found.title, found.lines
+    def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
+        """Show a file's problems and contents, and the form of its benchmark, or of the given one."""
+        owner = self._owner(request)
+        recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
+        title, lines, form = recognised.title, recognised.lines, FORMS[recognised.benchmark]
+        if "questions" in form.parts:
+            title, lines = self._service.look(owner, str(token), str(questions))
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
-        check = VANILLA if vanilla else FORMS[recognised.benchmark].check
         return {
+            **self._blank(),
+            **self._form(FORMS[benchmark] if benchmark else form),
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,
-            self.check: gr.update(value=check, interactive=recognised.scorable),
+            self.check: gr.update(value=VANILLA if vanilla else form.check, interactive=recognised.scorable),
         }
 
     def _blank(self) -> Updates:
