@@ -149,7 +149,7 @@ class Submissions:
         return MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
-            title=f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}",
+            title=board_key.title,
             file="",
             created=now().isoformat(timespec="seconds"),
             judge=JudgeStamp(judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]),

@@ -146,6 +146,10 @@ class JudgeBoardKey(NamedTuple):
     """With and without a result; a board changes only when this grows."""
 
     @property
+    def title(self) -> str:
+        return f"{self.source}, {'multiple images' if self.multi else 'single image'}"
+
+    @property
     def key(self) -> str:
         return f"{self.judging.id}-{'multiple' if self.multi else 'single'}-{self.source}"
 

@@ -1,46 +1,46 @@
 """Benchmark views of multiple-choice reports: the tables that MMBench and MMT-Bench each show."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from arena.figures import Figure
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice_report import ChoiceBenchmark
 from scoring.report import ScoreLine
-from scoring.web.choice_tables import overalls_html, published_html, success_html, worst_html
-from scoring.web.levels_view import CHOICE, L2_WORDS, Measure, board_html, label, levels_html
+from scoring.web.choice_tables import (
+    CHOICE,
+    L2_WORDS,
+    Measure,
+    board_html,
+    label,
+    levels_html,
+    overalls_html,
+    published_html,
+    success_html,
+    worst_html,
+)
 from scoring.web.plots import PublishedBars, bars_figure, rows_figure
 from scoring.web.report_parts import PARTS, REPORT, Total
 
 INTERVALS = "Accuracy in percent with 95% intervals."
 
 
-class Tables(NamedTuple):
-    """Tables of one split as HTML."""
-
-    levels: str
-    worst: str
-    more: str
-
-
-class Pair(NamedTuple):
-    """One mean under two protocols."""
-
-    here: ScoreLine
-    there: ScoreLine
+Pair: TypeAlias = tuple[ScoreLine, ScoreLine]
+"""One mean under two protocols."""
 
 
 class BenchmarkView(Protocol):
     """Report view of a benchmark; `found` is the result of its `tabulate`, `place` the index of a split.
 
-    `totals` are the headline numbers, `pairs` one file's means under two protocols, Overall first, `beside` the
-    published rows to compare with, the default first, and `success` tells how the letters were read.
+    `totals` are the headline numbers, `pairs` one file's means under two protocols, Overall first, `tables` the levels,
+    the worst abilities and the rest, `beside` the published rows to compare with, the default first, `success` how
+    letters were read.
     """
 
     def name(self, found: Any) -> str: ...
     def totals(self, found: Any, place: int) -> Sequence[Total]: ...
     def pairs(self, here: Any, there: Any) -> Sequence[Pair]: ...
-    def tables(self, title: str, found: Any, place: int) -> Tables: ...
+    def tables(self, title: str, found: Any, place: int) -> tuple[str, str, str]: ...
     def beside(self, found: Any) -> Sequence[str]: ...
     def figure(self, title: str, found: Any, place: int, beside: str) -> Figure: ...
     def success(self, title: str, found: Any) -> str: ...
@@ -53,8 +53,7 @@ class MMBenchView:
         return found.edition
 
     def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[Total]:
-        scores = found.splits[place]
-        return [Total(measure.name, measure.tree.line) for measure in _measures(scores)]
+        return [Total(measure.name, measure.tree.line) for measure in _measures(found.splits[place])]
 
     def pairs(self, here: mmbench.MMBenchReport, there: mmbench.MMBenchReport) -> Sequence[Pair]:
         """Return Overall, L-1 and L-2; circular if both are, since whether a gap matters depends on the protocol."""
@@ -65,9 +64,9 @@ class MMBenchView:
         if first is None or second is None:
             first, second = one.vanilla, other.vanilla
         lines = {node.line.name: node.line for node in second.walk()}
-        return [Pair(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
+        return [(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
 
-    def tables(self, title: str, found: mmbench.MMBenchReport, place: int) -> Tables:
+    def tables(self, title: str, found: mmbench.MMBenchReport, place: int) -> tuple[str, str, str]:
         scores = found.splits[place]
         measures = _measures(scores)
         more = ""
@@ -76,21 +75,18 @@ class MMBenchView:
             of_table = [row for row in rows if row.table == table]
             shown = published_html(title, scores.circular, of_table, _apart(found, scores, of_table[0]))
             more = REPORT.folded(f"Beside the paper's Table {table}", shown)
-        name = measures[0].name
-        return Tables(
-            levels_html(f"{name} by level", measures), worst_html("abilities", measures[0].tree.find("L-3")), more
-        )
+        name, tree = measures[0]
+        return levels_html(f"{name} by level", measures), worst_html("abilities", tree.find("L-3")), more
 
     def beside(self, found: mmbench.MMBenchReport) -> Sequence[str]:
         """Return the rows of Tables 5 and 6, the best of Table 5 first; none for CCBench."""
-        rows = sorted(_published(found), key=lambda row: (row.table, -row.scores["Overall"]))
-        return [_row_name(row) for row in rows]
+        return list(map(_row_name, sorted(_published(found), key=lambda row: (row.table, -row.scores["Overall"]))))
 
     def figure(self, title: str, found: mmbench.MMBenchReport, place: int, beside: str) -> Figure:
         scores = found.splits[place]
         tree = _measures(scores)[0].tree
         l2 = [node.line.name for node in tree.find("L-2")]
-        names = sorted(l2, key=_paper_order) or [node.line.name for node in tree.find("L-3")]
+        names = sorted(l2, key=[*L2_WORDS, *l2].index) or [node.line.name for node in tree.find("L-3")]
         lines = {node.line.name: node.line for node in tree.walk()}
         row = next((row for row in _published(found) if _row_name(row) == beside), None)
         other = PublishedBars((row.model, "(published)"), row.scores, _apart(found, scores, row)) if row else None
@@ -124,16 +120,16 @@ class MMTBenchView:
             overall = scores.overall
             metas = [node.line for node in scores.tree.find("meta-task")]
             lines.append([overall.subtasks, overall.samples, overall.star, *metas])
-        return [Pair(*pair) for pair in zip(*lines, strict=True)]
+        return list(zip(*lines, strict=True))
 
-    def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> Tables:
+    def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> tuple[str, str, str]:
         scores = found.splits[place]
         types = board_html("By image type", "Image type", scores.image_types)
         boards = CHOICE.pair(types, board_html("By capability", "Capability", scores.capabilities))
         note = PARTS.note("Means over subtasks; a subtask counts in every image type and capability it has.")
         levels = levels_html("By meta-task and subtask", [Measure("Accuracy", scores.tree)])
         worst = worst_html("subtasks", scores.tree.find("subtask"))
-        return Tables(levels, worst, REPORT.together([overalls_html(scores), boards, note]))
+        return levels, worst, REPORT.together([overalls_html(scores), boards, note])
 
     def beside(self, found: mmt_bench.MMTBenchReport) -> Sequence[str]:
         """Return nothing: the paper's table of models has misplaced cells."""
@@ -161,10 +157,6 @@ BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchVi
 
 def split_names(found: Any) -> tuple[str, ...]:
     return tuple(scores.split or "(no split)" for scores in found.splits)
-
-
-def _paper_order(name: str) -> int:
-    return list(L2_WORDS).index(name) if name in L2_WORDS else len(L2_WORDS)
 
 
 def _measures(scores: mmbench.MMBenchScores) -> list[Measure]:

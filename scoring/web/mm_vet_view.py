@@ -14,7 +14,7 @@ from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
 from scoring.web.answer_list import AnswerList
 from scoring.web.plots import PublishedBars, bars_figure
-from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, head_html, interval, judge_text, number
+from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, head_html, interval, judge_notes, number
 
 MM_VET = macros("mm_vet.html")
 EVERY = "every capability"
@@ -29,8 +29,8 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "no prediction": lambda row: row.prediction is None,
 }
 PROTOCOL_NOTES = {
-    "paper": "paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
-    "hardened": "hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
+    "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
+    "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
 }
 
 
@@ -86,11 +86,7 @@ def mm_vet_head_html(report: Report, table: ScoreTable) -> str:
     notes = [PROTOCOL_NOTES[report.protocol], f"{report.runs} samples of one call" if report.sampled else runs]
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
-    text = "; ".join(notes)
-    parts = (
-        PARTS.note(f"{judge_text(report.judge)}. {text[0].upper()}{text[1:]}."),
-        PARTS.note(f"Prompt {report.judge.prompt[:12]} · reading {report.judge.parser}"),
-    )
+    parts = judge_notes(report.judge, "; ".join(notes))
     return head_html(report, [report.benchmark], _total_html(line, table), _warnings(report, line), parts)
 
 
@@ -154,19 +150,16 @@ def _scores(row: Row) -> list[float]:
 
 
 def _item(row: Row) -> str:
-    scores = " ".join(_shown(grade.score) for grade in row.grades) or "–"
-    return MM_VET.item(row, flags_of(row), scores, list(map(_grade, row.grades)))
+    scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
+    graded = [MM_VET.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
+    return MM_VET.item(row, flags_of(row), scores, graded)
 
 
-def _grade(grade: Grade) -> str:
-    return MM_VET.grade("unscored" if grade.score is None else _shown(grade.score), grade.reason, grade.replies)
-
-
-def _shown(score: float | None) -> str:
+def _shown(grade: Grade, unscored: str) -> str:
     """Return a score with the digits of the judge's scale; one between its steps in full."""
-    if score is None:
-        return "–"
-    return f"{score:.1f}" if round(score, 1) == score else f"{score:g}"
+    if grade.score is None:
+        return unscored
+    return f"{grade.score:.1f}" if round(grade.score, 1) == grade.score else f"{grade.score:g}"
 
 
 def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:

@@ -27,8 +27,7 @@ from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList
 from scoring.web.benchmark_views import BENCHMARK_VIEWS, BenchmarkView, Pair, split_names
 from scoring.web.choice_audit import DIFFERS, PROTOCOL_WORDS, SHOWS, audit_html
-from scoring.web.choice_tables import NUMBERS, comparison_html, letters_html
-from scoring.web.levels_view import CHOICE, label
+from scoring.web.choice_tables import CHOICE, NUMBERS, comparison_html, label, letters_html
 from scoring.web.report_parts import (
     PARTS,
     REPORT,
@@ -179,9 +178,9 @@ class ChoiceView:
     def _tables(self, seen: _Seen, split: object, beside: object) -> Updates:
         if not seen.found.splits:
             return {self.levels: "", self.worst: "", self.more: "", self.plot: None}
-        tables = seen.benchmark_view.tables(seen.report.title, seen.found, _place(seen.found, split))
-        plot = _plot(seen, split, beside)
-        return {self.levels: tables.levels, self.worst: tables.worst, self.more: tables.more, self.plot: plot}
+        place = _place(seen.found, split)
+        levels, worst, more = seen.benchmark_view.tables(seen.report.title, seen.found, place)
+        return {self.levels: levels, self.worst: worst, self.more: more, self.plot: _plot(seen, split, beside)}
 
     def _seen(self, link: str) -> _Seen | None:
         """Return the report under a link while it exists; a finished report never changes, so it is cached."""

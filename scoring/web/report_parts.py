@@ -63,6 +63,14 @@ def judge_text(judge: JudgeStamp) -> str:
     return f"Judge: {judge.model} at {judge.address}{f' (answered as {versions})' if versions else ''}"
 
 
+def judge_notes(judge: JudgeStamp, how: str) -> tuple[str, str]:
+    """Return as notes which judge was asked and how, and with which prompt."""
+    return (
+        PARTS.note(f"{judge_text(judge)}. {how}."),
+        PARTS.note(f"Prompt {judge.prompt[:12]} · reading {judge.parser}"),
+    )
+
+
 def reading_text(judge: JudgeStamp | None, without: str) -> str:
     """Return which judge was asked with which prompt; `without` says how answers were read if none was."""
     if judge is None:

@@ -76,11 +76,7 @@ class SubmissionsTab:
     def _boards(self) -> Mapping[str, JudgeBoardKey]:
         board_keys = self._store.board_keys()
         names = labels(board_key.judging for board_key in board_keys)
-        kinds = {False: "single image", True: "multiple images"}
-        return {
-            f"{board_key.source}, {kinds[board_key.multi]} · {names[board_key.judging.id]}": board_key
-            for board_key in board_keys
-        }
+        return {f"{board_key.title} · {names[board_key.judging.id]}": board_key for board_key in board_keys}
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self._people.ratings(board_key.source, board_key.multi)
@@ -98,7 +94,7 @@ class SubmissionsTab:
 
     def _submitted(self, request: gr.Request) -> list[Submission]:
         cookie = sent_cookie(request.headers)
-        owner = cookie_hash(cookie) if cookie else None
+        owner = cookie and cookie_hash(cookie)
         return [one for one in self._store.submissions() if one.owner == owner]
 
 

@@ -50,8 +50,8 @@ class Beside(NamedTuple):
 
 def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
     """Return a board: what it shows, the table, and downloads; `variants` holds submissions' numbers by name."""
-    title = f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}"
-    return VISIT.board(board_key, found, beside.agreement, board_table(title, found.board, beside, variants))
+    table = board_table(board_key.title, found.board, beside, variants)
+    return VISIT.board(board_key, found, beside.agreement, table)
 
 
 def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -> Updates:
@@ -64,12 +64,14 @@ def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -
 def family_figure(board: AutomaticBoard) -> Figure | None:
     """Return Figure 8, win rates against the reference by family and model; None if no cell reaches the floor."""
     models = [line.row.model for line in board.lines if line.reference is not None]
-    shown = {
-        family: cells for family, cells in board.families.items() if any(rate.n >= FLOOR for rate in cells.values())
+    sure = {
+        family: {model: rate for model, rate in rates.items() if rate.n >= FLOOR}
+        for family, rates in board.families.items()
     }
+    shown = [family for family, rates in sure.items() if rates]
     if not shown:
         return None
-    cells = [[_above_floor(of.get(model)) for model in models] for of in shown.values()]
+    cells = [[sure[family].get(model) for model in models] for family in shown]
     trace = {
         "type": "heatmap",
         "x": list(map(plot_label, models)),
@@ -90,7 +92,7 @@ def family_figure(board: AutomaticBoard) -> Figure | None:
         "plot_bgcolor": "rgba(138,143,152,.12)",
         "font": {"color": GREY, "size": 11},
         "xaxis": {"automargin": True, "tickangle": 90, **_names(models)},
-        "yaxis": {"automargin": True, "autorange": "reversed", **_names(list(shown))},
+        "yaxis": {"automargin": True, "autorange": "reversed", **_names(shown)},
     }
     note = (
         "Share of matches won against the human-verified reference, by instruction family, ties left out (Figure 8); "
@@ -120,11 +122,6 @@ def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, hig
         "mean": f"{line.unscored:,}" if line.unscored else "",
         "left": "" if people is None else f"{people:.0f}",
     }
-
-
-# Figure 8
-def _above_floor(rate: WinRate | None) -> WinRate | None:
-    return rate if rate is not None and rate.n >= FLOOR else None
 
 
 def _hover(rate: WinRate | None) -> str:

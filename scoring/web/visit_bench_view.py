@@ -9,9 +9,9 @@ from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
-from scoring.visit_bench.matches import Instance, Match, MatchReport, Verdict, Winner, steadiness, ungraded
+from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness, ungraded
 from scoring.web.answer_list import AnswerList
-from scoring.web.report_parts import PARTS, head_html, judge_text, paged
+from scoring.web.report_parts import head_html, judge_notes, paged
 from scoring.web.submissions_view import VISIT, Beside, board_table, figure_updates
 
 Outcome = Literal["won", "lost", "tied"] | None
@@ -50,8 +50,7 @@ class MatchesView:
         job = self._jobs.find(link)
         found = boards(report)
         kinds = {False: "Single image, this report's matches", True: "Multiple images, this report's matches"}
-        nobody = Beside({}, None)
-        tables = [board_table(kinds[board.multi], board, nobody, {}) for board in found]
+        tables = [board_table(kinds[board.multi], board, Beside({}, None), {}) for board in found]
         return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
             self.boards: VISIT.boards(tables),
             **figure_updates(max(found, key=lambda board: board.matches, default=None), self.plot, self.note),
@@ -66,7 +65,6 @@ class MatchesView:
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     """Return what was judged, by which judge, how and how steadily; with an own key it is on no public board."""
-    judge = report.judge
     private = {
         ungraded(report): bool(ungraded(report)),
         "partial: it answers some items only, so no public board has it": not report.complete,
@@ -76,8 +74,7 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     parts = (
         VISIT.played(len(report.matches)),
         VISIT.steady(steadiness(match.winners for match in report.matches)),
-        PARTS.note(f"{judge_text(judge)}. {way}."),
-        PARTS.note(f"Prompt {judge.prompt[:12]} · reading {judge.parser}"),
+        *judge_notes(report.judge, way),
     )
     warnings = [told for told, holds in private.items() if holds]
     return head_html(report, ["VisIT-Bench", report.source], "", warnings, parts)
@@ -102,24 +99,16 @@ def _opponents(report: MatchReport) -> list[str]:
 def _outcome(match: Match, title: str) -> Outcome:
     if match.winner is None or match.winner == "tie":
         return match.winner and "tied"
-    return "won" if _names(match)[match.winner] == title else "lost"
-
-
-def _names(match: Match) -> Mapping[Winner, str]:
-    return {"a": match.a, "b": match.b, "tie": "a tie"}
+    return "won" if (match.a if match.winner == "a" else match.b) == title else "lost"
 
 
 def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]) -> str:
-    names = _names(match)
-    winner = names[match.winner] if match.winner else None
+    names: Mapping[Winner | None, str] = {"a": match.a, "b": match.b, "tie": "a tie", None: "no verdict"}
+    winner = match.winner and names[match.winner]
     models = (match.a, match.b) if match.a == title else (match.b, match.a)
     sides = [(model, model == winner, answer_html(texts[match.item, model])) for model in models]
     verdicts = [
-        _verdict(verdict, first, names) for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
+        (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
+        for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
     ]
     return VISIT.match(instruction_html(instance.instruction), instance.family, sides, verdicts)
-
-
-def _verdict(verdict: Verdict, first: str, names: Mapping[Winner, str]) -> tuple[str, str, str, list[str]]:
-    outcome = names[verdict.winner] if verdict.winner else "no verdict"
-    return first, outcome, verdict.reason, list(map(plain_html, verdict.replies))

@@ -21,13 +21,14 @@ from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
 from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.choice_tables import (
     WORST,
+    board_html,
     comparison_html,
+    label,
     letters_html,
     overalls_html,
     published_html,
     worst_html,
 )
-from scoring.web.levels_view import board_html, label
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
 from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
