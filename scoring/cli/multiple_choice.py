@@ -1,6 +1,6 @@
-"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open."""
+"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open; reports as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
@@ -8,20 +8,26 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
+from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.choice_report import (
     ChoiceBenchmark,
     ChoiceReport,
+    Compared,
     MarksReport,
     comparison_csv,
     comparisons,
     judge_draft,
+    tabulated,
 )
 from scoring.benchmarks.detect import ChoicesError, Opened, OpenedChoices, OpenedMarks, open_upload, question_file
 from scoring.benchmarks.vqa import Dataset, MarkProtocol
 from scoring.cli import progress
-from scoring.cli.text_report import comparison_lines, problem_lines, report_lines
+from scoring.multiple_choice.extract import SEED
+from scoring.multiple_choice.metrics import Level, Node, Success
+from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
-from scoring.report import file_stem
+from scoring.report import ScoreLine, bounds, file_stem
 
 R = TypeVar("R", ChoiceReport, MarksReport)
 app = Typer(rich_markup_mode=None)
@@ -114,3 +120,95 @@ def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> 
     spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
     return (yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec))
+
+
+_SHOWN = 20
+_WIDTH = 68
+_DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
+
+
+def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
+    tables = tabulated(report)
+    if isinstance(tables, vqa_marks.VQAReport):
+        yield from _marks(tables)
+        return
+    yield from problem_lines(tables.problems)
+    if isinstance(tables, mmbench.MMBenchReport):
+        yield from _mmbench(tables)
+    else:
+        yield from _mmt_bench(tables)
+    yield from _success(tables.success)
+    if report.protocol == "mmbench-paper":
+        yield f"What the judge left open was assigned at random from the seed {SEED}."
+    if tables.without_answer:
+        yield f"{tables.without_answer:,} answers have no right letter beside them: extracted, not scored."
+
+
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    for problem in problems[:_SHOWN]:
+        yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
+    if len(problems) > _SHOWN:
+        yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
+
+
+def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iterator[str]:
+    for compared in found:
+        yield f"\n{first} against {second}, {compared.over}"
+        yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"
+        for one in compared.lines:
+            counts = f"{one.both:>7,}{one.first_only:>12,}{one.second_only:>13,}{one.neither:>9,}"
+            yield f"{one.name[:_WIDTH]:{_WIDTH}}{counts}{one.p:>8.4f}"
+
+
+def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
+    for scores in tables.splits:
+        for over, tree in (("circular, over questions", scores.circular), ("vanilla, over base rows", scores.vanilla)):
+            if tree is not None and tree.line.n:
+                partial = "partial, " if tables.partial else ""
+                yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
+                yield from map(_node, tree.walk())
+
+
+def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
+    for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
+        if scores.overall.samples.n:
+            yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
+            for overalls, name in (
+                (scores.overall, ""),
+                (scores.random, "Random: "),
+                (scores.frequency, "Frequency: "),
+            ):
+                for line in (overalls.subtasks, overalls.samples, overalls.star):
+                    yield _line(f"{name}{line.name}", line)
+            yield from (_node(node) for node in scores.tree.children if node.line.n)
+
+
+def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
+    yield f"\n{tables.dataset}"
+    yield _line(tables.exact.name, tables.exact)
+    yield _line(tables.consensus.name, tables.consensus)
+    marks = tables.marks
+    if marks.mean is None:
+        yield "No answer is marked."
+        return
+    interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
+    unscored = (
+        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}" if marks.unscored else ""
+    )
+    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
+
+
+def _success(success: Success) -> Iterator[str]:
+    if success.n:
+        shares = {step: 100 * times / success.n for step, times in success.by_step.items()}
+        yield "\nLetters come from: " + ", ".join(f"{step} {share:.1f}%" for step, share in shares.items())
+
+
+def _node(node: Node) -> str:
+    return _line("  " * _DEPTH[node.level] + node.line.name, node.line)
+
+
+def _line(name: str, line: ScoreLine) -> str:
+    mean = "" if line.mean is None else f"{line.mean:.1f}"
+    interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
+    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}  {bounds(line)}".rstrip()

@@ -20,10 +20,9 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
 from scoring.report import AnyReport, JudgeStamp, Protocol
-from scoring.visit_bench.item_index import FIXES, ItemIndex, ItemNames, JoinProblem
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
-from scoring.visit_bench.reader import SubmissionFile
+from scoring.visit_bench.reader import FIXES, ItemIndex, ItemNames, JoinProblem, SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int

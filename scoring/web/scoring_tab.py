@@ -3,14 +3,15 @@
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
-from arena.database import DatabaseError
+from arena.database import DatabaseError, now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import RowsError
+from arena.templates import macros
 from arena.types import Secret
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
@@ -19,7 +20,7 @@ from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import TRY_OUT, JobService, JobServiceError, OwnJudge
-from scoring.jobs.store import Job, JobError
+from scoring.jobs.store import KEPT_FREE, Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
@@ -36,8 +37,8 @@ from scoring.web.scoring_forms import (
     VANILLA,
     Form,
     Workflow,
+    counted,
 )
-from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html, rest_text
 
 OWN = "My own key"
 FIRST = FORMS["mm-vet"]
@@ -314,3 +315,89 @@ def _radio(elem_id: str, label: str, choices: Iterable[str], **more: Any) -> gr.
     """Return a choice of which the first is the default."""
     labels = list(choices)
     return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id, **more)
+
+
+SCORING = macros("scoring.html")
+STATE_WORDS = {
+    "quoted": "not started",
+    "waiting": "waiting",
+    "judging": "being judged",
+    "needs_key": "needs its key",
+    "done": "done",
+    "failed": "stopped",
+    "cancelled": "cancelled",
+}
+
+
+def quote_html(job: Job, ceiling: float) -> str:
+    """Return the cost of judging, shown before anything is sent; the operator's judge stops at `ceiling` US dollars."""
+    quote = job.quote
+    if quote.dollars is None or quote.most_dollars is None:
+        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
+    elif quote.dollars == 0:
+        price = "It costs nothing."
+    else:
+        most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
+        stop = "; calls that fail come on top." if job.own_key else ": there it stops."
+        price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
+    form = FORMS[job.benchmark]
+    asked = form.counted(quote.grades)
+    if form.way == "compare":
+        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
+    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+
+
+def progress_html(job: Job, ahead: int) -> str:
+    if not job.model:
+        kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
+        return SCORING.progress(job, "read by rules alone", None, kept)
+    words = {
+        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
+        "judging": _pace(job),
+        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
+        "failed": job.problem,
+        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
+    }.get(job.state, "")
+    text = f"{job.done:,} of {FORMS[job.benchmark].counted(job.total)}. {words}"
+    return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
+
+
+def mine_html(jobs: Sequence[Job]) -> str:
+    return SCORING.mine([(job, STATE_WORDS[job.state], _about(job)) for job in jobs])
+
+
+def followed(jobs: Sequence[Job]) -> Job | None:
+    """Return the job to show on a page without one: the active one, or the newest if rules alone made it."""
+    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
+    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
+
+
+def rest_text(job: Job, left: int) -> str:
+    form = FORMS[job.benchmark]
+    return form.rest.format(left=form.counted(left))
+
+
+def _about(job: Job) -> tuple[str, ...]:
+    return FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}"
+
+
+def _pace(job: Job) -> str:
+    seconds = (now() - job.started).total_seconds() if job.started else 0
+    if seconds < 3 or not job.fresh:
+        return "Judging."
+    rate = job.fresh / seconds
+    left = (job.total - job.done) / rate
+    cost = f" About ${job.quote.dollars:,.2f} in all." if job.quote.dollars else ""
+    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left.{cost}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(5, round(seconds / 5) * 5)} seconds"
+    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"

@@ -12,7 +12,7 @@ from scoring.visit_bench.benchmark import boards
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness, ungraded
 from scoring.web.answer_list import AnswerList
 from scoring.web.report_parts import head_html, judge_notes, paged
-from scoring.web.submissions_view import VISIT, Beside, board_table, figure_updates
+from scoring.web.submissions_tab import VISIT, Beside, board_table, figure_updates
 
 Outcome = Literal["won", "lost", "tied"] | None
 """Of a match, for the report's model; None without a result."""
