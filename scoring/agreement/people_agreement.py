@@ -50,10 +50,7 @@ def people_agreement(
     metrics: Collection[MetricName] = KEPT,
     scorer: Scorer = score,
 ) -> PeopleAgreement:
-    """Agreement of people with each other, with judges, with text metrics, and with other metrics' `scores` by name.
-
-    Raises TextMetricError for a metric that is not installed.
-    """
+    """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
     voted = several(poll.choices)
     between = between_models(poll)
     candidates = _candidates(poll, between)

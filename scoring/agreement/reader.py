@@ -34,10 +34,7 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 def read_scores(
     path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """The scores by metric, then (item, model), in a file with columns item, model, metric, score. Raises RowsError.
-
-    No metric may have a name in `taken`; `name` is the owner's name for the file.
-    """
+    """The scores by metric, then (item, model), in a table; no metric is named as one `taken`. Raises RowsError."""
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for record in read_records(path, limits, name=label):

@@ -1,7 +1,6 @@
 """Job service: reads an uploaded file, joins it to its questions, and quotes or reports it as a job.
 
-The owner starts a quoted job. For multiple choice, rules alone make a free report at once; the answers that they leave
-open are then quoted as a separate job.
+For multiple choice, rules alone make a free report at once; a judge reads what they leave open as a separate job.
 """
 
 import asyncio
@@ -60,9 +59,9 @@ class Recognised:
 
 
 class JobService:
-    """Scoring requests of users; an owner is the hash of a voter cookie.
+    """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
 
-    The operator's judge is asked unless a user brings an own one; an unknown one is probed with tiny questions first.
+    The operator's judge is asked unless a user brings an own one; an unknown one is probed, which raises JudgeError.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class JobService:
         """In US dollars."""
 
     def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
-        """The title of an uploaded file and its contents in words. Raises UploadStoreError and RowsError."""
+        """The title of an uploaded file and its contents in words."""
         arrived = self._upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
@@ -98,10 +97,7 @@ class JobService:
     def quote(
         self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
     ) -> Job:
-        """Join a file to its questions and store it as a quoted job.
-
-        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and JudgeError.
-        """
+        """Join a file to its questions and store it as a quoted job."""
         arrived = self._upload_store.find(owner, token)
         chosen = self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
@@ -113,10 +109,7 @@ class JobService:
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
     ) -> Recognised:
-        """Recognise a file's benchmark, or take the given one; reading stops when the file is gone or nobody `waits`.
-
-        Raises UploadStoreError, RowsError and JobServiceError.
-        """
+        """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
         arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
@@ -131,10 +124,7 @@ class JobService:
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
-        """Draw the opponents of a submission and store the matches as a quoted job.
-
-        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and JudgeError.
-        """
+        """Draw the opponents of a submission and store the matches as a quoted job."""
         arrived = self._upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
@@ -150,10 +140,7 @@ class JobService:
         return self._quoted(owner, report, address, spec, judge)
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
-        """Store the report that rules alone make of a file, as a finished job.
-
-        Raises UploadStoreError, RowsError, ChoicesError, JobServiceError and JobError.
-        """
+        """Store the report that rules alone make of a file, as a finished job."""
         arrived = self._upload_store.find(owner, token)
         self._upload_store.check_disk()
         subject, wanted = _subject(benchmark), partial(_wanted, arrived)
@@ -163,7 +150,7 @@ class JobService:
         return self.jobs.add_done(owner, found.report(protocol, title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
-        """Delete a job, its report and, if still in the upload store, its file. Raises JobError."""
+        """Delete a job, its report and, if still in the upload store, its file."""
         job = self.jobs.delete(owner, link)
         self._upload_store.drop(owner, job.file)
 
@@ -175,10 +162,7 @@ class JobService:
         return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
-        """Quote judging the answers that the rules left open in an owner's report, as a separate job.
-
-        Raises JobServiceError, JobError and JudgeError.
-        """
+        """Quote judging the answers that the rules left open in an owner's report, as a separate job."""
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
             raise JobServiceError("There is no such report of yours; upload the file again")
@@ -209,7 +193,7 @@ class JobService:
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
     def start(self, owner: str, link: str, address: Endpoint | None) -> None:
-        """Start or resume a job; a job with a user's own judge needs its endpoint and key. Raises JobError."""
+        """Start or resume a job; a job with a user's own judge needs its endpoint and key."""
         self._worker.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:

@@ -165,11 +165,9 @@ class Jobs:
             return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
 
     def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
-        """Store a report that needed no judge; a report that its owner has already keeps its link.
+        """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
 
-        `network` is a code of the owner's network (None: not counted). Raises JobError when an owner or a network has
-        reached its limit: reports expire by age and never make room for a newer one, since their links may have been
-        shared.
+        Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
         digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
         ended = {"draft": "", "report": record_json(report), "finished": now()}
@@ -263,10 +261,7 @@ class Jobs:
     # Calls by servers
 
     def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
-        """Claim the job that has waited longest, or one whose server died.
-
-        `keys` are the jobs whose owner's key is on this server, `busy` the cancelled ones that have not ended here yet.
-        """
+        """Claim the job that has waited longest, or one whose server died, where this server has its key."""
         free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
         orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < now())
         due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))

@@ -1,7 +1,4 @@
-"""Submissions: join a file of answers, or a stored model, to the item bank and draw the matches to judge.
-
-The only module of `scoring/` that reads the arena's item bank and its leaderboard.
-"""
+"""Submissions: join answers to the item bank and draw the matches; only this reads the arena's bank and boards."""
 
 import hashlib
 from collections import Counter
@@ -92,10 +89,7 @@ class Submissions:
         self.store = SubmissionStore(database)
 
     def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Join a file to the item bank and draw its opponents; `judge` and `address` as they may be shown.
-
-        Raises UploadError with all problems at once.
-        """
+        """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
         index = ItemIndex({key: ItemNames(item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)

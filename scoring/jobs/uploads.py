@@ -44,11 +44,10 @@ _METADATA = ".slip"
 
 
 class UploadStore:
-    """Uploaded files in a folder; an owner is the hash of a voter cookie.
+    """Uploaded files in a folder, kept for `seconds`; an owner is the hash of a voter cookie.
 
     Limits in bytes: `most` per file, `most_together` for all, and a quarter of that per network. A file counts as at
-    least a megabyte, which also limits their number, and is kept for `seconds`. On the disk, `votes_room` bytes stay
-    free for votes.
+    least a megabyte, which also limits their number; `votes_room` bytes of the disk stay free.
     """
 
     def __init__(

@@ -68,10 +68,7 @@ class JobWorker:
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
     ) -> None:
-        """Create a worker; `fetcher` resolves and checks users' own endpoints, `pictures` stores the images for judges.
-
-        `judged` is called with each complete report before its job is marked done, and again after a crash in between.
-        """
+        """`judged` gets each complete report before its job is marked done, and again after a crash in between."""
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._budget = jobs, cache, budget
         self._operator, self._pace, self._fetcher = operator, pace, fetcher

@@ -113,10 +113,7 @@ class Judge:
         return self._reported / self._estimated if self._estimated else 1.0
 
     async def ask(self, ask: Ask) -> Reply:
-        """Return the judge's reply, with retries.
-
-        Raises JudgeFailed, JudgeStopped or AskRefused, and whatever the budget raises when a limit is reached.
-        """
+        """Return the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
         shown = any(message.pictures for message in ask.messages)
@@ -201,10 +198,7 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
 async def probe(
     address: Endpoint, model: str, pace: RateLimits | None = None, fetcher: Fetcher | None = None
 ) -> JudgeSpec:
-    """Find out what a model accepts by six or seven short calls; the returned spec has no price.
-
-    Raises JudgeStopped if the server accepts no chat completion for this model, and JudgeFailed.
-    """
+    """Find out what a model accepts by six or seven short calls. Raises JudgeStopped and JudgeFailed."""
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, False, 0, None)
     async with Judge(bare, address, pace, fetcher=fetcher) as judge:

@@ -49,10 +49,7 @@ _NAME = re.compile(r"<([A-Z]+)>")
 
 
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
-    """Return what makes an answer look like an attack on the judge; () for an honest one.
-
-    An answer that equals the truth or one of its parts is never flagged: it needs no attack.
-    """
+    """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:
         return ("very long",)
     said, truth = prediction.strip().casefold(), question.truth.strip().casefold()
@@ -126,11 +123,7 @@ def canaries() -> tuple[Canary, ...]:
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
-    """Return the question with another question's truth, one that the answer cannot match; the choice is deterministic.
-
-    The chosen truth shares no word with the answer or with the question's own truth; if all truths do, it shares the
-    fewest.
-    """
+    """Return the question with another's truth, the one that shares the fewest words with its own and the answer."""
     own = _words(prediction) | _words(question.truth)
 
     def order(other: Question) -> tuple[int, str]:

@@ -88,10 +88,9 @@ class _KnownOutcome(NamedTuple):
 
 
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
-    """Return the cost of the tasks; the estimate assumes that each first reply can be read.
+    """Return the cost of the tasks; estimated as if each first reply could be read, at most as if none could.
 
-    The maximum assumes that no reply can be read; failed calls come on top. `address` is the judge's as it may be
-    shown; `owner` is whose judge it is, None for the operator's.
+    Failed calls come on top. `owner` is whose judge it is, None for the operator's.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
@@ -115,7 +114,7 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
 async def run_tasks(
     tasks: Sequence[Task[T]], judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> tuple[T, ...]:
-    """Return the outcomes in task order; `tell` gets the progress, and `stop` ends the run before the next call.
+    """Return the outcomes in task order; every reply is in the cache by then.
 
     Raises, once the running calls have ended, JudgeStopped, JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
     """

@@ -50,10 +50,7 @@ class VisitBench:
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
-    """The matches in the layout of the authors' battle file, with our fields from `item` to `reasons` added.
-
-    A result is the winning side of the row in each of the two orders: A, B, Tie, or null if unscored.
-    """
+    """The matches in the layout of the authors' battle file, by order; `item` to `reasons` are our fields."""
     instances = {instance.item: instance for instance in report.instances}
     texts = {(response.item, response.model): response.text for response in report.responses}
     for match in report.matches:

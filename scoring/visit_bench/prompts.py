@@ -101,10 +101,7 @@ _BARE = re.compile(
 
 
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
-    """The response that the last "Overall, Response X is better." calls better, with any emphasis; None without one.
-
-    Under the hardened protocol it must be on the reply's last line: a response may be quoted further up.
-    """
+    """The response that the last "Overall, Response X is better." names; `hardened`: on the last line."""
     if protocol == "hardened":
         said = said.rstrip().rpartition("\n")[2]
     found = _VERDICT.findall(said)
@@ -112,11 +109,7 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """The response that an extraction names; None for "Unknown" and anything else.
-
-    Beside "Final Answer: B" it accepts "Final Answer: Response B is slightly better ...", from the prompt's own
-    example, and the bare "Response B" and "B".
-    """
+    """The response that an extraction names, as in the prompt's own examples, or alone; None for "Unknown" and others."""
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
     found = _BARE.fullmatch(answer) or _NAMED.match(answer)
@@ -133,10 +126,7 @@ _ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re
 
 
 def marked(text: str) -> str:
-    """The response with every letter that names one of the two responses marked as a letter.
-
-    No verdict can then be read from it, even if the judge quotes it. Its words stay.
-    """
+    """The response with each letter that names a response marked as a letter: quoted, it is no verdict. Words stay."""
     return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
 
 

@@ -184,10 +184,9 @@ class SubmissionStore:
         self._kept: dict[tuple[int, str, bool], _CachedBoard] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
-        """Put a judged, complete report on its public boards; entering the same one twice changes nothing.
+        """Put a complete, graded report on its public boards; entering the same one twice changes nothing.
 
-        If another submission has taken the name meanwhile, this one is entered as a variant. Raises SubmissionError for
-        a partial report, and for one without any verdict.
+        Where the name is taken meanwhile, it enters as a variant. Raises SubmissionError.
         """
         if nothing := ungraded(report):
             raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")

@@ -1,8 +1,4 @@
-"""Tab "Judges and people": how far people agree, and how often each metric and judge reproduces their majority.
-
-A visitor's own metrics appear beside the others, for this visitor only, while the file with their scores is in the
-upload store.
-"""
+"""Tab "Judges and people": how far people agree, and which measures follow; own metrics stay private."""
 
 from collections.abc import Mapping, Sequence
 
