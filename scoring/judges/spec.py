@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from pydantic import TypeAdapter
+
 from arena.inference.limits import cost
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, require_columns
@@ -19,8 +21,6 @@ TokensField = Literal["max_tokens", "max_completion_tokens"]
 """Request field for the reply's maximum tokens."""
 
 _JUDGES = Path(__file__).parent.parent / "data" / "judges.csv"
-_MARKS: Mapping[str, bool] = {"yes": True, "no": False}
-_TOKENS: Mapping[str, TokensField] = {name: name for name in ("max_tokens", "max_completion_tokens")}
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
@@ -43,11 +43,14 @@ class ShownImage:
         return f"{self.sha256}.{self.suffix}"
 
 
+Role = Literal["system", "user", "assistant"]
+
+
 @dataclass(frozen=True)
 class Message:
     """One message of a conversation."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     text: str
     pictures: tuple[ShownImage, ...] = ()
 
@@ -170,18 +173,9 @@ def known_judges() -> Mapping[str, JudgeSpec]:
 
 
 def _known(record: Record) -> JudgeSpec:
-    cells = {name: str(value) for name, value in record.values.items()}
-    return JudgeSpec(
-        model=cells["model"],
-        temperature=_MARKS[cells["temperature"]],
-        tokens=_TOKENS[cells["tokens"]],
-        samples=_MARKS[cells["samples"]],
-        seed=_MARKS[cells["seed"]],
-        logprobs=_MARKS[cells["logprobs"]],
-        json_schema=_MARKS[cells["json_schema"]],
-        reasoning_tokens=int(cells["reasoning_tokens"]),
-        price=_price(record, "prompt_price", "completion_price", _JUDGES.name) if cells["prompt_price"] else None,
-    )
+    """A row of the judges' file; pydantic reads "yes" and "no"."""
+    price = _price(record, "prompt_price", "completion_price", _JUDGES.name) if record.values["prompt_price"] else None
+    return TypeAdapter(JudgeSpec).validate_python({**record.values, "price": price})
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:

@@ -14,12 +14,12 @@ import re
 from collections.abc import Generator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Message, Reply
+from scoring.judges.spec import Ask, Message, Reply, Role
 from scoring.report import Protocol
-from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict, Winner
+from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()
@@ -32,12 +32,6 @@ Order = Literal["a first", "b first"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 Place = Literal["first", "second"]
 _PLACES: Mapping[str, Place] = {"A": "first", "B": "second"}
-_WINNERS: Mapping[tuple[Order, Place], Winner] = {
-    ("a first", "first"): "a",
-    ("a first", "second"): "b",
-    ("b first", "first"): "b",
-    ("b first", "second"): "a",
-}
 
 
 class Contest(NamedTuple):
@@ -63,7 +57,8 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
         replies.append(reply.texts[0])
         place = read_extraction(reply.texts[0])
     if place:
-        return Verdict(_WINNERS[order, place], "", tuple(replies), reply.model)
+        winner = "a" if (place == "first") == (order == "a first") else "b"
+        return Verdict(winner, "", tuple(replies), reply.model)
     if contest.protocol == "paper":
         return Verdict("tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model)
     return Verdict(None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model)
@@ -101,7 +96,7 @@ _BARE = re.compile(
 
 
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
-    """The response that the last "Overall, Response X is better." names; `hardened`: on the last line."""
+    """The response named by the last "Overall, Response X is better."; `hardened` reads the last line alone."""
     if protocol == "hardened":
         said = said.rstrip().rpartition("\n")[2]
     found = _VERDICT.findall(said)
@@ -109,7 +104,7 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """The response that an extraction names, as in the prompt's own examples, or alone; None for "Unknown" and others."""
+    """The response that an extraction names, as in the prompt's examples, or alone; None for "Unknown" and others."""
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
     found = _BARE.fullmatch(answer) or _NAMED.match(answer)
@@ -157,11 +152,6 @@ def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
 def _conversation(name: str) -> tuple[Message, ...]:
     """The messages of a prompt file: each follows a line with its role in brackets."""
     _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
-    roles: Mapping[str, Literal["system", "user", "assistant"]] = {
-        "system": "system",
-        "user": "user",
-        "assistant": "assistant",
-    }
-    return tuple(
-        Message(roles[role], text.removesuffix("\n")) for role, text in zip(parts[::2], parts[1::2], strict=True)
-    )
+    roles = cast(list[Role], parts[::2])
+    texts = (text.removesuffix("\n") for text in parts[1::2])
+    return tuple(map(Message, roles, texts))

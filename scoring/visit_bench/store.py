@@ -21,6 +21,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    Row,
     Table,
     Text,
     UniqueConstraint,
@@ -43,7 +44,6 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Steadiness,
     Verdict,
-    Winner,
     decided,
     steadiness,
     ungraded,
@@ -61,13 +61,9 @@ SUBMISSION = Table(
     "submission",
     METADATA,
     Column("id", Integer, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("owner", "source", "title", "name")),
     Column("number", Integer, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("file", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("digest", "file")),
     Column("created", Moment, nullable=False),
     Column("withdrawn_at", Moment),
     UniqueConstraint("source", "name"),
@@ -86,10 +82,7 @@ JUDGED = Table(
     Column("judging_id", ForeignKey("judging.id"), nullable=False),
     Column("source", Text, nullable=False),
     Column("multi", Boolean, nullable=False),
-    Column("family", Text, nullable=False),
-    Column("item", Text, nullable=False),
-    Column("a", Text, nullable=False),
-    Column("b", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("family", "item", "a", "b")),
     Column("a_first", Text),
     Column("b_first", Text),
     Column("replies", Text, nullable=False),
@@ -97,7 +90,6 @@ JUDGED = Table(
     Index("judged_of_board", "source", "judging_id", "multi"),
 )
 _AT_ONCE = 500
-_WINNERS: Mapping[str | None, Winner | None] = {None: None, "a": "a", "b": "b", "tie": "tie"}
 
 
 class SubmissionError(ValueError):
@@ -161,11 +153,6 @@ class Standings(NamedTuple):
     steadiness: Steadiness
 
 
-class _CachedBoard(NamedTuple):
-    matches: int
-    standings: Standings
-
-
 class Entered(NamedTuple):
     """Result of entering a report."""
 
@@ -181,7 +168,7 @@ class SubmissionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._turn = Lock()
-        self._kept: dict[tuple[int, str, bool], _CachedBoard] = {}
+        self._kept: dict[str, tuple[int, Standings]] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
         """Put a complete, graded report on its public boards; entering the same one twice changes nothing.
@@ -226,13 +213,8 @@ class SubmissionStore:
         """Submissions to one source or to all, oldest first."""
         query = select(SUBMISSION).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source)).all()
-        return tuple(
-            Submission(
-                row.owner, row.source, row.title, row.name, row.number, row.created, row.withdrawn_at is not None
-            )
-            for row in rows
-        )
+            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source))
+            return tuple(map(_submitted, rows))
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
@@ -246,34 +228,25 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
-            JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
-        )
+        board = (JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
+        counted = select(*board, func.count().label("n")).group_by(*board)
         counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
         with self._database.read() as connection:
             judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
-            rows = connection.execute(counted).all()
-        board_keys = [JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows]
-        return tuple(
-            sorted(
-                board_keys,
-                key=lambda board_key: (-board_key.matches, board_key.judging.id, board_key.source, board_key.multi),
-            )
-        )
+            rows = sorted(connection.execute(counted), key=lambda row: (-row.n, row.judging_id, row.source, row.multi))
+        return tuple(JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows)
 
     def standings(self, board_key: JudgeBoardKey) -> Standings:
         """A board, recomputed when its number of matches changes."""
-        key = (board_key.judging.id, board_key.source, board_key.multi)
         with self._turn:
-            kept = self._kept.get(key)
-            if kept is None or kept.matches != board_key.matches:
-                kept = self._kept[key] = _CachedBoard(board_key.matches, self._computed(board_key))
-            return kept.standings
+            matches, standings = self._kept.get(board_key.key, (0, None))
+            if standings is None or matches != board_key.matches:
+                standings = self._computed(board_key)
+                self._kept[board_key.key] = board_key.matches, standings
+            return standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        with self._database.read() as connection:
-            rows = connection.execute(_of(board_key)).all()
-        return tuple(_match(row) for row in rows)
+        return tuple(map(_match, self._judged(board_key)))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
         """The winner of each match on a source's items, by judge: a vote of kind judge."""
@@ -286,12 +259,17 @@ class SubmissionStore:
             if match.winner is not None
         ]
 
-    def _computed(self, board_key: JudgeBoardKey) -> Standings:
+    def _judged(self, board_key: JudgeBoardKey) -> Sequence[Row]:
+        on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
+        query = select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(_of(board_key)).all()
+            return connection.execute(query).all()
+
+    def _computed(self, board_key: JudgeBoardKey) -> Standings:
+        rows = self._judged(board_key)
         unscored: Counter[str] = Counter()
         played = []
-        pairs: list[Pair] = [(_WINNERS[row.a_first], _WINNERS[row.b_first]) for row in rows]
+        pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
         for row, pair in zip(rows, pairs, strict=True):
             winner = decided(*pair)
             if winner is None:
@@ -300,7 +278,7 @@ class SubmissionStore:
                 played.append(DecidedMatch(row.item, row.family, board_key.multi, row.a, row.b, winner))
         return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
-    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:
+    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
         """The submission of these texts: a known one, or a new one under its submitter's next number."""
         texts = {response.item: response.text for response in report.responses if response.model == report.title}
         digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
@@ -314,7 +292,7 @@ class SubmissionStore:
             known = connection.execute(insert(SUBMISSION).values(values).returning(SUBMISSION)).one()
             rows = [{"submission_id": known.id, "item": item, "text": text} for item, text in texts.items()]
             connection.execute(insert(SUBMITTED), rows)
-        return Submission(owner, report.source, report.title, known.name, known.number, known.created, False)
+        return known
 
     def _free_name(self, connection: Connection, report: MatchReport, number: int) -> str:
         taken = set(connection.scalars(select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)))
@@ -365,13 +343,13 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
     return rows
 
 
-def _of(board_key: JudgeBoardKey):
-    on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
-    return select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
+def _submitted(row: Row) -> Submission:
+    withdrawn = row.withdrawn_at is not None
+    return Submission(row.owner, row.source, row.title, row.name, row.number, row.created, withdrawn)
 
 
-def _match(row) -> Match:
+def _match(row: Row) -> Match:
     replies = json.loads(row.replies) or [[], []]
-    winners = (_WINNERS[row.a_first], _WINNERS[row.b_first])
+    winners = (row.a_first, row.b_first)
     verdicts = tuple(Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True))
     return Match(row.item, row.a, row.b, verdicts)
