@@ -53,26 +53,16 @@ JOB = Table(
     METADATA,
     Field("link", Text, primary_key=True),
     Field("owner", Text, nullable=False, index=True),
-    Field("draft", Text, nullable=False),
-    Field("benchmark", Text, nullable=False),
-    Field("protocol", Text, nullable=False),
-    Field("title", Text, nullable=False),
-    Field("file", Text, nullable=False),
-    Field("address", Text, nullable=False),
-    Field("model", Text, nullable=False),
-    Field("spec", Text, nullable=False),
+    *(Field(name, Text, nullable=False) for name in ("draft", "benchmark", "protocol", "title", "file")),
+    *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
     Field("quote", Text, nullable=False),
     Field("ratio", Float, nullable=False),
     Field("state", Text, nullable=False),
     Field("problem", Text, nullable=False),
-    Field("done", Integer, nullable=False),
-    Field("total", Integer, nullable=False),
-    Field("fresh", Integer, nullable=False),
+    *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
     Field("created", Moment, nullable=False),
-    Field("queued", Moment),
-    Field("started", Moment),
-    Field("finished", Moment),
+    *(Field(name, Moment) for name in ("queued", "started", "finished")),
     Field("holder", Text),
     Field("until", Moment),
     Field("report", Text),
@@ -90,13 +80,11 @@ KEPT_FREE = timedelta(days=30)
 """How long a free report is kept after it was last made."""
 MOST_OF_OWNER = 20
 MOST_OF_NETWORK = 100
-_LARGE = ("draft", "spec", "report")
-_SHOWN = [field for field in JOB.c if field.name not in _LARGE]
+_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report")]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life."""
 _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
-_UNKNOWN = "There is no such job of yours; it may have been deleted"
 
 
 class JobError(RuntimeError):
@@ -282,9 +270,8 @@ class Jobs:
             return frozenset(connection.scalars(renewed))
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
-        values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh, "ratio": ratio}
         with self._database.write() as connection:
-            connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))
+            connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         """Store the report of a job if this server still holds it; return whether it does."""
@@ -348,7 +335,7 @@ class Jobs:
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)).one_or_none()
         if row is None:
-            raise JobError(_UNKNOWN)
+            raise JobError("There is no such job of yours; it may have been deleted")
         return _job(row)
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:

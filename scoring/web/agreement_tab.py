@@ -7,21 +7,14 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.io.tables import RowsError
-from arena.ratings.agreement import Reproduction
+from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, Updates, offered
 from arena.web.middleware import sent_cookie
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
-from scoring.web.agreement_view import (
-    AGREEMENT,
-    measures_html,
-    notes_html,
-    people_html,
-    reproduction_figure,
-    tells_html,
-)
+from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.report_parts import PARTS, REPORT
 
 NO_SOURCE = "There are no items yet, so nobody has voted."
@@ -81,7 +74,7 @@ class AgreementTab:
         measures = measures_html(shown)
         figure = reproduction_figure(shown) if measures else None
         return {
-            self.tells: tells_html(shown),
+            self.tells: AGREEMENT.tells(shown, LEAST_CONTESTS),
             self.body: gr.update(visible=bool(shown.people.contests)),
             self.people: people_html(shown.people),
             self.measures: measures,
@@ -89,5 +82,5 @@ class AgreementTab:
             self.own: AGREEMENT.own(own),
             self.plot: gr.update(value=plotly_figure(figure) if figure else None, visible=figure is not None),
             self.note: PARTS.note(figure.note) if figure else "",
-            self.notes: notes_html(shown),
+            self.notes: AGREEMENT.notes(shown, ROUNDS, LEAST_CONTESTS),
         }

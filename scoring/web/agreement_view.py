@@ -4,7 +4,7 @@ from textwrap import wrap
 from typing import Any
 
 from arena.figures import Figure
-from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Level, People, Share
+from arena.ratings.agreement import Level, People, Share
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.web.plots import CLEAR, GREY, error_bars, plot_hover, plot_label
@@ -17,11 +17,6 @@ _LEVELS = (("#5866e0", "circle"), ("#2a9d8f", "square"), ("#d08a1e", "triangle-u
 """Colour and symbol of each level of unanimity, for light and dark pages; most unanimous first."""
 _ROW_PIXELS, _FRAME_PIXELS = 56, 130
 _LINE_LETTERS = 18
-
-
-def tells_html(found: PeopleAgreement) -> str:
-    """Return what the figures can and cannot show."""
-    return AGREEMENT.tells(found, LEAST_CONTESTS)
 
 
 def people_html(people: People) -> str:
@@ -46,10 +41,6 @@ def measures_html(found: PeopleAgreement) -> str:
         shares = (one.overall, *(one.levels[level] for level in levels))
         rows.append(TableRow((one.measure, *(AGREEMENT.share(share, True) for share in shares), f"{one.ties:,}")))
     return REPORT.table("agreement agreement-measures", TITLE, columns, rows)
-
-
-def notes_html(found: PeopleAgreement) -> str:
-    return AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS)
 
 
 def shown_levels(people: People) -> list[Level]:

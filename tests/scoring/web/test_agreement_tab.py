@@ -20,7 +20,7 @@ from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.polls import Polls
 from arena.io.tables import RowsError
 from arena.items.store import ANSWER, ItemBank
-from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Choices, Contest, Poll, Verdict, Winner, coin
 from arena.types import REFERENCE, item_key
 from scoring.agreement.people_agreement import people_agreement
 from scoring.agreement.reader import measures_csv, scores_csv
@@ -30,14 +30,7 @@ from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore
-from scoring.web.agreement_view import (
-    AGREEMENT,
-    measures_html,
-    notes_html,
-    people_html,
-    reproduction_figure,
-    tells_html,
-)
+from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, fresh_page, shoot, turn
@@ -210,7 +203,14 @@ def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
 # The page.
 def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
-    return "".join((tells_html(found), people_html(found.people), measures_html(found), notes_html(found)))
+    return "".join(
+        (
+            AGREEMENT.tells(found, LEAST_CONTESTS),
+            people_html(found.people),
+            measures_html(found),
+            AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS),
+        )
+    )
 
 
 def test_the_page_has_the_hand_computed_figures():
@@ -253,13 +253,13 @@ def test_undefined_is_said():
 )
 def test_empty_and_tiny_data_give_clear_text(poll, told):
     found = people_agreement(poll)
-    assert told in tells_html(found)
+    assert told in AGREEMENT.tells(found, LEAST_CONTESTS)
     assert people_html(found.people) == measures_html(found) == ""
 
 
 def test_a_pair_without_majority_is_told_and_reproduces_nothing():
     found = people_agreement(poll_of((1, 1)))
-    assert "1 pair has no majority." in tells_html(found)
+    assert "1 pair has no majority." in AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "1/2 chose the same" in people_html(found.people)
     assert measures_html(found) == ""
 
@@ -267,9 +267,11 @@ def test_a_pair_without_majority_is_told_and_reproduces_nothing():
 def test_the_best_measure_is_named_only_where_its_interval_is_above():
     poll = poll_of(*[(5, 0)] * 200)
     verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
-    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",))
+    text = AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
-    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length"))
+    text = AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "its interval overlaps another's" in text
 
 
