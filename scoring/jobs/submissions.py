@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -19,7 +19,7 @@ from scoring.judges.spec import ShownImage
 from scoring.report import AnyReport, JudgeStamp, Protocol
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
-from scoring.visit_bench.reader import FIXES, ItemIndex, ItemNames, JoinProblem, SubmissionFile
+from scoring.visit_bench.reader import ItemIndex, SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
@@ -77,8 +77,8 @@ class _Asked(NamedTuple):
     file: str
     stored: bool
     answers: Mapping[str, str]
-    rivals: Callable[[str], Mapping[str, str]]
-    """Returns the other models' answers to an item."""
+    rivals: Mapping[str, Mapping[str, str]]
+    """Other models' answers by item."""
 
 
 class Submissions:
@@ -91,20 +91,21 @@ class Submissions:
     def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
         """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
-        index = ItemIndex({key: ItemNames(item.instance.instruction, item.names) for key, item in bank.items()})
+        index = ItemIndex({key: (item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)
         found: dict[str, str] = {}
-        wrong: dict[JoinProblem, list[str]] = {}
+        wrong: dict[str, list[str]] = {}
         for entry in file.entries:
-            misfit = index.join(entry, found)
-            if misfit:
+            if misfit := index.join(entry, found):
                 wrong.setdefault(misfit, []).append(entry.shown)
-        problems += [f"{misfit.value}: {_counted(entries)}; {FIXES[misfit]}" for misfit, entries in wrong.items()]
-        title = " ".join((request.title or file.model).split())
-        source = self._source([bank[item] for item in found], problems)
+        problems += [misfit.format(_counted(entries)) for misfit, entries in wrong.items()]
+        sources = Counter(bank[item].source for item in found)
+        if len(sources) > 1:
+            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
+            problems.append(f"instances of several sources: {told}; submit a file for each")
+        title, source = " ".join((request.title or file.model).split()), next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
-        theirs = self._submitted(owner, title, source)
-        asked = _Asked(title, file.file, False, found, lambda item: {**bank[item].answers, **theirs.get(item, {})})
+        asked = _Asked(title, file.file, False, found, self._rivals(bank, found, owner, title, source))
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
@@ -114,12 +115,9 @@ class Submissions:
             key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers
         }
         problems = [] if mine else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
-        theirs = self._submitted("", model, source)
-
-        def rivals(item: str) -> dict[str, str]:
-            others = {**bank[item].answers, **theirs.get(item, {})}
-            return {name: text for name, text in others.items() if name != model}
-
+        rivals = self._rivals(bank, mine, "", model, source)
+        for answers in rivals.values():
+            del answers[model]
         asked = _Asked(model, "(item bank)", True, mine, rivals)
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
@@ -181,14 +179,6 @@ class Submissions:
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
 
-    def _source(self, items: Iterable[_Stored], problems: list[str]) -> str:
-        """Return the source of the items; several sources add a problem."""
-        sources = Counter(item.source for item in items)
-        if len(sources) > 1:
-            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
-            problems.append(f"instances of several sources: {told}; submit a file for each")
-        return next(iter(sources), "")
-
     def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
         if not title:
             return ['the model has no name; call the column "<model name> prediction", or give a title']
@@ -207,17 +197,16 @@ class Submissions:
             return [f"a model named {title!r} is on the board already; choose another name"]
         return []
 
-    def _submitted(self, owner: str, title: str, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Return the submitted texts by item and name, without the owner's earlier variants of the same model."""
-        own = {
-            entered.name
-            for entered in self.store.submissions(source)
-            if (entered.owner, entered.title) == (owner, title)
-        }
-        found: dict[str, dict[str, str]] = {}
+    def _rivals(
+        self, bank: Mapping[str, _Stored], items: Iterable[str], owner: str, title: str, source: str
+    ) -> Mapping[str, dict[str, str]]:
+        """Return others' answers by item and model, without the owner's earlier variants of the same model."""
+        submitted = self.store.submissions(source)
+        own = {entered.name for entered in submitted if (entered.owner, entered.title) == (owner, title)}
+        found = {item: dict(bank[item].answers) for item in items}
         for name, texts in self.store.answers(source).items():
-            for item, text in texts.items() if name not in own else ():
-                found.setdefault(item, {})[name] = text
+            for item in texts.keys() & found.keys() if name not in own else ():
+                found[item][name] = texts[item]
         return found
 
     def _drafted(
@@ -230,7 +219,7 @@ class Submissions:
         problems: list[str],
     ) -> Drafted:
         """Return the report with its matches. Raises UploadError with these and all further problems."""
-        chosen = {item: _opponents(asked.rivals(item), item, request) for item in sorted(asked.answers)}
+        chosen = {item: _opponents(asked.rivals[item], item, request) for item in sorted(asked.answers)}
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
         if asked.answers and not any(chosen.values()):

@@ -7,9 +7,8 @@ in "<model name> prediction" or in `prediction`. Problems are collected, so that
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from arena.io.strict_json import parse_json
@@ -123,47 +122,30 @@ def _images(values: Any) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
-class JoinProblem(StrEnum):
-    """Reason why a row is no answer to an item."""
-
-    UNKNOWN = "unknown instances"
-    DOUBLE = "instances that stand there more than once"
-    SHARED = "instructions that several items share"
-
-
-FIXES: Mapping[JoinProblem, str] = {
-    JoinProblem.UNKNOWN: "correct or delete them, or import their items first",
-    JoinProblem.DOUBLE: "keep one of each",
-    JoinProblem.SHARED: "add a column image, images or item",
-}
-
-
-class ItemNames(NamedTuple):
-    """An item's instruction and image names, its other identifiers beside the key."""
-
-    instruction: str
-    names: tuple[str, ...]
+UNKNOWN = "unknown instances: {}; correct or delete them, or import their items first"
+DOUBLE = "instances that stand there more than once: {}; keep one of each"
+SHARED = "instructions that several items share: {}; add a column image, images or item"
 
 
 class ItemIndex:
     """Index from entries to items."""
 
-    def __init__(self, items: Mapping[str, ItemNames]) -> None:
+    def __init__(self, items: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
+        """Index the items' instructions and file names of images by key."""
         self._keys = items.keys()
         self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         self._by_text: dict[str, list[str]] = {}
-        for key, item in items.items():
-            text = folded(item.instruction)
-            self._by_names.setdefault((text, item.names), []).append(key)
-            self._by_text.setdefault(text, []).append(key)
+        for key, (instruction, names) in items.items():
+            self._by_names.setdefault((folded(instruction), names), []).append(key)
+            self._by_text.setdefault(folded(instruction), []).append(key)
 
-    def join(self, entry: Entry, found: dict[str, str]) -> JoinProblem | None:
-        """Add the entry's text to `found` under its item, or return what is wrong with the entry."""
+    def join(self, entry: Entry, found: dict[str, str]) -> str | None:
+        """Add the entry's text to `found` under its item, or return the problem that it has with others."""
         items = self._meant(entry)
         if len(items) != 1:
-            return JoinProblem.SHARED if items else JoinProblem.UNKNOWN
+            return SHARED if items else UNKNOWN
         if items[0] in found:
-            return JoinProblem.DOUBLE
+            return DOUBLE
         found[items[0]] = entry.text
         return None
 
