@@ -24,7 +24,6 @@ from arena.types import DATASET_ANSWER, REFERENCE
 from scoring.agreement.text_metrics import KEPT, Candidate, MetricName, score
 
 REFERENCES = frozenset({REFERENCE, DATASET_ANSWER})
-"""Contestants that are not models."""
 
 Scores = Mapping[tuple[str, str], float]
 """A metric's scores by (item, model)."""
@@ -36,7 +35,6 @@ class PeopleAgreement:
     """Agreement among several people, and between them and the measures."""
 
     contests: int
-    """All contests with a vote."""
     with_reference: int
     """Contests with several votes that are left out because one side is a reference."""
     people: People

@@ -30,7 +30,6 @@ class AgreementService:
         self._scores: dict[tuple[MetricName, Candidate], float] = {}
 
     def sources(self) -> Sequence[str]:
-        """Names of the sources, in the order of their first import."""
         return self._polls.sources()
 
     def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:

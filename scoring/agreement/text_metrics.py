@@ -105,7 +105,6 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 
 
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
-    """BERTScore's F1 with RoBERTa-large, English, as in VisIT-Bench."""
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
     texts, references = [one.text for one in candidates], [one.reference for one in candidates]

@@ -24,7 +24,6 @@ from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 OWNER = "operator"
-"""Owner of the command line's submissions."""
 app = Typer(rich_markup_mode=None)
 
 

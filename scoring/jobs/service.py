@@ -89,7 +89,6 @@ class JobService:
         """In US dollars."""
 
     def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
-        """The title of an uploaded file and its contents in words."""
         arrived = self._upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
@@ -97,7 +96,6 @@ class JobService:
     def quote(
         self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
     ) -> Job:
-        """Join a file to its questions and store it as a quoted job."""
         arrived = self._upload_store.find(owner, token)
         chosen = self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
@@ -134,13 +132,11 @@ class JobService:
     def compare_stored(
         self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
     ) -> Job:
-        """Like `compare`, for the answers of a model in the item bank."""
         address, spec = self._judge(judge)
         report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
-        """Store the report that rules alone make of a file, as a finished job."""
         arrived = self._upload_store.find(owner, token)
         self._upload_store.check_disk()
         subject, wanted = _subject(benchmark), partial(_wanted, arrived)

@@ -118,7 +118,6 @@ class Job:
     """Grades since `started` that needed a call to the judge."""
     created: datetime
     started: datetime | None
-    """Start of the latest attempt."""
     finished: datetime | None
 
 
@@ -205,7 +204,6 @@ class Jobs:
             return job
 
     def sweep(self) -> int:
-        """Delete expired free reports and unconfirmed quotes; return their number."""
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
@@ -274,7 +272,6 @@ class Jobs:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
-        """Store the report of a job if this server still holds it; return whether it does."""
         values = {"state": "done", "done": JOB.c.total, "report": record_json(report), "finished": now()}
         return self._end(holder, link, values)
 
@@ -283,7 +280,6 @@ class Jobs:
         return self._end(holder, link, {"state": "failed", "problem": problem})
 
     def release(self, holder: str) -> None:
-        """Return a server's jobs to the queue when it shuts down."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.holder == holder)
 
@@ -348,7 +344,6 @@ def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
 
 
 def _job(row: Row) -> Job:
-    """Convert a row to a Job; the columns are named like its fields."""
     values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
     return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
 

@@ -78,7 +78,6 @@ class _Asked(NamedTuple):
     stored: bool
     answers: Mapping[str, str]
     rivals: Mapping[str, Mapping[str, str]]
-    """Other models' answers by item."""
 
 
 class Submissions:
@@ -258,7 +257,6 @@ class PeoplesBoards:
         self._leaderboard, self._database = leaderboard, database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
-        """Return the people's ratings by model name; {} if nobody has voted."""
         with self._database.read() as connection:
             models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
@@ -326,7 +324,6 @@ def _counted(names: Sequence[str]) -> str:
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
-    """Return how many items of the answered kinds (single or multiple images) have no answer."""
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
         item.source == source and item.instance.multi in kinds and key not in answers for key, item in bank.items()

@@ -28,7 +28,6 @@ from scoring.serialize import ReportError
 AT_ONCE = 2
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-"""Time for running calls to end at shutdown."""
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
 
 log = logging.getLogger(__name__)
@@ -182,7 +181,6 @@ class JobWorker:
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
-        """Drop a job's key; a job that ended with an unexpected error is marked failed."""
         running = self._running.pop(task)
         link = running.claim.job.link
         if running.own:

@@ -180,7 +180,6 @@ class BatchJudge(Judge):
         return remote
 
     async def _found(self, name: str) -> str | None:
-        """Return the id of the batch with this name, searching the latest hundred."""
         page = await self._client.api.batches.list(limit=100)
         return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
 
@@ -257,7 +256,6 @@ def _file(asked: Sequence[_Waiting]) -> bytes:
 
 
 def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    """Split the questions so that each part fits into one file."""
     parts: list[list[_Waiting]] = [[]]
     size = 0
     for waiting in asked:

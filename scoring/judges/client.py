@@ -37,7 +37,6 @@ _FAILURES_PER_CALL = 5
 
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
-"""Reply room in tokens, enough for a model that reasons first."""
 _REASONING_TOKENS = 4096
 _PROBE_SCHEMA = json.dumps(
     {
@@ -187,7 +186,6 @@ class Judge:
 
 
 def final(trouble: Trouble, tries: str) -> JudgeError:
-    """Return the error for a trouble that no retry can fix, or that is left after so many tries."""
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
     if trouble.kind in STOPPING:
@@ -229,7 +227,6 @@ async def probe(
 
 
 async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
-    """Return the answer to a short call with these fields; None if the model does not accept them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
     try:

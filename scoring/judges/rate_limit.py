@@ -19,7 +19,6 @@ class RateLimits(Retries):
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     timeout: float = 60.0
-    """Maximum seconds for one whole attempt."""
 
 
 class RateLimiter:
@@ -41,7 +40,6 @@ class RateLimiter:
             await asyncio.sleep(wait)
 
     def pause(self, seconds: float) -> None:
-        """Start no call for as long as the server asked."""
         until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)
         self._paused = max(self._paused, until)
 
@@ -60,7 +58,6 @@ class ReplyTimes:
         """Start and attempt of the calls under way."""
 
     def limit(self, attempt: int) -> float:
-        """Return how many seconds an attempt (from 1) may take."""
         known = self._replies >= _ENOUGH
         return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4 ** (attempt - 1) if known else math.inf)
 

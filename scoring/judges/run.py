@@ -53,7 +53,6 @@ class Quote:
     cached: int
     prompt_tokens: int
     completion_tokens: int
-    """Estimate, like all but `most_dollars`."""
     most: int
     """Upper bound of the cost in millionths of a US dollar."""
     price: Price | None
@@ -64,12 +63,10 @@ class Quote:
 
     @property
     def dollars(self) -> float | None:
-        """Estimated cost in US dollars; None if the price is unknown."""
         return None if self.price is None else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
 
     @property
     def most_dollars(self) -> float | None:
-        """Maximum cost in US dollars; None if the price is unknown."""
         return None if self.price is None else self.most / 1e6
 
 
@@ -122,7 +119,6 @@ async def run_tasks(
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
-    """Return the calls that a task makes if no reply can be read."""
     asking, asks = task.begin(), list[Ask]()
     try:
         ask = next(asking)

@@ -18,7 +18,6 @@ from arena.types import Price
 from scoring.report import Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
-"""Request field for the reply's maximum tokens."""
 
 _JUDGES = Path(__file__).parent.parent / "data" / "judges.csv"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -80,7 +79,6 @@ class Reply:
     prompt_tokens: int
     completion_tokens: int
     model: str
-    """Name that the server gives the model."""
 
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
@@ -95,7 +93,6 @@ class JudgeSpec:
     temperature: bool
     tokens: TokensField
     samples: bool
-    """Whether it accepts `n` above 1."""
     seed: bool
     logprobs: bool
     json_schema: bool
@@ -125,7 +122,6 @@ def most_completion(spec: JudgeSpec, ask: Ask) -> int:
 
 
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
-    """Return the maximum cost of one call, in millionths of a US dollar."""
     prompt = most_tokens(ask.messages) + len((ask.schema or "").encode())
     return cost(spec.price, prompt, most_completion(spec, ask))
 

@@ -38,7 +38,6 @@ class VisitBench:
         return ungraded(report)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
-        """Battles in the authors' layout, shares of steady verdicts, and the whole report."""
         steady = steadiness(match.winners for match in report.matches)
         shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
@@ -78,7 +77,6 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
-    """The boards of this report's matches alone, single images before several."""
     instances = {instance.item: instance for instance in report.instances}
     played: list[DecidedMatch] = []
     unscored = {False: Counter[str](), True: Counter[str]()}

@@ -27,14 +27,12 @@ from scoring.visit_bench.matches import Winner
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
 """Names of the human-verified reference: ours, and the authors'."""
 ORDERS = 100
-"""Orders of the matches for the median Elo."""
 SEED = 0
 FLOOR = 5
 """Minimum of decided matches against the reference to show a family's win rate; most families have ten items."""
 EXACT = 8
 """Maximum of models for which a correlation's p tries every order."""
 DRAWS = 20_000
-"""Random orders drawn for more models than that."""
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
@@ -62,7 +60,6 @@ class WinRate:
 
     @property
     def value(self) -> float | None:
-        """Share of wins; None if every match was a tie."""
         return self.wins / self.n if self.n else None
 
     def __str__(self) -> str:

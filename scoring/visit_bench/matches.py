@@ -31,7 +31,6 @@ class Instance:
     family: str
     instruction: str
     captions: tuple[str, ...]
-    """One per image; empty where there is none."""
     pictures: tuple[ShownImage, ...]
     """Images that are kept; the judge can see them only if there are as many as captions."""
     sources: tuple[str, ...]
@@ -58,13 +57,11 @@ class Verdict:
     """The judge's verdict on a match in one order."""
 
     winner: Winner | None
-    """None if unscored."""
     reason: str = ""
     """Why it is unscored, or why it counts as a tie; else empty."""
     replies: tuple[str, ...] = ()
     """The judge's reply, then the reply to the extraction prompt, if that was asked."""
     model: str = ""
-    """Name the server gave the model that replied."""
 
 
 def decided(first: Winner | None, second: Winner | None) -> Winner | None:
@@ -152,7 +149,6 @@ class Steadiness:
 
     @property
     def named(self) -> Mapping[str, Part]:
-        """Each part by the label that people read."""
         return {
             "the same winner in both orders": self.consistent,
             "ties": self.ties,

@@ -81,7 +81,6 @@ def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ..
 
 
 def extraction(said: str) -> tuple[Message, ...]:
-    """The conversation that asks what a judge's reply concluded, with the paper's two examples."""
     *before, last = _conversation("visit_bench_extract.txt")
     return (*before, Message("user", last.text.format(judgement=said)))
 
@@ -150,7 +149,6 @@ def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
 
 @cache
 def _conversation(name: str) -> tuple[Message, ...]:
-    """The messages of a prompt file: each follows a line with its role in brackets."""
     _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
     roles = cast(list[Role], parts[::2])
     texts = (text.removesuffix("\n") for text in parts[1::2])

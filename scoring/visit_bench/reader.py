@@ -28,12 +28,9 @@ class Entry:
 
     row: int
     item: str | None
-    """Key of the item, if the file names it."""
     instruction: str
     images: tuple[str, ...]
-    """Addresses or file names; () if the file names none."""
     text: str
-    """Exactly as written; may be empty."""
 
     @property
     def shown(self) -> str:
@@ -131,7 +128,6 @@ class ItemIndex:
     """Index from entries to items."""
 
     def __init__(self, items: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
-        """Index the items' instructions and file names of images by key."""
         self._keys = items.keys()
         self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         self._by_text: dict[str, list[str]] = {}

@@ -107,7 +107,6 @@ class Judging:
     reference: ReferenceUse
     context: Context
     prompt: str
-    """sha256 of all fixed text that was asked."""
 
     def __str__(self) -> str:
         seen = ", with the images" if self.context == "images" else ""
@@ -210,7 +209,6 @@ class SubmissionStore:
             connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        """Submissions to one source or to all, oldest first."""
         query = select(SUBMISSION).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
             rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source))
@@ -249,7 +247,6 @@ class SubmissionStore:
         return tuple(map(_match, self._judged(board_key)))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
-        """The winner of each match on a source's items, by judge: a vote of kind judge."""
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
         names = labels(board_key.judging for board_key in board_keys)
         return [

@@ -41,7 +41,6 @@ class AgreementTab:
         self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # clicked by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        """Read the votes when the tab opens, the items change or scores arrive."""
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
         shown += [self.plot, self.note, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]

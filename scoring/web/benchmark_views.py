@@ -79,7 +79,6 @@ class MMBenchView:
         return levels_html(f"{name} by level", measures), worst_html("abilities", tree.find("L-3")), more
 
     def beside(self, found: mmbench.MMBenchReport) -> Sequence[str]:
-        """Return the rows of Tables 5 and 6, the best of Table 5 first; none for CCBench."""
         return list(map(_row_name, sorted(_published(found), key=lambda row: (row.table, -row.scores["Overall"]))))
 
     def figure(self, title: str, found: mmbench.MMBenchReport, place: int, beside: str) -> Figure:

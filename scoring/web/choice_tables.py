@@ -42,7 +42,6 @@ def levels_html(caption: str, measures: Sequence[Measure]) -> str:
 
 
 def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
-    """Return a table of lines that belong to no level, such as those by image type."""
     rows = [TableRow((line.name, f"{line.n:,}", REPORT.bar(line))) for line in lines]
     return REPORT.table("figures levels", caption, {head: "name", "n": "", "Accuracy": "measure"}, rows)
 
@@ -53,7 +52,6 @@ def label(name: str) -> str:
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Return the labels of the papers' names, at every level; equal names share a label."""
     plain = [*mmbench.L1, *(name for names in mmbench.L3.values() for name in names)]
     return {
         **{name: "OCR" if name == "ocr" else name.replace("_", " ").capitalize() for name in plain},

@@ -156,7 +156,6 @@ def _item(row: Row) -> str:
 
 
 def _shown(grade: Grade, unscored: str) -> str:
-    """Return a score with the digits of the judge's scale; one between its steps in full."""
     if grade.score is None:
         return unscored
     return f"{grade.score:.1f}" if round(grade.score, 1) == grade.score else f"{grade.score:g}"

@@ -67,7 +67,6 @@ class _Seen(NamedTuple):
 
     @property
     def others(self) -> list[Protocol]:
-        """Every protocol except the report's own."""
         return [protocol for protocol in PROTOCOL_WORDS if protocol != self.report.protocol]
 
 

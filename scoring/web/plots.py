@@ -20,7 +20,6 @@ class PublishedBars(NamedTuple):
     label: Sequence[str]
     scores: Mapping[str, float]
     apart: str
-    """Why the two cannot be compared; "" if they can."""
 
 
 def plot_label(*lines: str) -> str:

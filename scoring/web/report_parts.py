@@ -10,7 +10,6 @@ from scoring.report import AnyReport, JudgeStamp, ScoreLine
 PARTS, REPORT = macros("parts.html"), macros("report.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
-"""Maximum number of problems of one kind on a page."""
 BLOCKS: Mapping[Blocks, str] = {
     "scoring": "This keeps the file from being scored",
     "whole": "What is missing: the score is partial",
@@ -64,7 +63,6 @@ def judge_text(judge: JudgeStamp) -> str:
 
 
 def judge_notes(judge: JudgeStamp, how: str) -> tuple[str, str]:
-    """Return as notes which judge was asked and how, and with which prompt."""
     return (
         PARTS.note(f"{judge_text(judge)}. {how}."),
         PARTS.note(f"Prompt {judge.prompt[:12]} · reading {judge.parser}"),
@@ -83,7 +81,6 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 
 
 def folded_problems_html(problems: Sequence[Problem]) -> str:
-    """Return a report's problems with its file, folded unless one of them blocks something."""
     if not problems:
         return ""
     unfolded = any(problem.blocks != "nothing" for problem in problems)

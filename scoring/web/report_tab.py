@@ -27,9 +27,7 @@ class View(Protocol):
     body: gr.Column
 
     @property
-    def shown(self) -> Sequence[Any]:
-        """Components that `opened` fills."""
-        ...
+    def shown(self) -> Sequence[Any]: ...
 
     def opened(self, link: str, report: Any) -> tuple[str, Updates]:
         """Return the header, and the updates that show a newly opened report."""

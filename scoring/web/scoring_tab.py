@@ -172,7 +172,6 @@ class ScoringTab:
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
-        """Start a quoted job or resume a stopped one; the key is cleared from the page."""
         owner = self._owner(request)
         job = self._service.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
@@ -312,7 +311,6 @@ def _known(choices: Mapping[str, Any], word: object) -> Any:
 
 
 def _radio(elem_id: str, label: str, choices: Iterable[str], **more: Any) -> gr.Radio:
-    """Return a choice of which the first is the default."""
     labels = list(choices)
     return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id, **more)
 

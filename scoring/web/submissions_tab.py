@@ -61,7 +61,6 @@ class Beside(NamedTuple):
 
 
 def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
-    """Return a board: what it shows, the table, and downloads; `variants` holds submissions' numbers by name."""
     table = board_table(board_key.title, found.board, beside, variants)
     return VISIT.board(board_key, found, beside.agreement, table)
 
@@ -164,7 +163,6 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Read a board when the tab opens or another one is chosen."""
         shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
         gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)

@@ -123,7 +123,6 @@ def marks_audit_html(report: MarksReport, show: str = "all answers", page: objec
 
 
 def _same(row: VQAnswer) -> bool | None:
-    """Tell whether an answer equals one of its references; None if it has none."""
     return exact(row) if row.answers else None
 
 
