@@ -58,45 +58,33 @@ class Recognised:
     scorable: bool
 
 
+@dataclass(frozen=True, eq=False)
 class JobService:
     """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
 
     The operator's judge is asked unless a user brings an own one; an unknown one is probed, which raises JudgeError.
     """
 
-    def __init__(
-        self,
-        question_sets: Mapping[str, QuestionSet],
-        upload_store: UploadStore,
-        jobs: Jobs,
-        worker: JobWorker,
-        cache: ReplyCache,
-        operator: Operator | None,
-        prices: Mapping[str, Price],
-        ceiling: int,
-        submissions: Submissions,
-    ) -> None:
-        """`ceiling` is the most one job may cost the operator, in millionths of a US dollar."""
-        self.question_sets = question_sets
-        self.jobs = jobs
-        self.operator = operator
-        self._upload_store = upload_store
-        self._worker = worker
-        self._cache = cache
-        self._prices = prices
-        self.submissions = submissions
-        self.ceiling = ceiling / 1e6
-        """In US dollars."""
+    question_sets: Mapping[str, QuestionSet]
+    upload_store: UploadStore
+    jobs: Jobs
+    worker: JobWorker
+    cache: ReplyCache
+    operator: Operator | None
+    prices: Mapping[str, Price]
+    ceiling: float
+    """The most that one job may cost the operator, in US dollars."""
+    submissions: Submissions
 
     def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
 
     def quote(
         self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
     ) -> Job:
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         chosen = self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
@@ -108,7 +96,7 @@ class JobService:
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
         found = None
@@ -123,7 +111,7 @@ class JobService:
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Draw the opponents of a submission and store the matches as a quoted job."""
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
         report = self.submissions.draft(owner, file, request, spec.model, address.shown).report
@@ -137,8 +125,8 @@ class JobService:
         return self._quoted(owner, report, address, spec, judge)
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
-        arrived = self._upload_store.find(owner, token)
-        self._upload_store.check_disk()
+        arrived = self.upload_store.find(owner, token)
+        self.upload_store.check_disk()
         subject, wanted = _subject(benchmark), partial(_wanted, arrived)
         found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
@@ -148,7 +136,7 @@ class JobService:
     def delete(self, owner: str, link: str) -> None:
         """Delete a job, its report and, if still in the upload store, its file."""
         job = self.jobs.delete(owner, link)
-        self._upload_store.drop(owner, job.file)
+        self.upload_store.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
@@ -169,7 +157,7 @@ class JobService:
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Describe a submission; its problems are listed only when its cost is asked for."""
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
         try:
@@ -179,8 +167,8 @@ class JobService:
         return Recognised("visit-bench", file.model, lines, (), True)
 
     def _quoted(self, owner: str, report: AnyReport, address: Endpoint, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
-        self._upload_store.check_disk()
-        cost = quote(report, spec, address.owner, self._cache)
+        self.upload_store.check_disk()
+        cost = quote(report, spec, address.owner, self.cache)
         if judge is None and (cost.dollars or 0) > self.ceiling:
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
@@ -190,7 +178,7 @@ class JobService:
 
     def start(self, owner: str, link: str, address: Endpoint | None) -> None:
         """Start or resume a job; a job with a user's own judge needs its endpoint and key."""
-        self._worker.begin(owner, link, address)
+        self.worker.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
@@ -202,7 +190,7 @@ class JobService:
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
                 raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
-            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self._prices)
+            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self.prices)
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec

@@ -141,9 +141,11 @@ class BatchJudge(Judge):
                 self._give(await self._fetched(row.name, row.remote), json.loads(row.asked), places)
         rest = [waiting for each in places.values() for waiting in each]
         if rest:
-            name, digests = await asyncio.to_thread(self._noted, [_digest(waiting.body) for waiting in rest])
+            digests = [_digest(waiting.body) for waiting in rest]
+            name = await asyncio.to_thread(self._noted, digests)
             self._names.append(name)
-            remote = await self._submitted(name, _file(rest))
+            file = b"".join(_line(number, waiting.body) for number, waiting in enumerate(rest))
+            remote = await self._submitted(name, file)
             self._say(f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped")
             self._give(await self._fetched(name, remote), digests, places)
             for waiting in rest:
@@ -224,12 +226,12 @@ class BatchJudge(Judge):
                 raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
 
     # Batch records.
-    def _noted(self, digests: list[str]) -> tuple[str, list[str]]:
+    def _noted(self, digests: Sequence[str]) -> str:
         name = secrets.token_hex(16)
         row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
         with self._database.write() as connection:
             connection.execute(insert(BATCH).values(**row, asked=json.dumps(digests), created=now()))
-        return name, digests
+        return name
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
         mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
@@ -249,10 +251,6 @@ def _digest(body: Mapping[str, Any]) -> str:
 def _line(number: int, body: Mapping[str, Any]) -> bytes:
     asked = {"custom_id": str(number), "method": "POST", "url": _ENDPOINT, "body": body}
     return json.dumps(asked).encode("ascii") + b"\n"
-
-
-def _file(asked: Sequence[_Waiting]) -> bytes:
-    return b"".join(_line(number, waiting.body) for number, waiting in enumerate(asked))
 
 
 def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:

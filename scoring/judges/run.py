@@ -7,8 +7,8 @@ started again ends with the same outcomes, since every reply is in the cache.
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from arena.budget import BudgetError
@@ -79,11 +79,6 @@ class Progress(NamedTuple):
     """Outcomes that needed a call to the judge in this run."""
 
 
-class _KnownOutcome(NamedTuple):
-    outcome: Any
-    fresh: bool
-
-
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
     """Return the cost of the tasks; estimated as if each first reply could be read, at most as if none could.
 
@@ -134,23 +129,19 @@ def _seeded(ask: Ask, run: int) -> Ask:
     return replace(ask, seed=run) if ask.samples == 1 else ask
 
 
+@dataclass
 class _Run(Generic[T]):
     """One run in progress: as many workers as the judge allows concurrent calls."""
 
-    def __init__(
-        self,
-        tasks: Sequence[Task[T]],
-        judge: Judge,
-        cache: ReplyCache,
-        tell: Callable[[Progress], None],
-        stop: asyncio.Event,
-    ) -> None:
-        self._tasks = tasks
-        self._judge, self._cache, self._tell, self._stop = judge, cache, tell, stop
-        self._outcomes: dict[int, T] = {}
-        self._fresh = 0
-        self._ended: Exception | None = None
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+    _tasks: Sequence[Task[T]]
+    _judge: Judge
+    _cache: ReplyCache
+    _tell: Callable[[Progress], None]
+    _stop: asyncio.Event
+    _outcomes: dict[int, T] = field(default_factory=dict)
+    _fresh: int = 0
+    _ended: Exception | None = None
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):
@@ -185,7 +176,8 @@ class _Run(Generic[T]):
             self._fresh += fresh
             self._tell(Progress(len(self._outcomes), len(self._tasks), self._fresh))
 
-    async def _done(self, task: Task[T]) -> _KnownOutcome:
+    async def _done(self, task: Task[T]) -> tuple[T, bool]:
+        """Return the outcome, and whether it needed a call to the judge."""
         asking = task.begin()
         ordinal, fresh = 0, False
         try:
@@ -202,9 +194,9 @@ class _Run(Generic[T]):
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
-            return _KnownOutcome(end.value, fresh)
+            return end.value, fresh
         except AskRefused as error:
-            return _KnownOutcome(task.refused(str(error)), fresh)
+            return task.refused(str(error)), fresh
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""

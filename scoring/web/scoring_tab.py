@@ -274,12 +274,12 @@ class ScoringTab:
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left = self._service.left(job) if job else 0
+        left, form = (self._service.left(job), FORMS[job.benchmark]) if job else (0, FIRST)
         return {
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
-            self.rest: gr.update(visible=left > 0, value=rest_text(job, left) if job else ""),
+            self.rest: gr.update(visible=left > 0, value=form.rest.format(left=form.counted(left))),
             self.confirm: gr.update(visible=state == "quoted"),
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
@@ -363,22 +363,17 @@ def progress_html(job: Job, ahead: int) -> str:
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
-    return SCORING.mine([(job, STATE_WORDS[job.state], _about(job)) for job in jobs])
+    listed = []
+    for job in jobs:
+        about = (FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}")
+        listed.append((job, STATE_WORDS[job.state], about))
+    return SCORING.mine(listed)
 
 
 def followed(jobs: Sequence[Job]) -> Job | None:
     """Return the job to show on a page without one: the active one, or the newest if rules alone made it."""
     running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
     return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
-
-
-def rest_text(job: Job, left: int) -> str:
-    form = FORMS[job.benchmark]
-    return form.rest.format(left=form.counted(left))
-
-
-def _about(job: Job) -> tuple[str, ...]:
-    return FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}"
 
 
 def _pace(job: Job) -> str:

@@ -47,7 +47,7 @@ class ScoringSetup:
         worker = JobWorker(
             jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete
         )
-        sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
+        sets, ceiling = question_sets(settings.mm_vet), judge.job_budget / 1e6
         service = JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
         return cls(upload_store, jobs, worker, service, submissions)
 

@@ -41,7 +41,7 @@ class Visit:
             self.bench.cache,
             None,
             {},
-            10**9,
+            1000.0,
             Submissions(database),
         )
         self.service = JobService({"sample": own_sample()}, *rooms)

@@ -49,7 +49,7 @@ MARKED = [
 class Visit:
     """A person at the desk of a server."""
 
-    def __init__(self, bench: Bench, folder: Path, ceiling: int = 10**9, owner: str = OWNER) -> None:
+    def __init__(self, bench: Bench, folder: Path, ceiling: float = 1000.0, owner: str = OWNER) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
         operator = Operator(bench.address, SPEC)
@@ -182,7 +182,7 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 
 @ON_SQLITE
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
-    with visiting(database, tmp_path, ceiling=100) as visit:
+    with visiting(database, tmp_path, ceiling=0.0001) as visit:
         with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
             visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
