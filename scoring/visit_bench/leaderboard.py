@@ -6,8 +6,6 @@ counted separately (paper, Tables 3 and 4). People's votes go through the same a
 their sides has no effect: they are sorted first.
 """
 
-import csv
-import io
 import itertools
 import math
 from collections import Counter
@@ -22,6 +20,7 @@ from arena.ratings.intervals import wilson
 from arena.ratings.report import BoardRow, RatingOrder, rating_report
 from arena.types import REFERENCE
 from scoring.report import safe_cell
+from scoring.serialize import csv_text
 from scoring.visit_bench.matches import Winner
 
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
@@ -134,31 +133,27 @@ def played_of(battles: Battles) -> Iterator[DecidedMatch]:
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
     """Boards in the layout of the authors' leaderboard file: TSV, single images above several."""
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    rows: list[Sequence[object]] = [_COLUMNS]
     for board in boards:
         category = "Multiple Images" if board.multi else "Single Image"
         for line in board.lines:
             elo = "" if line.row.elo_median is None else f"{line.row.elo_median:.0f}"
             model = safe_cell(" ".join(line.row.model.split()))
-            writer.writerow([category, model, elo, line.row.battles, line.reference or "-"])
-    return out.getvalue()
+            rows.append((category, model, elo, line.row.battles, line.reference or "-"))
+    return csv_text(rows, "\t")
 
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, also those from few matches."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high"])
+    rows: list[Sequence[object]] = [("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")]
     for board in boards:
+        kind = "multiple" if board.multi else "single"
         for family, rates in board.families.items():
             for model, rate in rates.items():
                 share = "" if rate.value is None else f"{rate.value:.4f}"
-                numbers = [rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}"]
-                kind = "multiple" if board.multi else "single"
-                writer.writerow([kind, safe_cell(family), safe_cell(model), *numbers])
-    return out.getvalue()
+                numbers = (rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}")
+                rows.append((kind, safe_cell(family), safe_cell(model), *numbers))
+    return csv_text(rows)
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from arena.io.strict_json import parse_json
@@ -19,7 +18,8 @@ from scoring.report import NoAnswersError
 PREDICTION = "prediction"
 _PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
-_IMAGES = ("images", "image", "image_url")
+IMAGE_COLUMNS = ("images", "image", "image_url")
+"""Columns of images in VisIT-Bench's files; the first that exists counts."""
 
 
 @dataclass(frozen=True)
@@ -94,28 +94,27 @@ def _entry(record: Record, column: str) -> Entry:
     text = values.get(column)
     if not isinstance(text, str):
         raise RowsError("expected the answer as text; put it in quotes as the model wrote it", column=column)
+    named = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(
         row=record.row,
         item=item.strip() if isinstance(item, str) and item.strip() else None,
         instruction=instruction if isinstance(instruction, str) else "",
-        images=_images(values),
+        images=images_in(values[named], named, "expected an image's name, or a list of them; write it so")
+        if named
+        else (),
         text=text,
     )
 
 
-def _images(values: Any) -> tuple[str, ...]:
-    column = next((name for name in _IMAGES if values.get(name)), None)
-    if column is None:
-        return ()
-    names: JSON = values[column]
-    if isinstance(names, str) and names.lstrip().startswith("["):
-        try:
-            names = parse_json(names)
-        except RowsError as error:
-            raise error.at(column=column) from error
+def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
+    """The names or addresses in a cell: a JSON list of texts, or one text. Raises RowsError, with what is `wanted`."""
+    try:
+        names = parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
+    except RowsError as error:
+        raise error.at(column=column) from error
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
     if not all(isinstance(part, str) and part for part in listed):
-        raise RowsError("expected an image's name, or a list of them; write it so", column=column)
+        raise RowsError(wanted, column=column)
     return tuple(map(str, listed))
 
 

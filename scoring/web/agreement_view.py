@@ -17,7 +17,7 @@ _LEVELS = (("#5866e0", "circle"), ("#2a9d8f", "square"), ("#d08a1e", "triangle-u
 """Colour and symbol of each level of unanimity, for light and dark pages; most unanimous first."""
 _ROW_PIXELS, _FRAME_PIXELS = 56, 130
 _LINE_LETTERS = 18
-_DOTS = {"color": GREY, "width": 1.5, "dash": "dot"}
+_DOTTED = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": GREY, "width": 1.5, "dash": "dot"}}
 
 
 def people_html(people: People) -> str:
@@ -74,9 +74,7 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
         "xaxis": {"automargin": True, **axis},
         "yaxis": {"automargin": True, "autorange": "reversed", "type": "category", "showgrid": False},
         "legend": {"orientation": "h", "y": -0.1, "yanchor": "top"},
-        "shapes": [
-            {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": _DOTS} for at, _, _ in lines
-        ],
+        "shapes": [{**_DOTTED, "x0": at, "x1": at} for at, _, _ in lines],
         "annotations": [
             {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "xanchor": anchor, "showarrow": False, "text": text}
             for at, text, anchor in lines
