@@ -19,7 +19,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
-from scoring.visit_bench.matches import Context, MatchReport, Part, ReferenceUse, Steadiness, steadiness, ungraded
+from scoring.visit_bench.matches import Context, MatchReport, Pair, Part, ReferenceUse, steadiness, ungraded
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
@@ -74,7 +74,7 @@ def compare(
         nothing = ungraded(report)
         if nothing:
             yield nothing
-        yield from _steady(steadiness(match.winners for match in report.matches))
+        yield from _steady(match.winners for match in report.matches)
         private = base_url and base_url != settings.judge.base_url
         if report.complete and not private and not nothing:
             yield from _entered(submissions.store, report)
@@ -99,7 +99,7 @@ def board(
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
-        yield from _steady(steadiness(results(line.row) for line in battles.lines()))
+        yield from _steady(results(line.row) for line in battles.lines())
     matches = list(played_of(battles))
     if not matches:
         raise progress.NothingGradedError(f"{file.name}: expected votes, found none; choose the file that holds them")
@@ -160,8 +160,8 @@ def _one_kind(battles: Battles, file: str) -> None:
         raise RowsError(f"holds votes of {told}; a board never mixes them: split the file", file)
 
 
-def _steady(found: Steadiness) -> Iterator[str]:
-    yield "; ".join(f"{name}: {_part(part)}" for name, part in found.named.items())
+def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
+    yield "; ".join(f"{name}: {_part(part)}" for name, part in steadiness(pairs).items())
 
 
 def _part(part: Part) -> str:

@@ -6,7 +6,6 @@ For multiple choice, rules alone make a free report at once; a judge reads what 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from arena.inference.endpoint import Endpoint, EndpointError
@@ -18,7 +17,7 @@ from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
-from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
@@ -101,8 +100,10 @@ class JobService:
             return self._submission(owner, token)
         found = None
         if benchmark != "mm-vet":
-            subject, wanted = None if benchmark is None else _subject(benchmark), partial(_wanted, arrived, waits)
-            found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+            subject = None if benchmark is None else _subject(benchmark)
+            found = open_upload(
+                arrived.path, name=arrived.name, benchmark=subject, wanted=lambda: arrived.path.exists() and waits()
+            )
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
@@ -127,7 +128,7 @@ class JobService:
     def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
         arrived = self.upload_store.find(owner, token)
         self.upload_store.check_disk()
-        subject, wanted = _subject(benchmark), partial(_wanted, arrived)
+        subject, wanted = _subject(benchmark), arrived.path.exists
         found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
             raise JobServiceError(f"{arrived.name!r} holds no answers of {benchmark}; choose another benchmark")
@@ -194,10 +195,6 @@ class JobService:
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
-
-
-def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> bool:
-    return arrived.path.exists() and waits()
 
 
 def _subject(benchmark: str) -> BenchmarkName:

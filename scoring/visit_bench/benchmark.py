@@ -39,7 +39,7 @@ class VisitBench:
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
         steady = steadiness(match.winners for match in report.matches)
-        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
+        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.items())
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
         return {
             "battles.jsonl": battles.encode("ascii"),

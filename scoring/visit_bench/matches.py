@@ -134,37 +134,15 @@ class Part(NamedTuple):
         return self.part / self.of if self.of else None
 
 
-@dataclass(frozen=True)
-class Steadiness:
-    """How reliable the judge's verdicts are, whoever won."""
-
-    consistent: Part
-    """Matches whose verdict stayed the same with the sides swapped, of those with two verdicts."""
-    ties: Part
-    """Matches that ended in a tie, of those with two verdicts."""
-    first: Part
-    """Verdicts for the response shown first, of those for either."""
-    unscored: Part
-    """Matches without a result, of all."""
-
-    @property
-    def named(self) -> Mapping[str, Part]:
-        return {
-            "the same winner in both orders": self.consistent,
-            "ties": self.ties,
-            "verdicts for the response shown first": self.first,
-            "matches without a result": self.unscored,
-        }
-
-
-def steadiness(verdicts: Iterable[Pair]) -> Steadiness:
+def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
+    """How reliable a judge's verdicts are, whoever won, by label; of matches with two verdicts, of verdicts, of all."""
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
-    return Steadiness(
-        consistent=Part(sum(first == second for first, second in read), len(read)),
-        ties=Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
-        first=Part(for_first, for_either),
-        unscored=Part(len(pairs) - len(read), len(pairs)),
-    )
+    return {
+        "the same winner in both orders": Part(sum(first == second for first, second in read), len(read)),
+        "ties": Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
+        "verdicts for the response shown first": Part(for_first, for_either),
+        "matches without a result": Part(len(pairs) - len(read), len(pairs)),
+    }

@@ -20,6 +20,7 @@ _PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
 IMAGE_COLUMNS = ("images", "image", "image_url")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
+_WANTED = "expected an image's name, or a list of them; write it so"
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,7 @@ def _entry(record: Record, column: str) -> Entry:
         row=record.row,
         item=item.strip() if isinstance(item, str) and item.strip() else None,
         instruction=instruction if isinstance(instruction, str) else "",
-        images=images_in(values[named], named, "expected an image's name, or a list of them; write it so")
-        if named
-        else (),
+        images=images_in(values[named], named, _WANTED) if named else (),
         text=text,
     )
 

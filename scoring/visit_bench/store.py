@@ -41,8 +41,8 @@ from scoring.visit_bench.matches import (
     Match,
     MatchReport,
     Pair,
+    Part,
     ReferenceUse,
-    Steadiness,
     Verdict,
     decided,
     steadiness,
@@ -149,7 +149,7 @@ class Standings(NamedTuple):
     """A board, and its judge's steadiness."""
 
     board: AutomaticBoard
-    steadiness: Steadiness
+    steadiness: Mapping[str, Part]
 
 
 class Entered(NamedTuple):

@@ -20,7 +20,7 @@ from scoring.web.choice_tables import (
     worst_html,
 )
 from scoring.web.plots import PublishedBars, bars_figure, rows_figure
-from scoring.web.report_parts import PARTS, REPORT, Total
+from scoring.web.report_parts import PARTS, REPORT
 
 INTERVALS = "Accuracy in percent with 95% intervals."
 
@@ -38,7 +38,7 @@ class BenchmarkView(Protocol):
     """
 
     def name(self, found: Any) -> str: ...
-    def totals(self, found: Any, place: int) -> Sequence[Total]: ...
+    def totals(self, found: Any, place: int) -> Sequence[tuple[str, ScoreLine]]: ...
     def pairs(self, here: Any, there: Any) -> Sequence[Pair]: ...
     def tables(self, title: str, found: Any, place: int) -> tuple[str, str, str]: ...
     def beside(self, found: Any) -> Sequence[str]: ...
@@ -52,8 +52,8 @@ class MMBenchView:
     def name(self, found: mmbench.MMBenchReport) -> str:
         return found.edition
 
-    def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[Total]:
-        return [Total(measure.name, measure.tree.line) for measure in _measures(found.splits[place])]
+    def totals(self, found: mmbench.MMBenchReport, place: int) -> Sequence[tuple[str, ScoreLine]]:
+        return [(measure.name, measure.tree.line) for measure in _measures(found.splits[place])]
 
     def pairs(self, here: mmbench.MMBenchReport, there: mmbench.MMBenchReport) -> Sequence[Pair]:
         """Return Overall, L-1 and L-2; circular if both are, since whether a gap matters depends on the protocol."""
@@ -105,12 +105,12 @@ class MMTBenchView:
     def name(self, found: mmt_bench.MMTBenchReport) -> str:
         return "MMT-Bench"
 
-    def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[Total]:
+    def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[tuple[str, ScoreLine]]:
         overall = found.splits[place].overall
         return [
-            Total("Overall, mean over subtasks", overall.subtasks),
-            Total("Overall, mean over samples", overall.samples),
-            Total("Overall*, without Visual Recognition", overall.star),
+            ("Overall, mean over subtasks", overall.subtasks),
+            ("Overall, mean over samples", overall.samples),
+            ("Overall*, without Visual Recognition", overall.star),
         ]
 
     def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:

@@ -32,7 +32,6 @@ from scoring.web.report_parts import (
     PARTS,
     REPORT,
     TableRow,
-    Total,
     folded_problems_html,
     head_html,
     headline,
@@ -200,14 +199,14 @@ class ChoiceView:
 def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> str:
     benchmark_view = BENCHMARK_VIEWS[report.benchmark]
     totals = benchmark_view.totals(found, place) if found.splits else ()
-    shown = REPORT.totals([headline(one) for one in totals]) if totals else REPORT.total("nothing scored")
+    shown = REPORT.totals([headline(*one) for one in totals]) if totals else REPORT.total("nothing scored")
     notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'Letters read by rules alone')}"
     problems = folded_problems_html((*found.problems, *report.problems))
     warnings = _warnings(report, found, totals[0] if totals else None)
     return head_html(report, [benchmark_view.name(found)], shown, warnings, [PARTS.note(notes), problems])
 
 
-def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) -> Sequence[str]:
+def _warnings(report: ChoiceReport, found: ChoiceTables, overall: tuple[str, ScoreLine] | None) -> Sequence[str]:
     nothing = ungraded(report)
     warnings = [nothing] if nothing else []
     refused = sum(problem.blocks == "circular" for problem in found.problems)
@@ -217,7 +216,8 @@ def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) 
     told = [problem.text for problem in found.problems if problem.blocks == "whole"]
     told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
     if told and overall:
-        told[-1] += f"; {overall.name} lies between {overall.line.worst:.1f} and {overall.line.best:.1f}"
+        name, line = overall
+        told[-1] += f"; {name} lies between {line.worst:.1f} and {line.best:.1f}"
     warnings += told
     if found.without_answer:
         warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")

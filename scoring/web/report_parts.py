@@ -26,13 +26,6 @@ class TableRow(NamedTuple):
     attributes: Mapping[str, object] = {}
 
 
-class Total(NamedTuple):
-    """Headline number of a report, with its name."""
-
-    name: str
-    line: ScoreLine
-
-
 def number(value: float | None, places: int = 1) -> str:
     return "–" if value is None else f"{value:.{places}f}"
 
@@ -41,11 +34,10 @@ def interval(low: float | None, high: float | None, places: int = 1) -> str:
     return "" if low is None or high is None else f"95% interval {low:.{places}f} to {high:.{places}f}"
 
 
-def headline(total: Total) -> tuple[str, str, tuple[str, ...]]:
+def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
     """Return a headline number's name and value, and its interval and denominator as notes."""
-    line = total.line
     count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
-    return total.name, number(line.mean), (interval(line.low, line.high), count)
+    return name, number(line.mean), (interval(line.low, line.high), count)
 
 
 def head_html(

@@ -16,7 +16,6 @@ from scoring.web.report_parts import (
     PARTS,
     REPORT,
     TableRow,
-    Total,
     answers_html,
     folded_problems_html,
     head_html,
@@ -87,8 +86,8 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 def marks_totals_html(found: VQAReport) -> str:
     marks = found.marks
     notes = (interval(marks.low, marks.high, 2), f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
-    shares = (Total("Exact match", found.exact), Total("VQA accuracy", found.consensus))
-    return REPORT.totals([*map(headline, shares), ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
+    shares = (headline("Exact match", found.exact), headline("VQA accuracy", found.consensus))
+    return REPORT.totals([*shares, ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
 
 
 def mark_counts_html(marks: Marks) -> str:
