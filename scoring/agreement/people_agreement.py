@@ -27,7 +27,6 @@ REFERENCES = frozenset({REFERENCE, DATASET_ANSWER})
 
 Scores = Mapping[tuple[str, str], float]
 """A metric's scores by (item, model)."""
-Scorer = Callable[[MetricName, Sequence[Candidate]], Scores]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def people_agreement(
     poll: Poll,
     scores: Mapping[str, Scores] = MappingProxyType({}),
     metrics: Collection[MetricName] = KEPT,
-    scorer: Scorer = score,
+    scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
     """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
     voted = several(poll.choices)

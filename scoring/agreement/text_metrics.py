@@ -55,10 +55,6 @@ def words(text: str) -> list[str]:
 
 
 # Installed with the app.
-def _random(candidates: Sequence[Candidate]) -> list[float]:
-    return [random_score(one.item, one.model) for one in candidates]
-
-
 def _length(candidates: Sequence[Candidate]) -> list[float]:
     """Number of whitespace-separated tokens (VisIT-Bench, 4.3)."""
     return [float(len(one.text.split())) for one in candidates]
@@ -112,7 +108,7 @@ def _bert(candidates: Sequence[Candidate]) -> list[float]:
 
 
 METRICS: Mapping[MetricName, TextMetric] = {
-    "random": TextMetric(_random, backed=False, needs=""),
+    "random": TextMetric(lambda told: [random_score(one.item, one.model) for one in told], backed=False, needs=""),
     "length": TextMetric(_length, backed=False, needs=""),
     "BLEU-4": TextMetric(_bleu, backed=True, needs=""),
     "ROUGE-L": TextMetric(_rouge, backed=True, needs=""),

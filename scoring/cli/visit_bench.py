@@ -77,7 +77,9 @@ def compare(
         yield from _steady(match.winners for match in report.matches)
         private = base_url and base_url != settings.judge.base_url
         if report.complete and not private and not nothing:
-            yield from _entered(submissions.store, report)
+            entered = submissions.store.enter(OWNER, report)
+            variant = f", variant {entered.number} of this submitter" if entered.number else ""
+            yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
             boards = _public(submissions.store, report)
         else:
             why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
@@ -128,12 +130,6 @@ def withdraw(
 
 def _newest(submissions: Submissions) -> str:
     return (submissions.sources() or ("",))[-1]
-
-
-def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
-    entered = store.enter(OWNER, report)
-    variant = f", variant {entered.number} of this submitter" if entered.number else ""
-    yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
 
 
 def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:

@@ -204,12 +204,9 @@ class BatchJudge(Judge):
         found: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
-                content = await self._reliable(lambda file=file: self._content(file))
-                found |= _read(content)
+                sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
+                found |= _read(sent.content)
         return found
-
-    async def _content(self, file: str) -> bytes:
-        return (await self._client.api.files.content(file)).content
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from arena.inference.openai_client import Tokens, Trouble, counted
 
@@ -33,25 +33,13 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
     if len(whole) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model, hidden = _under(found, "model"), _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
-    return JudgeAnswer(
-        tuple(choice.text for choice in whole),
-        tuple(choice.finish for choice in whole),
-        _storable(model)[:200] if isinstance(model, str) else "",
-        tokens,
-        any(choice.reasons for choice in whole) or _number(hidden) > 0,
-        all(choice.logprobs for choice in whole),
-    )
+    texts, finish, reasons, logprobs = zip(*whole, strict=True)
+    name = _storable(model)[:200] if isinstance(model, str) else ""
+    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs))
 
 
-class _Choice(NamedTuple):
-    text: str
-    finish: str
-    reasons: bool
-    logprobs: bool
-
-
-def _choice(choice: object) -> _Choice | None:
-    """Parse a choice; a refusal is its text, and a missing text is ""."""
+def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
+    """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
     message, finish = _under(choice, "message"), _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
@@ -60,7 +48,7 @@ def _choice(choice: object) -> _Choice | None:
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    return _Choice(_storable(text or ""), _storable(finish)[:40], reasons, bool(_under(choice, "logprobs")))
+    return _storable(text or ""), _storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
 
 
 def _under(value: Any, *names: str) -> Any:

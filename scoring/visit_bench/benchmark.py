@@ -24,9 +24,8 @@ class VisitBench:
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
-        return [
-            Task(0, partial(judging, contest, order), _refused) for contest in _contests(report) for order in ORDERS
-        ]
+        refused = partial(Verdict, None)
+        return [Task(0, partial(judging, one, order), refused) for one in _contests(report) for order in ORDERS]
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
@@ -95,7 +94,3 @@ def _contests(report: MatchReport) -> Iterator[Contest]:
     for match in report.matches:
         sides = (texts[match.item, match.a], texts[match.item, match.b])
         yield Contest(instances[match.item], *sides, report.protocol, report.reference, report.context)
-
-
-def _refused(reason: str) -> Verdict:
-    return Verdict(None, reason)

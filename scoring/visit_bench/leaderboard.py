@@ -110,15 +110,12 @@ def automatic_board(
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
     left = unscored or {}
-    rates = _win_rates(matches)
+    rates, families = _win_rates(matches), sorted({match.family for match in matches})
     return AutomaticBoard(
         multi=multi,
         matches=len(matches),
         lines=tuple(BoardLine(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
-        families={
-            family: _win_rates(list(group))
-            for family, group in itertools.groupby(sorted(matches, key=_family), key=_family)
-        },
+        families={family: _win_rates(match for match in matches if match.family == family) for family in families},
         notices=report.notices,
     )
 
@@ -159,9 +156,11 @@ def family_table(boards: Iterable[AutomaticBoard]) -> str:
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
     """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike."""
     n = len(one)
-    x, y = (_centred(_ranks(np.asarray(values, np.float64))) for values in (one, other))
+    if n < 3:
+        return None
+    x, y = (ranks - ranks.mean() for ranks in (_ranks(np.asarray(one)), _ranks(np.asarray(other))))
     scale = math.sqrt(float(x @ x) * float(y @ y))
-    if n < 3 or not scale:
+    if not scale:
         return None
     rho = float(x @ y) / scale
     if n <= EXACT:
@@ -180,10 +179,6 @@ def _sided(match: DecidedMatch) -> DecidedMatch:
         return match
     swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
-
-
-def _family(match: DecidedMatch) -> str:
-    return match.family
 
 
 def _win_rates(matches: Iterable[DecidedMatch]) -> dict[str, WinRate]:
@@ -208,7 +203,3 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[place]
-
-
-def _centred(values: np.ndarray) -> np.ndarray:
-    return values - values.mean() if len(values) else values

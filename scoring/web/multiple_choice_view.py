@@ -240,12 +240,11 @@ def _changes(protocols: Sequence[Protocol], pairs: Sequence[Pair]) -> str:
     if not pairs:
         return ""
     columns = {"Ability": "name", **{PROTOCOL_WORDS[one]: "" for one in protocols}, "Change": ""}
-    return REPORT.table(NUMBERS, "", columns, [TableRow(_changed(*pair)) for pair in pairs])
-
-
-def _changed(here: ScoreLine, there: ScoreLine) -> tuple[str, ...]:
-    change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
-    return REPORT.name(label(here.name)), number(here.mean), number(there.mean), change
+    rows = []
+    for here, there in pairs:
+        change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
+        rows.append(TableRow((REPORT.name(label(here.name)), number(here.mean), number(there.mean), change)))
+    return REPORT.table(NUMBERS, "", columns, rows)
 
 
 def _moves(here: ScoreLine, there: ScoreLine) -> bool:
