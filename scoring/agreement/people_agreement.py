@@ -8,18 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from arena.ratings.agreement import (
-    Choices,
-    Contest,
-    People,
-    Poll,
-    Reproduction,
-    by_scores,
-    by_verdicts,
-    people,
-    reproductions,
-    several,
-)
+from arena.ratings import agreement
 from arena.types import DATASET_ANSWER, REFERENCE
 from scoring.agreement.text_metrics import KEPT, Candidate, MetricName, score
 
@@ -36,39 +25,39 @@ class PeopleAgreement:
     contests: int
     with_reference: int
     """Contests with several votes that are left out because one side is a reference."""
-    people: People
-    reproductions: tuple[Reproduction, ...]
+    people: agreement.People
+    reproductions: tuple[agreement.Reproduction, ...]
     notices: tuple[str, ...]
 
 
 def people_agreement(
-    poll: Poll,
+    poll: agreement.Poll,
     scores: Mapping[str, Scores] = MappingProxyType({}),
     metrics: Collection[MetricName] = KEPT,
     scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
     """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
-    voted = several(poll.choices)
+    voted = agreement.several(poll.choices)
     between = between_models(poll)
     candidates = _candidates(poll, between)
     found = {**{name: scorer(name, candidates) for name in metrics}, **scores}
-    measures = [by_scores(name, given, between) for name, given in found.items()]
+    measures = [agreement.by_scores(name, given, between) for name, given in found.items()]
     return PeopleAgreement(
         contests=len(poll.choices),
         with_reference=len(voted) - len(between),
-        people=people(between.values()),
-        reproductions=reproductions(between, [*measures, *by_verdicts(poll.verdicts)]),
+        people=agreement.people(between.values()),
+        reproductions=agreement.reproductions(between, [*measures, *agreement.by_verdicts(poll.verdicts)]),
         notices=poll.notices,
     )
 
 
-def between_models(poll: Poll) -> dict[Contest, Choices]:
+def between_models(poll: agreement.Poll) -> dict[agreement.Contest, agreement.Choices]:
     """Contests between two models with votes of several people: what a measure has to reproduce."""
-    voted = several(poll.choices)
+    voted = agreement.several(poll.choices)
     return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
 
 
-def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
+def _candidates(poll: agreement.Poll, contests: Collection[agreement.Contest]) -> list[Candidate]:
     return [
         Candidate(item, model, poll.answers[item, model], poll.answers.get((item, REFERENCE)))
         for item, model in answers_met(contests)
@@ -76,5 +65,5 @@ def _candidates(poll: Poll, contests: Collection[Contest]) -> list[Candidate]:
     ]
 
 
-def answers_met(contests: Collection[Contest]) -> list[tuple[str, str]]:
+def answers_met(contests: Collection[agreement.Contest]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:]))

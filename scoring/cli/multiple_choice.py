@@ -8,18 +8,8 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks import choice_report, mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks.choice_report import (
-    ChoiceBenchmark,
-    ChoiceReport,
-    Compared,
-    MarksReport,
-    comparison_csv,
-    comparisons,
-    judge_draft,
-    tabulated,
-)
 from scoring.benchmarks.detect import ChoicesError, Opened, OpenedChoices, OpenedMarks, open_upload, question_file
 from scoring.benchmarks.vqa import Dataset, MarkProtocol
 from scoring.cli import progress
@@ -29,7 +19,7 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
 from scoring.report import ScoreLine, bounds, file_stem
 
-R = TypeVar("R", ChoiceReport, MarksReport)
+R = TypeVar("R", choice_report.ChoiceReport, choice_report.MarksReport)
 app = Typer(rich_markup_mode=None)
 File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
 JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
@@ -57,8 +47,8 @@ def score_choices(
     options = _options(judge, no_judge, base_url, batch, yes)
     asked = question_file(questions, COMMAND_LINE) if questions else None
 
-    def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
-        benchmark = cast(ChoiceBenchmark, context.info_name)
+    def report_of(path: Path, title: str) -> progress.Lines[choice_report.ChoiceReport]:
+        benchmark = cast(choice_report.ChoiceBenchmark, context.info_name)
         found = open_upload(path, COMMAND_LINE, benchmark=benchmark, questions=asked)
         if not isinstance(found, OpenedChoices):
             raise ChoicesError(f"{path.name}: expected answers to multiple-choice questions; choose another file")
@@ -68,9 +58,9 @@ def score_choices(
     yield from progress.finished(report, report_lines(report), out)
     if against:
         other = yield from report_of(against, "")
-        found = comparisons(report, other)
+        found = choice_report.comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
-        progress.written({name: comparison_csv(found)}, out)
+        progress.written({name: choice_report.comparison_csv(found)}, out)
         yield from comparison_lines(report.title, other.title, found)
         yield f"\nThe comparison is in {out / name}."
 
@@ -119,7 +109,7 @@ def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> 
     serving = progress.CommandJudge(Settings.from_env(), options)
     spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    return (yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec))
+    return (yield from serving.judged(choice_report.judge_draft(report, spec, serving.address.shown), spec))
 
 
 _SHOWN = 20
@@ -127,8 +117,8 @@ _WIDTH = 68
 _DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
 
 
-def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
-    tables = tabulated(report)
+def report_lines(report: choice_report.ChoiceReport | choice_report.MarksReport) -> Iterator[str]:
+    tables = choice_report.tabulated(report)
     if isinstance(tables, vqa_marks.VQAReport):
         yield from _marks(tables)
         return
@@ -151,7 +141,7 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
         yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
 
 
-def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iterator[str]:
+def comparison_lines(first: str, second: str, found: Sequence[choice_report.Compared]) -> Iterator[str]:
     for compared in found:
         yield f"\n{first} against {second}, {compared.over}"
         yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"

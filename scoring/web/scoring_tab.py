@@ -24,24 +24,11 @@ from scoring.jobs.store import KEPT_FREE, Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
+from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
-from scoring.web.scoring_forms import (
-    CONTEXTS,
-    FILE,
-    FORMS,
-    MISSING,
-    NAMES,
-    OPPONENTS,
-    REFERENCES,
-    RUNS,
-    VANILLA,
-    Form,
-    Workflow,
-    counted,
-)
 
 OWN = "My own key"
-FIRST = FORMS["mm-vet"]
+FIRST = forms.FORMS["mm-vet"]
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
@@ -65,7 +52,7 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
-        self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
+        self._ways: Mapping[forms.Workflow, Callable[[str, Any, Values], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -100,18 +87,18 @@ class ScoringTab:
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        self.benchmark = _radio("benchmark", "Benchmark", NAMES)
+        self.benchmark = _radio("benchmark", "Benchmark", forms.NAMES)
         questions = _radio("questions", "Questions", self._service.question_sets)
         with gr.Row():
             self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
-            missing = _radio("missing", "Questions without an answer", MISSING)
-        runs = _radio("runs", "Judging", RUNS)
-        stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
+            missing = _radio("missing", "Questions without an answer", forms.MISSING)
+        runs = _radio("runs", "Judging", forms.RUNS)
+        stored = gr.Dropdown([forms.FILE], value=forms.FILE, label="Answers of", elem_id="stored", visible=False)
         hidden = {"visible": False, "min_width": 180}
         with gr.Row():
-            opponents = _radio("opponents", "Opponents", OPPONENTS, **hidden)
-            reference = _radio("reference", "The judge is", REFERENCES, **hidden)
-            context = _radio("context", "The judge reads", CONTEXTS, **hidden)
+            opponents = _radio("opponents", "Opponents", forms.OPPONENTS, **hidden)
+            reference = _radio("reference", "The judge is", forms.REFERENCES, **hidden)
+            context = _radio("context", "The judge reads", forms.CONTEXTS, **hidden)
         parts = (questions, missing, runs, stored, opponents, reference, context)
         self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in parts}
 
@@ -156,13 +143,13 @@ class ScoringTab:
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        benchmark = _known(NAMES, name)
-        return self._read(token, questions, request, benchmark) if token else self._form(FORMS[benchmark])
+        benchmark = _known(forms.NAMES, name)
+        return self._read(token, questions, request, benchmark) if token else self._form(forms.FORMS[benchmark])
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        benchmark = _known(NAMES, values[self.benchmark])
-        job = self._ways[FORMS[benchmark].way](self._owner(request), benchmark, values)
+        benchmark = _known(forms.NAMES, values[self.benchmark])
+        job = self._ways[forms.FORMS[benchmark].way](self._owner(request), benchmark, values)
         return self._shown(job.link, request)
 
     @_shows_errors
@@ -203,8 +190,10 @@ class ScoringTab:
         return {self.problem: gr.skip(), **looked}
 
     def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        count, sampled = self._part("runs", RUNS, values)
-        options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
+        count, sampled = self._part("runs", forms.RUNS, values)
+        options = Options(
+            self._protocol(benchmark, values), count, sampled, self._part("missing", forms.MISSING, values)
+        )
         token, questions, title = (str(values[one] or "") for one in (self.token, self.parts["questions"], self.title))
         return self._service.quote(owner, token, questions, options, title, self._judge(owner, values))
 
@@ -214,14 +203,14 @@ class ScoringTab:
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
         request = SubmissionRequest(
-            opponents=self._part("opponents", OPPONENTS, values),
+            opponents=self._part("opponents", forms.OPPONENTS, values),
             protocol=self._protocol(benchmark, values),
-            reference=self._part("reference", REFERENCES, values),
-            context=self._part("context", CONTEXTS, values),
+            reference=self._part("reference", forms.REFERENCES, values),
+            context=self._part("context", forms.CONTEXTS, values),
             title=self._title(values),
         )
         judge = self._judge(owner, values)
-        if values[self.parts["stored"]] == FILE:
+        if values[self.parts["stored"]] == forms.FILE:
             return self._service.compare(owner, str(values[self.token]), request, judge)
         stored = self._part("stored", {str(one): one for one in self._service.submissions.stored()}, values)
         return self._service.compare_stored(owner, stored, request, judge)
@@ -230,37 +219,37 @@ class ScoringTab:
         return _known(choices, values[self.parts[part]])
 
     def _protocol(self, benchmark: str, values: Values) -> Any:
-        return _known(FORMS[benchmark].protocols, values[self.protocol])
+        return _known(forms.FORMS[benchmark].protocols, values[self.protocol])
 
     def _title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def _form(self, form: Form) -> Updates:
+    def _form(self, form: forms.Form) -> Updates:
         protocols = list(form.protocols)
-        stored = [FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [FILE]
+        stored = [forms.FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [forms.FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
             self.protocol: gr.update(choices=protocols, value=protocols[0]),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
+            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=forms.FILE),
         }
 
     def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
         """Show a file's problems and contents, and the form of its benchmark, or of the given one."""
         owner = self._owner(request)
         recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
-        title, lines, form = recognised.title, recognised.lines, FORMS[recognised.benchmark]
+        title, lines, form = recognised.title, recognised.lines, forms.FORMS[recognised.benchmark]
         if "questions" in form.parts:
             title, lines = self._service.look(owner, str(token), str(questions))
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
         return {
             **self._blank(),
-            **self._form(FORMS[benchmark] if benchmark else form),
+            **self._form(forms.FORMS[benchmark] if benchmark else form),
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,
-            self.check: gr.update(value=VANILLA if vanilla else form.check, interactive=recognised.scorable),
+            self.check: gr.update(value=forms.VANILLA if vanilla else form.check, interactive=recognised.scorable),
         }
 
     def _blank(self) -> Updates:
@@ -274,7 +263,7 @@ class ScoringTab:
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left, form = (self._service.left(job), FORMS[job.benchmark]) if job else (0, FIRST)
+        left, form = (self._service.left(job), forms.FORMS[job.benchmark]) if job else (0, FIRST)
         return {
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
@@ -338,13 +327,13 @@ def quote_html(job: Job, ceiling: float) -> str:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
-    form = FORMS[job.benchmark]
+    form = forms.FORMS[job.benchmark]
     asked = form.counted(quote.grades)
     if form.way == "compare":
-        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+        asked = f"{forms.counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+    return SCORING.quote(forms.counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
 
 
 def progress_html(job: Job, ahead: int) -> str:
@@ -358,14 +347,19 @@ def progress_html(job: Job, ahead: int) -> str:
         "failed": job.problem,
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
-    text = f"{job.done:,} of {FORMS[job.benchmark].counted(job.total)}. {words}"
+    text = f"{job.done:,} of {forms.FORMS[job.benchmark].counted(job.total)}. {words}"
     return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
     listed = []
     for job in jobs:
-        about = (FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}")
+        about = (
+            forms.FORMS[job.benchmark].name,
+            job.protocol,
+            job.model or "rules alone",
+            f"{job.created:%Y-%m-%d %H:%M}",
+        )
         listed.append((job, STATE_WORDS[job.state], about))
     return SCORING.mine(listed)
 
