@@ -75,7 +75,6 @@ def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
 
 
 def _texts(record: Record, file: str, *columns: str) -> list[str]:
-    """The texts in these columns, whole numbers as digits; only an answer may be empty. Raises RowsError."""
     require_columns(record, columns, file)
     texts = []
     for column in columns:

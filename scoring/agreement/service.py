@@ -50,7 +50,6 @@ class AgreementService:
         return found, [one for one in found.reproductions if one.measure in scores]
 
     def answers(self, source: str) -> list[tuple[str, str]]:
-        """(item, model) of each answer that a metric has to score."""
         return answers_met(between_models(self._read(source).poll))
 
     def _read(self, source: str) -> "_CachedPoll":

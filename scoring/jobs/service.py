@@ -42,7 +42,6 @@ class OwnJudge:
     model: str
     address: Endpoint
     try_out: bool
-    """Whether an unknown model may be probed with a few tiny questions, at the user's cost."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,6 @@ class JobService:
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
-        """Draw the opponents of a submission and store the matches as a quoted job."""
         arrived = self.upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
@@ -135,7 +133,6 @@ class JobService:
         return self.jobs.add_done(owner, found.report(protocol, title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
-        """Delete a job, its report and, if still in the upload store, its file."""
         job = self.jobs.delete(owner, link)
         self.upload_store.drop(owner, job.file)
 
@@ -147,7 +144,6 @@ class JobService:
         return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
-        """Quote judging the answers that the rules left open in an owner's report, as a separate job."""
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
             raise JobServiceError("There is no such report of yours; upload the file again")

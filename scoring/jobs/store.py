@@ -1,10 +1,8 @@
-"""Job store: scoring jobs in the database, from quote to report.
+"""Job store: scoring jobs in the database, from quote to report; anybody who has a job's link may read its report.
 
-Anybody who has a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
-job holds a lease on it, which expires if the server dies. A user's own key is never stored: only the server that was
-given the key can judge the job, and without it the job waits for the key.
-
-Free reports, made by rules alone, are stored once per owner and expire; judged reports stay.
+A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
+the server that was given it can judge the job, and without it the job waits. Free reports, made by rules alone, are
+stored once per owner and expire; judged reports stay.
 """
 
 import hashlib
@@ -106,9 +104,7 @@ class Job:
     """Judge's URL as it may be shown; empty if rules alone decided."""
     model: str
     own_key: bool
-    """Whether it is judged at its owner's endpoint with its owner's key."""
     quote: Quote
-    """Corrected by the token usage of the first replies."""
     state: State
     problem: str
     done: int
@@ -143,7 +139,6 @@ class Jobs:
         self._days = NetworkDays(database)
 
     def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
-        """Store a draft with its quote, replacing the owner's earlier quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
         judged = {"spec": record_json(spec), "own_key": own_key}
@@ -210,7 +205,6 @@ class Jobs:
             return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:
-        """Return the job under a link, whoever asks."""
         with self._database.read() as connection:
             row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
         return _job(row) if row else None

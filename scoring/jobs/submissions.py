@@ -108,7 +108,6 @@ class Submissions:
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Draw opponents for a stored model's answers to a source's items. Raises UploadError."""
         bank = self._bank()
         mine = {
             key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers

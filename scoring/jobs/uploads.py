@@ -1,7 +1,6 @@
-"""Upload store: files uploaded for scoring, one per owner and for a limited time.
+"""Upload store: files uploaded for scoring, one per owner and for a limited time; any server on the folder finds them.
 
-A metadata file beside each upload names its owner, so that any server on the folder finds it. File names contain codes
-of the owner and the network, so that limits are checked without opening a file, however many there are.
+File names contain codes of the owner and the network, so that limits are checked without opening a file.
 """
 
 import hashlib

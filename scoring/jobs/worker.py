@@ -79,7 +79,6 @@ class JobWorker:
         self._wakeup = threading.Event()
 
     def start(self) -> None:
-        """Start judging; first requeue the jobs of a dead server."""
         self._jobs.recover()
         self._thread.start()
 
@@ -90,7 +89,6 @@ class JobWorker:
         self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Endpoint | None) -> Job:
-        """Queue a job, with its owner's endpoint and key if it is judged there. Raises JobError."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
             raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")

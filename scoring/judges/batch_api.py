@@ -1,7 +1,6 @@
 """Batch API: a judge through OpenAI's batches, at half the price and with replies within a day.
 
-Questions that arrive together go into one file; replies come back in any order, some not at all. A batch is recorded in
-the database before it is sent, so that a killed run finds it again and nothing is sent twice.
+A batch is recorded in the database before it is sent: a killed run finds it again, and nothing is sent twice.
 """
 
 import asyncio
@@ -131,7 +130,6 @@ class BatchJudge(Judge):
                     waiting.reply.set_result(Trouble("hopeless", self._stopped))
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
-        """Resolve each question from the batches of earlier runs, the rest from a new batch."""
         places: dict[str, list[_Waiting]] = defaultdict(list)
         for waiting in asked:
             places[_digest(waiting.body)].append(waiting)

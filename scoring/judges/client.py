@@ -1,7 +1,6 @@
 """Judge client: questions to any OpenAI-compatible server, with rate limits, a budget and a circuit breaker.
 
-Every protocol's call is retried by the one policy of `Retries` when it fails. When a reply came and cannot be read, the
-protocol's own rule says what is asked next: `paper` asks as often as the authors' script does.
+A call that fails is retried by the one policy of `Retries`; after a reply that cannot be read, the protocol decides.
 """
 
 import asyncio

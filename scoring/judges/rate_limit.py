@@ -63,7 +63,6 @@ class ReplyTimes:
 
     @asynccontextmanager
     async def limited(self, attempt: int) -> AsyncIterator[None]:
-        """Limit the time of a call. Raises Trouble."""
         loop = asyncio.get_running_loop()
         start, running = loop.time(), asyncio.timeout(self.limit(attempt))
         self._running[running] = start, attempt

@@ -1,7 +1,6 @@
 """Task runner: quotes the cost of judging tasks and runs them, many calls at once.
 
-A task is a generator without network access: it yields what to ask and is sent the reply. A run that is killed and
-started again ends with the same outcomes, since every reply is in the cache.
+A run that is killed and started again ends with the same outcomes, since every reply is in the cache.
 """
 
 import asyncio
@@ -19,7 +18,6 @@ from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
 from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, most_completion, most_cost
 
 PASSES = 2
-"""How often a task is tried before the run gives up on it."""
 _TYPICAL = 0.25
 """Assumed share of the reply room that a judge uses, hidden tokens included."""
 RESERVE_SECONDS = 0.5
@@ -38,7 +36,6 @@ class Task(NamedTuple, Generic[T]):
     run: int
     """Number of the run; separate runs are asked separately, with the run as the seed if the judge accepts one."""
     begin: Callable[[], Generator[Ask, Reply, T]]
-    """Starts the generator; quoting starts one too."""
     refused: Callable[[str], T]
     """Makes the outcome when the judge's server refuses the prompt, from the reason."""
 
@@ -58,7 +55,6 @@ class Quote:
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
-        """Return the quote corrected by `ratio`, the real tokens per estimated token in the first replies."""
         return replace(self, prompt_tokens=round(self.prompt_tokens * ratio))
 
     @property
@@ -125,7 +121,6 @@ def _asks(task: Task) -> tuple[Ask, ...]:
 
 
 def _seeded(ask: Ask, run: int) -> Ask:
-    """Return a separate call with its run as the seed; the samples of one call are shared by the runs."""
     return replace(ask, seed=run) if ask.samples == 1 else ask
 
 

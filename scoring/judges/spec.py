@@ -65,7 +65,6 @@ class Ask:
     """Maximum tokens of the visible reply; a reasoning judge gets its own room on top."""
     samples: int = 1
     schema: str | None = None
-    """JSON schema of the reply, as JSON text; omitted if the model supports none."""
     seed: int | None = None
     """Run number, set by the task runner; sent to a judge that accepts a seed."""
 

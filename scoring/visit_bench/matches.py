@@ -32,7 +32,6 @@ class Instance:
     instruction: str
     captions: tuple[str, ...]
     pictures: tuple[ShownImage, ...]
-    """Images that are kept; the judge can see them only if there are as many as captions."""
     sources: tuple[str, ...]
     """Where the images come from: addresses, or the sha256 of a file."""
     reference: str | None
@@ -108,7 +107,6 @@ class MatchReport:
     complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: StrictBool
-    """Whether the model's answers are those in the item bank."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]

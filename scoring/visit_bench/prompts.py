@@ -1,11 +1,8 @@
 """VisIT-Bench prompts: what a judge is asked about two responses, in both orders, and how its verdict is read.
 
-The paper (4.3, appendix F) prints the prompts; its code was never released. There are two protocols. `paper` asks
-exactly that, and a reply without a verdict even after the extraction prompt is a tie. `hardened` asks the same with the
-responses fenced off and every verdict inside them marked, reads the reply's last line only, and leaves what cannot be
-read unscored.
-
-The extraction prompt goes to the same judge, where the paper asked ChatGPT.
+The paper (4.3, appendix F) prints the prompts; its code was never released. `paper` asks exactly that, and a reply
+without a verdict even after the extraction prompt, which goes to the same judge not ChatGPT, is a tie. `hardened`
+fences the responses off, marks every verdict in them, reads the last line only, and leaves the unreadable unscored.
 """
 
 import hashlib

@@ -50,7 +50,6 @@ class SubmissionFile:
 
 
 def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
-    """A file's answers with all problems. Raises RowsError for no table, NoAnswersError for one without rows."""
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:

@@ -276,7 +276,6 @@ class SubmissionStore:
         return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
-        """The submission of these texts: a known one, or a new one under its submitter's next number."""
         texts = {response.item: response.text for response in report.responses if response.model == report.title}
         digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
         its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)

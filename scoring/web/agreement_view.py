@@ -54,7 +54,6 @@ def shown_levels(people: People) -> list[Level]:
 
 
 def reproduction_figure(found: PeopleAgreement) -> Figure:
-    """Return Figure 9: each measure's share of reproduced majorities with its interval, best on top."""
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
     names = [plot_label(*wrap(one.measure, _LINE_LETTERS)) for one in shown]

@@ -31,7 +31,6 @@ class AnswerList:
         self.list = gr.HTML(elem_id=elem_id, padding=False)
 
     def listen(self, *inputs: gr.Radio | gr.Textbox) -> None:
-        """Bind the filters and the page; `inputs` are the report's link and what else `html` takes first."""
         filters = [self.show, *([self.group] if self.group else [])]
         chosen = [*inputs, *filters, self.page]
         gr.on([one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST)

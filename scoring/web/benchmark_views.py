@@ -135,7 +135,6 @@ class MMTBenchView:
         return ()
 
     def figure(self, title: str, found: mmt_bench.MMTBenchReport, place: int, beside: str) -> Figure:
-        """Return the meta-tasks, best on top."""
         lines = [node.line for node in found.splits[place].tree.find("meta-task") if node.line.mean is not None]
         lines.sort(key=lambda line: line.mean or 0.0)
         return rows_figure("Meta-tasks", INTERVALS, title, lines, [label(line.name) for line in lines])

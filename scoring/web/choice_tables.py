@@ -22,7 +22,6 @@ L2_WORDS = {
 }
 _UNFOLDED: frozenset[Level] = frozenset(("overall", "L-1"))
 WORST = 10
-"""Abilities in the worst-first list before it is unfolded."""
 NUMBERS = "figures numbers"
 
 
@@ -34,7 +33,6 @@ class Measure(NamedTuple):
 
 
 def levels_html(caption: str, measures: Sequence[Measure]) -> str:
-    """Return accuracies by level, one column per measure; the first measure has every ability."""
     tree, *beside = (measure.tree for measure in measures)
     undecided = {"Undecided": "undecided"} if any(node.line.unscored for node in tree.walk()) else {}
     columns = {"Ability": "name", "n": "", **{measure.name: "measure" for measure in measures}, **undecided}

@@ -41,7 +41,6 @@ from scoring.web.report_parts import (
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
-"""Maximum number of abilities to choose from; a file may contain any number."""
 CHANGE = 0.05
 """Minimum change in percent of a mean that a what-if lists."""
 _PROTOCOLS: Mapping[Protocol, str] = {
@@ -164,7 +163,6 @@ class ChoiceView:
         }
 
     def _listed(self, link: object, other: object, show: object, category: object, page: object) -> str:
-        """Return a page of the answers; an unknown value counts as not chosen."""
         seen = self._seen(str(link))
         if seen is None:
             return ""
@@ -267,6 +265,5 @@ def _place(found: ChoiceTables, split: object) -> int:
 
 
 def _link(typed: object) -> str:
-    """Return the link from a user's input: a full URL or the link alone."""
     text = str(typed or "").strip()[:500]
     return parse_qs(urlsplit(text).query).get("report", [text])[0]

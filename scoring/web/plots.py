@@ -28,7 +28,6 @@ def plot_label(*lines: str) -> str:
 
 
 def plot_hover(text: str) -> str:
-    """Return what plotly.js shows at a point, without the name of its trace."""
     return str(PLOTS.hover(text))
 
 

@@ -35,7 +35,6 @@ def interval(low: float | None, high: float | None, places: int = 1) -> str:
 
 
 def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
-    """Return a headline number's name and value, and its interval and denominator as notes."""
     count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
     return name, number(line.mean), (interval(line.low, line.high), count)
 
@@ -103,7 +102,6 @@ def answers_html(
     what: str = "answers",
     kind: str = "audit choices",
 ) -> str:
-    """Return one page of the rows that fit out of `of`, each as `item` shows it."""
     if not rows:
         return PARTS.empty(f"No {what[:-1]} fits.")
     shown, place = paged(rows, page)

@@ -236,7 +236,6 @@ class ScoringTab:
         }
 
     def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
-        """Show a file's problems and contents, and the form of its benchmark, or of the given one."""
         owner = self._owner(request)
         recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
         title, lines, form = recognised.title, recognised.lines, forms.FORMS[recognised.benchmark]

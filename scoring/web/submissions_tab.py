@@ -113,7 +113,6 @@ def family_figure(board: AutomaticBoard) -> Figure | None:
 
 
 def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]) -> str:
-    """Return a board's table, without columns that are empty for every model."""
     bounds = [bound for line in board.lines for bound in (line.row.bt_low, line.row.bt_high) if bound is not None]
     scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
     rows = [_cells(line, beside, variants.get(line.row.model), *scale) for line in board.lines]
