@@ -39,7 +39,12 @@ def people_agreement(
     """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
     voted = agreement.several(poll.choices)
     between = between_models(poll)
-    candidates = _candidates(poll, between)
+    answers = poll.answers
+    candidates = [
+        Candidate(item, model, answers[item, model], answers.get((item, REFERENCE)))
+        for item, model in answers_met(between)
+        if (item, model) in answers
+    ]
     found = {**{name: scorer(name, candidates) for name in metrics}, **scores}
     measures = [agreement.by_scores(name, given, between) for name, given in found.items()]
     return PeopleAgreement(
@@ -55,14 +60,6 @@ def between_models(poll: agreement.Poll) -> dict[agreement.Contest, agreement.Ch
     """Contests between two models with votes of several people: what a measure has to reproduce."""
     voted = agreement.several(poll.choices)
     return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
-
-
-def _candidates(poll: agreement.Poll, contests: Collection[agreement.Contest]) -> list[Candidate]:
-    return [
-        Candidate(item, model, poll.answers[item, model], poll.answers.get((item, REFERENCE)))
-        for item, model in answers_met(contests)
-        if (item, model) in poll.answers
-    ]
 
 
 def answers_met(contests: Collection[agreement.Contest]) -> list[tuple[str, str]]:

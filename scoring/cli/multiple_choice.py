@@ -1,6 +1,6 @@
 """Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open; reports as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
@@ -44,7 +44,7 @@ def score_choices(
     ] = None,
     against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
 ) -> Iterator[str]:
-    options = _options(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes)
     asked = question_file(questions, COMMAND_LINE) if questions else None
 
     def report_of(path: Path, title: str) -> progress.Lines[choice_report.ChoiceReport]:
@@ -52,7 +52,7 @@ def score_choices(
         found = open_upload(path, COMMAND_LINE, benchmark=benchmark, questions=asked)
         if not isinstance(found, OpenedChoices):
             raise ChoicesError(f"{path.name}: expected answers to multiple-choice questions; choose another file")
-        return (yield from _judged(found, found.report(protocol, title), options))
+        return (yield from _judged(found, found.report(protocol, title), judge, serving))
 
     report = yield from report_of(file, title)
     yield from progress.finished(report, report_lines(report), out)
@@ -78,38 +78,42 @@ def mark(
     title: progress.Title = "",
     dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
 ) -> Iterator[str]:
-    options = _options(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes)
     found = open_upload(file, COMMAND_LINE, benchmark=dataset)
     if not isinstance(found, OpenedMarks):
         raise ChoicesError(
             f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
             "or choose --dataset"
         )
-    report = yield from _judged(found, found.report(protocol, title), options)
+    report = yield from _judged(found, found.report(protocol, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out)
 
 
-def _options(judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool) -> progress.JudgeOptions | None:
-    """Return the judge for what rules leave open, with an empty model if none is named; None: rules alone."""
+def _serving(
+    judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool
+) -> Callable[[], progress.CommandJudge] | None:
+    """Return what reaches the judge for what rules leave open; None: rules alone."""
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
-    return None if no_judge else progress.JudgeOptions(judge, base_url, batch, yes)
+    return None if no_judge else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes)
 
 
-def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> progress.Lines[R]:
+def _judged(
+    found: Opened, report: R, judge: str, serving: Callable[[], progress.CommandJudge] | None
+) -> progress.Lines[R]:
     yield from found.lines
     yield from problem_lines(found.file.problems)
-    if not report.left or options is None:
+    if not report.left or serving is None:
         return report
-    if not options.model:
+    if not judge:
         raise ChoicesError(
             f"{report.left:,} of {len(report.rows):,} answers are left to a judge; choose --judge MODEL to have them "
             "read, or --no-judge for rules alone"
         )
-    serving = progress.CommandJudge(Settings.from_env(), options)
-    spec = yield from serving.spec()
+    asked = serving()
+    spec = yield from asked.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    return (yield from serving.judged(choice_report.judge_draft(report, spec, serving.address.shown), spec))
+    return (yield from asked.judged(choice_report.judge_draft(report, spec, asked.address.shown), spec))
 
 
 _SHOWN = 20
@@ -163,11 +167,8 @@ def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
     for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
         if scores.overall.samples.n:
             yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
-            for overalls, name in (
-                (scores.overall, ""),
-                (scores.random, "Random: "),
-                (scores.frequency, "Frequency: "),
-            ):
+            ways = {"": scores.overall, "Random: ": scores.random, "Frequency: ": scores.frequency}
+            for name, overalls in ways.items():
                 for line in (overalls.subtasks, overalls.samples, overalls.star):
                     yield _line(f"{name}{line.name}", line)
             yield from (_node(node) for node in scores.tree.children if node.line.n)
@@ -181,11 +182,12 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
     if marks.mean is None:
         yield "No answer is marked."
         return
-    interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
-    unscored = (
-        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}" if marks.unscored else ""
-    )
-    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
+    shown = f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}"
+    if marks.low is not None:
+        shown += f"  [{marks.low:.2f}, {marks.high:.2f}]"
+    if marks.unscored:
+        shown += f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
+    yield shown
 
 
 def _success(success: Success) -> Iterator[str]:

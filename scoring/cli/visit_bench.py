@@ -58,7 +58,7 @@ def compare(
     if file is None and not stored:
         raise RowsError("name a file of predictions, or a model of the item bank with --stored")
     settings = Settings.from_env()
-    serving = progress.CommandJudge(settings, progress.JudgeOptions(judge, base_url, batch, yes))
+    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
     with closing(Database(settings.database_url)) as database:
         submissions = Submissions(database)
         if stored:

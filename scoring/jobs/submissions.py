@@ -184,14 +184,10 @@ class Submissions:
             return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
         with self._database.read() as connection:
             models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
-        stored = {folded(name).casefold() for row in models for name in (row.name, row.display)}
-        others = {
-            folded(name).casefold()
-            for entered in self.store.submissions(source)
-            if entered.owner != owner
-            for name in (entered.title, entered.name)
-        }
-        if folded(title).casefold() in stored | others:
+        others = [entered for entered in self.store.submissions(source) if entered.owner != owner]
+        taken = [name for row in models for name in (row.name, row.display)]
+        taken += [name for entered in others for name in (entered.title, entered.name)]
+        if folded(title).casefold() in {folded(name).casefold() for name in taken}:
             return [f"a model named {title!r} is on the board already; choose another name"]
         return []
 

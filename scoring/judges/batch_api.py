@@ -18,9 +18,8 @@ from arena.database import METADATA, Database, Moment, now
 from arena.inference.endpoint import Endpoint
 from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
-from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, final
+from scoring.judges.client import Judge, JudgeAnswer, JudgeFailed, JudgeStopped, final, read_answer
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import JudgeSpec, Price
 
 BATCH = Table(

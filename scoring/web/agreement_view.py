@@ -7,8 +7,7 @@ from arena.figures import Figure
 from arena.ratings.agreement import Level, People, Share
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.web.plots import CLEAR, GREY, error_bars, plot_hover, plot_label
-from scoring.web.report_parts import REPORT, TableRow
+from scoring.web.report_parts import CLEAR, GREY, REPORT, TableRow, error_bars, plot_hover, plot_label
 
 AGREEMENT = macros("agreement.html")
 TITLE = "How often each measure reproduces what most people chose"
@@ -46,9 +45,7 @@ def measures_html(found: PeopleAgreement) -> str:
 
 def shown_levels(people: People) -> list[Level]:
     """Return the levels with a majority, for the most common number of votes per pair."""
-    pairs: dict[int, int] = {}
-    for level, share in people.levels.items():
-        pairs[level.votes] = share.n
+    pairs = {level.votes: share.n for level, share in people.levels.items()}
     usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
     return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
 

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, Decided, Decision, Protocol, Rule
-from scoring.web.choice_tables import CHOICE
+from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import REPORT, answers_html
 
 DIFFERS = "differs by protocol"

@@ -13,8 +13,18 @@ from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
 from scoring.web.answer_list import AnswerList
-from scoring.web.plots import PublishedBars, bars_figure
-from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, head_html, interval, judge_notes, number
+from scoring.web.report_parts import (
+    PARTS,
+    REPORT,
+    PublishedBars,
+    TableRow,
+    answers_html,
+    bars_figure,
+    head_html,
+    interval,
+    judge_notes,
+    number,
+)
 
 MM_VET = macros("mm_vet.html")
 EVERY = "every capability"

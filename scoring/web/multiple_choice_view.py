@@ -25,9 +25,18 @@ from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import Protocol
 from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList
-from scoring.web.benchmark_views import BENCHMARK_VIEWS, BenchmarkView, Pair, split_names
+from scoring.web.benchmark_views import (
+    BENCHMARK_VIEWS,
+    CHOICE,
+    NUMBERS,
+    BenchmarkView,
+    Pair,
+    comparison_html,
+    label,
+    letters_html,
+    split_names,
+)
 from scoring.web.choice_audit import DIFFERS, PROTOCOL_WORDS, SHOWS, audit_html
-from scoring.web.choice_tables import CHOICE, NUMBERS, comparison_html, label, letters_html
 from scoring.web.report_parts import (
     PARTS,
     REPORT,

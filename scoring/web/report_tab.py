@@ -22,17 +22,13 @@ NO_REPORT: str = PARTS.empty('Open a report from "Score outputs", or by its link
 
 
 class View(Protocol):
-    """View of one kind of report, shown in the tab."""
+    """View of one kind of report; `opened` returns the header and the updates that fill what is `shown`."""
 
     body: gr.Column
 
     @property
     def shown(self) -> Sequence[Any]: ...
-
-    def opened(self, link: str, report: Any) -> tuple[str, Updates]:
-        """Return the header, and the updates that show a newly opened report."""
-        ...
-
+    def opened(self, link: str, report: Any) -> tuple[str, Updates]: ...
     def listen(self, link: gr.Textbox) -> None: ...
 
 

@@ -191,9 +191,8 @@ class ScoringTab:
 
     def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         count, sampled = self._part("runs", forms.RUNS, values)
-        options = Options(
-            self._protocol(benchmark, values), count, sampled, self._part("missing", forms.MISSING, values)
-        )
+        protocol, missing = self._protocol(benchmark, values), self._part("missing", forms.MISSING, values)
+        options = Options(protocol, count, sampled, missing)
         token, questions, title = (str(values[one] or "") for one in (self.token, self.parts["questions"], self.title))
         return self._service.quote(owner, token, questions, options, title, self._judge(owner, values))
 

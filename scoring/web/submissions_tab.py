@@ -22,8 +22,7 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
 )
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
-from scoring.web.plots import CLEAR, GREY, plot_hover, plot_label
-from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.report_parts import CLEAR, GREY, PARTS, REPORT, plot_hover, plot_label
 
 VISIT = macros("visit_bench.html")
 _SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]

@@ -11,7 +11,7 @@ from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, exact, published
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList
-from scoring.web.choice_tables import CHOICE
+from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import (
     PARTS,
     REPORT,

@@ -17,9 +17,8 @@ from scoring.multiple_choice.metrics import Comparison, differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.report import Grade, JudgeStamp
-from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
-from scoring.web.choice_audit import audit_html, marked_html
-from scoring.web.choice_tables import (
+from scoring.web.benchmark_views import (
+    BENCHMARK_VIEWS,
     WORST,
     board_html,
     comparison_html,
@@ -27,8 +26,10 @@ from scoring.web.choice_tables import (
     letters_html,
     overalls_html,
     published_html,
+    split_names,
     worst_html,
 )
+from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
 from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
