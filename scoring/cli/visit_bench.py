@@ -19,7 +19,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
-from scoring.visit_bench.matches import Context, MatchReport, Pair, Part, ReferenceUse, steadiness, ungraded
+from scoring.visit_bench.matches import Context, MatchReport, Pair, ReferenceUse, steadiness, ungraded
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
@@ -157,11 +157,7 @@ def _one_kind(battles: Battles, file: str) -> None:
 
 
 def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
-    yield "; ".join(f"{name}: {_part(part)}" for name, part in steadiness(pairs).items())
-
-
-def _part(part: Part) -> str:
-    return f"{part.part:,} of {part.of:,}" + ("" if part.share is None else f" ({part.share:.1%})")
+    yield "; ".join(f"{name}: {part}" for name, part in steadiness(pairs).items())
 
 
 def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:

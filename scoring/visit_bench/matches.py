@@ -131,6 +131,9 @@ class Part(NamedTuple):
     def share(self) -> float | None:
         return self.part / self.of if self.of else None
 
+    def __str__(self) -> str:
+        return f"{self.part:,} of {self.of:,}" + ("" if self.share is None else f" ({self.share:.1%})")
+
 
 def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
     """How reliable a judge's verdicts are, whoever won, by label; of matches with two verdicts, of verdicts, of all."""

@@ -11,7 +11,6 @@ from scoring.web.report_parts import CLEAR, GREY, REPORT, TableRow, error_bars, 
 
 AGREEMENT = macros("agreement.html")
 TITLE = "How often each measure reproduces what most people chose"
-_ALL = (GREY, "diamond")
 _LEVELS = (("#5866e0", "circle"), ("#2a9d8f", "square"), ("#d08a1e", "triangle-up"), ("#c2507a", "cross"))
 """Colour and symbol of each level of unanimity, for light and dark pages; most unanimous first."""
 _ROW_PIXELS, _FRAME_PIXELS = 56, 130
@@ -54,7 +53,7 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
     names = [plot_label(*wrap(one.measure, _LINE_LETTERS)) for one in shown]
-    traces = [_trace("all", names, [one.overall for one in shown], _ALL)]
+    traces = [_trace("all", names, [one.overall for one in shown], (GREY, "diamond"))]
     for level, mark in zip(levels, _LEVELS, strict=False):
         traces.append(_trace(str(level), names, [one.levels[level] for one in shown], mark))
     lines = [(0.5, "chance", "right")]
