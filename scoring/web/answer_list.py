@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable
 import gradio as gr
 
 from arena.web.events import LATEST, Updates
+from scoring.jobs.store import Jobs
 from scoring.web.report_parts import REPORT
+
+
+def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:
+    """Return what lists the report under a link by its filters and page; "" for one of another kind."""
+
+    def listed(link: object, *chosen: object) -> str:
+        report = jobs.report(str(link))
+        return html(report, *map(str, chosen[:-1]), chosen[-1]) if isinstance(report, kind) else ""
+
+    return listed
 
 
 class AnswerList:

@@ -246,7 +246,7 @@ class MMTBenchView:
             overall = scores.overall
             metas = [node.line for node in scores.tree.find("meta-task")]
             lines.append([overall.subtasks, overall.samples, overall.star, *metas])
-        return list(zip(*lines, strict=True))
+        return list(zip(lines[0], lines[1], strict=True))
 
     def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> tuple[str, str, str]:
         scores = found.splits[place]

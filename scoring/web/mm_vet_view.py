@@ -12,7 +12,7 @@ from scoring.benchmarks.mm_vet import UNREADABLE, published, scored_only, tabula
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
-from scoring.web.answer_list import AnswerList
+from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.report_parts import (
     PARTS,
     REPORT,
@@ -61,7 +61,8 @@ class MMVetView:
             group = gr.Dropdown(
                 [EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
             )
-            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, self._listed, group, "audit-heading")
+            listed = of_report(jobs, Report, questions_html)
+            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, group, "audit-heading")
         self.shown = [self.capabilities, self.integrations, self.plot, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -78,16 +79,8 @@ class MMVetView:
         }
 
     def on_beside(self, link: object, beside: object) -> Updates:
-        report = self._report(link)
-        return {self.plot: _plot(report, tabulate(report)[0], beside) if report else None}
-
-    def _listed(self, link: object, show: object, group: object, page: object) -> str:
-        report = self._report(link)
-        return questions_html(report, str(show), str(group), page) if report else ""
-
-    def _report(self, link: object) -> Report | None:
         report = self._jobs.report(str(link))
-        return report if isinstance(report, Report) else None
+        return {self.plot: _plot(report, tabulate(report)[0], beside) if isinstance(report, Report) else None}
 
 
 def mm_vet_head_html(report: Report, table: ScoreTable) -> str:

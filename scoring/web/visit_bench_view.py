@@ -10,7 +10,7 @@ from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness, ungraded
-from scoring.web.answer_list import AnswerList
+from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.report_parts import head_html, judge_notes, paged
 from scoring.web.submissions_tab import VISIT, Beside, board_table, figure_updates
 
@@ -40,7 +40,8 @@ class MatchesView:
             self.plot = gr.Plot(show_label=False, visible=False, elem_id="match-plot")
             self.note = gr.HTML(padding=False)
             self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
-            self.answers = AnswerList("Every match", "match", "matches", SHOWS, self._listed, self.opponent)
+            listed = of_report(jobs, MatchReport, matches_html)
+            self.answers = AnswerList("Every match", "match", "matches", SHOWS, listed, self.opponent)
         self.shown = [self.boards, self.plot, self.note, self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -57,10 +58,6 @@ class MatchesView:
             self.opponent: gr.update(choices=[EVERY, *_opponents(report)], value=EVERY),
             self.answers.list: matches_html(report),
         }
-
-    def _listed(self, link: object, show: object, opponent: object, page: object) -> str:
-        report = self._jobs.report(str(link))
-        return matches_html(report, str(show), str(opponent), page) if isinstance(report, MatchReport) else ""
 
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:

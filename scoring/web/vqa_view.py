@@ -10,7 +10,7 @@ from scoring.benchmarks.choice_report import MarksReport, tabulated, ungraded
 from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, exact, published
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
-from scoring.web.answer_list import AnswerList
+from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import (
     PARTS,
@@ -44,14 +44,14 @@ class MarksView:
     """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
         with gr.Column(visible=False) as self.body:
             with gr.Row():
                 with gr.Column(min_width=300):
                     self.table = gr.HTML(elem_id="marks-table", padding=False)
                 with gr.Column(min_width=300):
                     self.counts = gr.HTML(elem_id="marks-counts", padding=False)
-            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, self._listed)
+            listed = of_report(jobs, MarksReport, marks_audit_html)
+            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
         self.shown = [self.table, self.counts, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -64,10 +64,6 @@ class MarksView:
             self.counts: mark_counts_html(found.marks),
             self.answers.list: marks_audit_html(report),
         }
-
-    def _listed(self, link: object, show: object, page: object) -> str:
-        report = self._jobs.report(str(link))
-        return marks_audit_html(report, str(show), page) if isinstance(report, MarksReport) else ""
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
