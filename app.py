@@ -53,16 +53,16 @@ from arena.web.live_setup import LiveSetup
 from arena.web.middleware import RequestMiddleware
 from arena.web.rate_limit import RateLimiter
 from arena.web.terms import Terms
-from scoring.agreement.people_agreement import PeopleAgreements
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
+from scoring.jobs.service import JobService
 from scoring.jobs.submissions import PeoplesBoards
-from scoring.web import agreement_api, jobs_api, visit_bench_api
+from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
 from scoring.web.scoring_tab import ScoringTab
-from scoring.web.setup import ScoringSetup
+from scoring.web.setup import build_scoring, scoring_running
 from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
@@ -100,7 +100,7 @@ class AppContext:
     terms: Terms
     voters: Voters
     leaderboard: Leaderboard
-    scoring: ScoringSetup
+    scoring: JobService
     agreement: AgreementService
     live: LiveSetup
     admin: AdminSetup
@@ -111,7 +111,7 @@ class AppContext:
         database = Database(settings.database_url)
         database.become_server()
         backup = open_backup(settings, database)
-        scoring = ScoringSetup.build(settings, database)
+        scoring = build_scoring(settings, database)
         items = ItemBank(database, settings.image_hosts)
         pictures = PictureStore(settings.pictures_dir)
         if settings.demo_bank != "off":
@@ -130,9 +130,7 @@ class AppContext:
             voters=voters,
             leaderboard=Leaderboard(database, settings.counts),
             scoring=scoring,
-            agreement=AgreementService(
-                PeopleAgreements(Polls(database), scoring.submissions.store), scoring.upload_store
-            ),
+            agreement=AgreementService(Polls(database), scoring.submissions.store, scoring.upload_store),
             live=live,
             admin=AdminSetup.build(settings, database, operators, backup, queues),
         )
@@ -140,7 +138,7 @@ class AppContext:
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        async with backup_running(self.backup), self.scoring.running(app), self.live.running():
+        async with backup_running(self.backup), scoring_running(self.scoring), self.live.running():
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -155,9 +153,9 @@ class AppContext:
             *self.admin.routers(),
             *self.live.routers(),
             leaderboard_api.routes(self.leaderboard),
-            visit_bench_api.routes(self.scoring.submissions),
-            agreement_api.routes(self.agreement),
-            jobs_api.routes(self.scoring.upload_store, self.scoring.jobs),
+            scoring_api.job_routes(self.scoring.upload_store, self.scoring.jobs),
+            scoring_api.board_routes(self.scoring.submissions),
+            scoring_api.agreement_routes(self.agreement),
         )
 
 
@@ -186,7 +184,7 @@ def create_app(context: AppContext) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
-    uploads = {jobs_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
+    uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
@@ -243,7 +241,7 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(context.scoring.service, copied=context.backup is not None)
+                scored = ScoringTab(context.scoring, copied=context.backup is not None)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(context.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:

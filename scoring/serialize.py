@@ -3,7 +3,10 @@
 A field of numbers is a `StrictInt` or alike where pydantic would take a text for one.
 """
 
+import csv
+import io
 import json
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -32,6 +35,13 @@ def read_record(kind: type[T], text: str) -> T:
     except ValidationError as error:
         problem = one_line(error)
     raise ReportError(f"The stored report cannot be read ({problem}); score the file again")
+
+
+def csv_text(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
+    """Rows of cells as CSV; the caller makes texts of strangers safe."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 @cache

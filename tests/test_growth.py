@@ -23,7 +23,7 @@ from scoring.agreement import text_metrics
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.judges import injection, replies
+from scoring.judges import client, injection
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
@@ -142,7 +142,7 @@ READERS: dict[str, Callable[[str], object]] = {
         visit_bench.read_verdict(text, "hardened"),
         visit_bench.read_extraction(text),
     ],
-    "a judge's reply": lambda text: replies.read_answer(text.encode("utf-8")),
+    "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
     "neutralise": injection.neutralise,
     "attacks": lambda text: injection.flags(text, QUESTION),

@@ -1,10 +1,8 @@
 """Agreement files: models' answers and other metrics' scores in, agreement as JSON and CSV out."""
 
-import csv
-import io
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level, Share
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.report import safe_cell
+from scoring.serialize import csv_text
 
 
 def read_answers(path: Path) -> dict[tuple[str, str], str]:
@@ -34,10 +33,7 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 def read_scores(
     path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """The scores by metric, then (item, model), in a file with columns item, model, metric, score. Raises RowsError.
-
-    No metric may have a name in `taken`; `name` is the owner's name for the file.
-    """
+    """The scores by metric, then (item, model), in a table; no metric is named as one `taken`. Raises RowsError."""
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for record in read_records(path, limits, name=label):
@@ -56,7 +52,6 @@ def read_scores(
 
 
 def agreement_json(found: PeopleAgreement) -> str:
-    """The complete agreement as JSON; undefined values are null."""
     people = asdict(found.people) | {"levels": _levels(found.people.levels)}
     measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
     document = asdict(found) | {"people": people, "reproductions": measures}
@@ -65,28 +60,21 @@ def agreement_json(found: PeopleAgreement) -> str:
 
 def measures_csv(found: PeopleAgreement) -> str:
     """Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("measure", "level", "reproduced", "n", "share", "low", "high"))
+    rows: list[Sequence[object]] = [("measure", "level", "reproduced", "n", "share", "low", "high")]
     for one in found.reproductions:
         shares = {"all": one.overall} | {f"{level.most} of {level.votes}": share for level, share in one.levels.items()}
         for level, share in shares.items():
-            numbers = (share.hits, share.n, share.value, share.low, share.high)
-            writer.writerow((safe_cell(one.measure), level, *numbers))
-    return text.getvalue()
+            rows.append((safe_cell(one.measure), level, share.hits, share.n, share.value, share.low, share.high))
+    return csv_text(rows)
 
 
 def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
     """A template for `read_scores`: one row per (item, model), its metric and score empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("item", "model", "metric", "score"))
-    writer.writerows((safe_cell(item), safe_cell(model), "", "") for item, model in answers)
-    return text.getvalue()
+    empty = ((safe_cell(item), safe_cell(model), "", "") for item, model in answers)
+    return csv_text([("item", "model", "metric", "score"), *empty])
 
 
 def _texts(record: Record, file: str, *columns: str) -> list[str]:
-    """The texts in these columns, whole numbers as digits; only an answer may be empty. Raises RowsError."""
     require_columns(record, columns, file)
     texts = []
     for column in columns:

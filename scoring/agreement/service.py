@@ -1,45 +1,81 @@
-"""Service of the "Judges and people" page: a source's agreement, with the metrics of a visitor's own file."""
+"""Service of the "Judges and people" page: each source's agreement, with the metrics of a visitor's own file."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from types import MappingProxyType
 from typing import NamedTuple
 
+from arena.imports.polls import Polls
 from arena.io.tables import PAGE
-from arena.ratings.agreement import Reproduction
-from scoring.agreement.people_agreement import PeopleAgreement, PeopleAgreements
+from arena.ratings.agreement import Poll, Reproduction, by_scores, ranked, reproductions
+from scoring.agreement.people_agreement import PeopleAgreement, Scores, answers_met, between_models, people_agreement
 from scoring.agreement.reader import read_scores
+from scoring.agreement.text_metrics import Candidate, MetricName, score
 from scoring.jobs.uploads import UploadStore
-
-
-class AgreementFound(NamedTuple):
-    """A source's agreement as a visitor sees it."""
-
-    people_agreement: PeopleAgreement
-    own: tuple[Reproduction, ...] = ()
-    """The visitor's own metrics, which also stand among the others and are not cached."""
+from scoring.visit_bench.store import SubmissionStore
 
 
 class AgreementService:
-    """The page's operations; an owner is the hash of a voter cookie."""
+    """The page's operations; an owner is the hash of a voter cookie. All raise DatabaseError.
 
-    def __init__(self, people_agreements: PeopleAgreements, upload_store: UploadStore) -> None:
-        self._people_agreements, self._upload_store = people_agreements, upload_store
+    A source's agreement is computed once per set of votes, which are read at most every `every` seconds.
+    """
 
-    def sources(self) -> tuple[str, ...]:
-        """Names of the sources, in the order of their first import. Raises DatabaseError."""
-        return self._people_agreements.sources()
+    def __init__(self, polls: Polls, verdicts: SubmissionStore, upload_store: UploadStore, every: float = 60.0) -> None:
+        self._polls, self._verdicts, self._upload_store, self._every = polls, verdicts, upload_store, every
+        self._lock = Lock()
+        self._kept: dict[str, _CachedPoll] = {}
+        self._scores: dict[tuple[MetricName, Candidate], float] = {}
 
-    def answers(self, source: str) -> Sequence[tuple[str, str]]:
-        """(item, model) of each answer that a metric has to score. Raises DatabaseError."""
-        return self._people_agreements.answers(source)
+    def sources(self) -> Sequence[str]:
+        return self._polls.sources()
 
-    def of(self, source: str) -> AgreementFound:
-        """A source's public agreement. Raises DatabaseError."""
-        return AgreementFound(self._people_agreements.of(source))
+    def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:
+        """A source's agreement; `scores` of other metrics, by name, are added for this caller and not cached."""
+        kept = self._read(source)
+        if not scores:
+            return kept.people_agreement
+        between = between_models(kept.poll)
+        own = reproductions(between, [by_scores(name, given, between) for name, given in scores.items()])
+        return replace(kept.people_agreement, reproductions=ranked([*kept.people_agreement.reproductions, *own]))
 
-    def beside(self, source: str, owner: str, token: str) -> AgreementFound:
-        """The same with the metrics of an uploaded file. Raises DatabaseError, UploadStoreError, RowsError."""
+    def beside(self, source: str, owner: str, token: str) -> tuple[PeopleAgreement, Sequence[Reproduction]]:
+        """A source's agreement with the metrics of an uploaded file, and these. Raises UploadStoreError, RowsError."""
         arrived = self._upload_store.find(owner, token)
-        taken = {one.measure for one in self._people_agreements.of(source).reproductions}
+        taken = {one.measure for one in self.of(source).reproductions}
         scores = read_scores(arrived.path, taken, PAGE, arrived.name)
-        found = self._people_agreements.of(source, scores)
-        return AgreementFound(found, tuple(one for one in found.reproductions if one.measure in scores))
+        found = self.of(source, scores)
+        return found, [one for one in found.reproductions if one.measure in scores]
+
+    def answers(self, source: str) -> list[tuple[str, str]]:
+        return answers_met(between_models(self._read(source).poll))
+
+    def _read(self, source: str) -> "_CachedPoll":
+        with self._lock:
+            kept = self._kept.get(source)
+            if kept is not None and time.monotonic() - kept.at < self._every:
+                return kept
+            poll = self._polls.poll(source)
+            poll = replace(poll, verdicts=(*poll.verdicts, *self._verdicts.verdicts(source)))
+            if kept is not None and poll == kept.poll:
+                found = kept.people_agreement
+            else:
+                found = people_agreement(poll, scorer=self._scored)
+            read = self._kept[source] = _CachedPoll(time.monotonic(), poll, found)
+            return read
+
+    def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
+        """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
+        new = [one for one in candidates if (name, one) not in self._scores]
+        fresh = score(name, new)
+        self._scores |= {(name, one): fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh}
+        known = ((one, self._scores.get((name, one))) for one in candidates)
+        return {(one.item, one.model): value for one, value in known if value is not None}
+
+
+class _CachedPoll(NamedTuple):
+    at: float
+    poll: Poll
+    people_agreement: PeopleAgreement

@@ -32,7 +32,6 @@ class TextMetric(NamedTuple):
 
     scores: Callable[[Sequence[Candidate]], Sequence[float]]
     backed: bool
-    """Whether it compares with a reference."""
     needs: str
     """What to install beside the app; empty if nothing."""
 
@@ -56,10 +55,6 @@ def words(text: str) -> list[str]:
 
 
 # Installed with the app.
-def _random(candidates: Sequence[Candidate]) -> list[float]:
-    return [random_score(one.item, one.model) for one in candidates]
-
-
 def _length(candidates: Sequence[Candidate]) -> list[float]:
     """Number of whitespace-separated tokens (VisIT-Bench, 4.3)."""
     return [float(len(one.text.split())) for one in candidates]
@@ -106,7 +101,6 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 
 
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
-    """BERTScore's F1 with RoBERTa-large, English, as in VisIT-Bench."""
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
     texts, references = [one.text for one in candidates], [one.reference for one in candidates]
@@ -114,7 +108,7 @@ def _bert(candidates: Sequence[Candidate]) -> list[float]:
 
 
 METRICS: Mapping[MetricName, TextMetric] = {
-    "random": TextMetric(_random, backed=False, needs=""),
+    "random": TextMetric(lambda told: [random_score(one.item, one.model) for one in told], backed=False, needs=""),
     "length": TextMetric(_length, backed=False, needs=""),
     "BLEU-4": TextMetric(_bleu, backed=True, needs=""),
     "ROUGE-L": TextMetric(_rouge, backed=True, needs=""),
@@ -123,4 +117,3 @@ METRICS: Mapping[MetricName, TextMetric] = {
     "BERTScore": TextMetric(_bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"),
 }
 KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
-"""Metrics that the app installs."""

@@ -14,7 +14,6 @@ from scoring.visit_bench.offline_answers import visit_paper
 
 app = Typer(rich_markup_mode=None)
 SUFFIXES: dict[Asked, str] = {"mm-vet": ".json", "mmbench": ".tsv", "mmt-bench": ".tsv", "visit-bench": ".csv"}
-"""File format in which each benchmark takes predictions."""
 
 
 @app.command()

@@ -48,7 +48,7 @@ def score(
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
-    serving = progress.CommandJudge(settings, progress.JudgeOptions(judge, base_url, batch, yes))
+    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
     spec = yield from serving.spec()
     options = Options(protocol, runs, samples, missing)
     report = draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)

@@ -1,6 +1,6 @@
-"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open."""
+"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open; reports as text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
@@ -8,22 +8,18 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks.choice_report import (
-    ChoiceBenchmark,
-    ChoiceReport,
-    MarksReport,
-    comparison_csv,
-    comparisons,
-    judge_draft,
-)
+from scoring.benchmarks import choice_report, mmbench, mmt_bench
+from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.detect import ChoicesError, Opened, OpenedChoices, OpenedMarks, open_upload, question_file
 from scoring.benchmarks.vqa import Dataset, MarkProtocol
 from scoring.cli import progress
-from scoring.cli.text_report import comparison_lines, problem_lines, report_lines
+from scoring.multiple_choice.extract import SEED
+from scoring.multiple_choice.metrics import Level, Node, Success
+from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
-from scoring.report import file_stem
+from scoring.report import ScoreLine, bounds, file_stem
 
-R = TypeVar("R", ChoiceReport, MarksReport)
+R = TypeVar("R", choice_report.ChoiceReport, choice_report.MarksReport)
 app = Typer(rich_markup_mode=None)
 File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
 JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
@@ -48,23 +44,23 @@ def score_choices(
     ] = None,
     against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
 ) -> Iterator[str]:
-    options = _options(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes)
     asked = question_file(questions, COMMAND_LINE) if questions else None
 
-    def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
-        benchmark = cast(ChoiceBenchmark, context.info_name)
+    def report_of(path: Path, title: str) -> progress.Lines[choice_report.ChoiceReport]:
+        benchmark = cast(choice_report.ChoiceBenchmark, context.info_name)
         found = open_upload(path, COMMAND_LINE, benchmark=benchmark, questions=asked)
         if not isinstance(found, OpenedChoices):
             raise ChoicesError(f"{path.name}: expected answers to multiple-choice questions; choose another file")
-        return (yield from _judged(found, found.report(protocol, title), options))
+        return (yield from _judged(found, found.report(protocol, title), judge, serving))
 
     report = yield from report_of(file, title)
     yield from progress.finished(report, report_lines(report), out)
     if against:
         other = yield from report_of(against, "")
-        found = comparisons(report, other)
+        found = choice_report.comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
-        progress.written({name: comparison_csv(found)}, out)
+        progress.written({name: choice_report.comparison_csv(found)}, out)
         yield from comparison_lines(report.title, other.title, found)
         yield f"\nThe comparison is in {out / name}."
 
@@ -82,36 +78,129 @@ def mark(
     title: progress.Title = "",
     dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
 ) -> Iterator[str]:
-    options = _options(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes)
     found = open_upload(file, COMMAND_LINE, benchmark=dataset)
     if not isinstance(found, OpenedMarks):
         raise ChoicesError(
             f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
             "or choose --dataset"
         )
-    report = yield from _judged(found, found.report(protocol, title), options)
+    report = yield from _judged(found, found.report(protocol, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out)
 
 
-def _options(judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool) -> progress.JudgeOptions | None:
-    """Return the judge for what rules leave open, with an empty model if none is named; None: rules alone."""
+def _serving(
+    judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool
+) -> Callable[[], progress.CommandJudge] | None:
+    """Return what reaches the judge for what rules leave open; None: rules alone."""
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
-    return None if no_judge else progress.JudgeOptions(judge, base_url, batch, yes)
+    return None if no_judge else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes)
 
 
-def _judged(found: Opened, report: R, options: progress.JudgeOptions | None) -> progress.Lines[R]:
-    """Return a report by rules, with a judge for what they leave open if one is chosen."""
+def _judged(
+    found: Opened, report: R, judge: str, serving: Callable[[], progress.CommandJudge] | None
+) -> progress.Lines[R]:
     yield from found.lines
     yield from problem_lines(found.file.problems)
-    if not report.left or options is None:
+    if not report.left or serving is None:
         return report
-    if not options.model:
+    if not judge:
         raise ChoicesError(
             f"{report.left:,} of {len(report.rows):,} answers are left to a judge; choose --judge MODEL to have them "
             "read, or --no-judge for rules alone"
         )
-    serving = progress.CommandJudge(Settings.from_env(), options)
-    spec = yield from serving.spec()
+    asked = serving()
+    spec = yield from asked.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    return (yield from serving.judged(judge_draft(report, spec, serving.address.shown), spec))
+    return (yield from asked.judged(choice_report.judge_draft(report, spec, asked.address.shown), spec))
+
+
+_SHOWN = 20
+_WIDTH = 68
+_DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
+
+
+def report_lines(report: choice_report.ChoiceReport | choice_report.MarksReport) -> Iterator[str]:
+    tables = choice_report.tabulated(report)
+    if isinstance(tables, vqa_marks.VQAReport):
+        yield from _marks(tables)
+        return
+    yield from problem_lines(tables.problems)
+    if isinstance(tables, mmbench.MMBenchReport):
+        yield from _mmbench(tables)
+    else:
+        yield from _mmt_bench(tables)
+    yield from _success(tables.success)
+    if report.protocol == "mmbench-paper":
+        yield f"What the judge left open was assigned at random from the seed {SEED}."
+    if tables.without_answer:
+        yield f"{tables.without_answer:,} answers have no right letter beside them: extracted, not scored."
+
+
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    for problem in problems[:_SHOWN]:
+        yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
+    if len(problems) > _SHOWN:
+        yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
+
+
+def comparison_lines(first: str, second: str, found: Sequence[choice_report.Compared]) -> Iterator[str]:
+    for compared in found:
+        yield f"\n{first} against {second}, {compared.over}"
+        yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"
+        for one in compared.lines:
+            counts = f"{one.both:>7,}{one.first_only:>12,}{one.second_only:>13,}{one.neither:>9,}"
+            yield f"{one.name[:_WIDTH]:{_WIDTH}}{counts}{one.p:>8.4f}"
+
+
+def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
+    for scores in tables.splits:
+        for over, tree in (("circular, over questions", scores.circular), ("vanilla, over base rows", scores.vanilla)):
+            if tree is not None and tree.line.n:
+                partial = "partial, " if tables.partial else ""
+                yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
+                yield from map(_node, tree.walk())
+
+
+def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
+    for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
+        if scores.overall.samples.n:
+            yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
+            ways = {"": scores.overall, "Random: ": scores.random, "Frequency: ": scores.frequency}
+            for name, overalls in ways.items():
+                for line in (overalls.subtasks, overalls.samples, overalls.star):
+                    yield _line(f"{name}{line.name}", line)
+            yield from (_node(node) for node in scores.tree.children if node.line.n)
+
+
+def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
+    yield f"\n{tables.dataset}"
+    yield _line(tables.exact.name, tables.exact)
+    yield _line(tables.consensus.name, tables.consensus)
+    marks = tables.marks
+    if marks.mean is None:
+        yield "No answer is marked."
+        return
+    shown = f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}"
+    if marks.low is not None:
+        shown += f"  [{marks.low:.2f}, {marks.high:.2f}]"
+    if marks.unscored:
+        shown += f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
+    yield shown
+
+
+def _success(success: Success) -> Iterator[str]:
+    if success.n:
+        shares = {step: 100 * times / success.n for step, times in success.by_step.items()}
+        yield "\nLetters come from: " + ", ".join(f"{step} {share:.1f}%" for step, share in shares.items())
+
+
+def _node(node: Node) -> str:
+    return _line("  " * _DEPTH[node.level] + node.line.name, node.line)
+
+
+def _line(name: str, line: ScoreLine) -> str:
+    mean = "" if line.mean is None else f"{line.mean:.1f}"
+    interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
+    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}  {bounds(line)}".rstrip()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
 from tqdm import tqdm
 from typer import Option
@@ -55,38 +55,29 @@ class NothingGradedError(Exception):
     exit_code = 5
 
 
-class JudgeOptions(NamedTuple):
-    """A command's judge; `yes` skips the question about the cost, `batch` uses the Batch API."""
-
-    model: str
-    base_url: str | None
-    batch: bool
-    yes: bool
-
-
 class CommandJudge:
-    """The judge of one command."""
+    """The judge of one command; `yes` skips the question about the cost, `batch` uses the Batch API."""
 
-    def __init__(self, settings: Settings, options: JudgeOptions) -> None:
-        self._judge, self._options = settings.judge, options
+    def __init__(self, settings: Settings, model: str, base_url: str | None, batch: bool, yes: bool) -> None:
+        self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
         self._database = Database(settings.database_url)
         self._cache = ReplyCache(self._database)
-        self.address = Endpoint(options.base_url or settings.judge.base_url, settings.judge.key)
+        self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self) -> Lines[JudgeSpec]:
         """Return the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(self._options.model, self.address, Jobs(self._database))
+        spec = known(self._model, self.address, Jobs(self._database))
         if spec is None:
-            yield f"{self._options.model} is not known here. {TRY_OUT}."
+            yield f"{self._model} is not known here. {TRY_OUT}."
             self._agree()
-            spec = _asked(probe(self.address, self._options.model))
+            spec = _asked(probe(self.address, self._model))
         return with_price(spec, prices)
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
-        priced = replace(spec, price=half(spec.price)) if self._options.batch else spec
+        priced = replace(spec, price=half(spec.price)) if self._batch else spec
         cost = quote(draft, priced, None, self._cache)
         price = "its price is not known (JUDGE_PRICES)"
         if cost.dollars is not None:
@@ -110,13 +101,13 @@ class CommandJudge:
                 bar.update(progress.done - bar.n)
 
             asked = Judge(spec, self.address, pace, pictures=self._pictures)
-            if self._options.batch:
+            if self._batch:
                 asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
             async with asked as judge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
-        if not self._options.yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        if not self._yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
             raise DeclinedError("Nothing was sent.")
 
 
@@ -128,10 +119,7 @@ def _asked(calls: Coroutine[None, None, T]) -> T:
 
 
 def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
-    """Write a report's files and yield its lines; if nothing was graded, the first line says so.
-
-    In that case raises NothingGradedError at the end.
-    """
+    """Write a report's files and yield its lines. Raises NothingGradedError at the end if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
     kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)
     if ungraded:
@@ -143,7 +131,6 @@ def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[
 
 
 def written(files: Mapping[str, bytes], folder: Path) -> str:
-    """Write files into a folder and return a line that says so."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])

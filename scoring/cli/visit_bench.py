@@ -19,12 +19,11 @@ from scoring.registry import BENCHMARKS
 from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
-from scoring.visit_bench.matches import Context, MatchReport, Part, ReferenceUse, Steadiness, steadiness, ungraded
+from scoring.visit_bench.matches import Context, MatchReport, Pair, ReferenceUse, steadiness, ungraded
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 OWNER = "operator"
-"""Owner of the command line's submissions."""
 app = Typer(rich_markup_mode=None)
 
 
@@ -59,7 +58,7 @@ def compare(
     if file is None and not stored:
         raise RowsError("name a file of predictions, or a model of the item bank with --stored")
     settings = Settings.from_env()
-    serving = progress.CommandJudge(settings, progress.JudgeOptions(judge, base_url, batch, yes))
+    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
     with closing(Database(settings.database_url)) as database:
         submissions = Submissions(database)
         if stored:
@@ -75,10 +74,12 @@ def compare(
         nothing = ungraded(report)
         if nothing:
             yield nothing
-        yield from _steady(steadiness(match.winners for match in report.matches))
+        yield from _steady(match.winners for match in report.matches)
         private = base_url and base_url != settings.judge.base_url
         if report.complete and not private and not nothing:
-            yield from _entered(submissions.store, report)
+            entered = submissions.store.enter(OWNER, report)
+            variant = f", variant {entered.number} of this submitter" if entered.number else ""
+            yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
             boards = _public(submissions.store, report)
         else:
             why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
@@ -100,7 +101,7 @@ def board(
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
-        yield from _steady(steadiness(results(line.row) for line in battles.lines()))
+        yield from _steady(results(line.row) for line in battles.lines())
     matches = list(played_of(battles))
     if not matches:
         raise progress.NothingGradedError(f"{file.name}: expected votes, found none; choose the file that holds them")
@@ -131,14 +132,7 @@ def _newest(submissions: Submissions) -> str:
     return (submissions.sources() or ("",))[-1]
 
 
-def _entered(store: SubmissionStore, report: MatchReport) -> Iterator[str]:
-    entered = store.enter(OWNER, report)
-    variant = f", variant {entered.number} of this submitter" if entered.number else ""
-    yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
-
-
 def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]:
-    """Return the public boards that a report entered."""
     stamp = (report.judge.model, report.judge.address, report.judge.prompt, report.source)
     kinds = {instance.multi for instance in report.instances}
     boards = [
@@ -162,12 +156,8 @@ def _one_kind(battles: Battles, file: str) -> None:
         raise RowsError(f"holds votes of {told}; a board never mixes them: split the file", file)
 
 
-def _steady(found: Steadiness) -> Iterator[str]:
-    yield "; ".join(f"{name}: {_part(part)}" for name, part in found.named.items())
-
-
-def _part(part: Part) -> str:
-    return f"{part.part:,} of {part.of:,}" + ("" if part.share is None else f" ({part.share:.1%})")
+def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
+    yield "; ".join(f"{name}: {part}" for name, part in steadiness(pairs).items())
 
 
 def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:

@@ -1,13 +1,11 @@
 """Job service: reads an uploaded file, joins it to its questions, and quotes or reports it as a job.
 
-The owner starts a quoted job. For multiple choice, rules alone make a free report at once; the answers that they leave
-open are then quoted as a separate job.
+For multiple choice, rules alone make a free report at once; a judge reads what they leave open as a separate job.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from arena.inference.endpoint import Endpoint, EndpointError
@@ -19,7 +17,7 @@ from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
-from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
@@ -44,27 +42,6 @@ class OwnJudge:
     model: str
     address: Endpoint
     try_out: bool
-    """Whether an unknown model may be probed with a few tiny questions, at the user's cost."""
-
-
-@dataclass(frozen=True)
-class ScoreRequest:
-    """Request to score a file; without a user's own judge, the operator's judges it."""
-
-    token: str
-    """Token of the uploaded file."""
-    questions: str
-    options: Options
-    title: str
-    judge: OwnJudge | None
-
-
-@dataclass(frozen=True)
-class FoundFile:
-    """Contents of a file, in words."""
-
-    title: str
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -75,86 +52,57 @@ class Recognised:
     """Key of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
-    """Contents, in words."""
     problems: tuple[Problem, ...]
     scorable: bool
-    """Whether no problem prevents scoring."""
 
 
-@dataclass(frozen=True)
-class ChoiceRequest:
-    """Request for a report by rules."""
-
-    token: str
-    benchmark: BenchmarkName
-    protocol: Protocol
-    title: str
-
-
+@dataclass(frozen=True, eq=False)
 class JobService:
-    """Scoring requests of users; an owner is the hash of a voter cookie."""
+    """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
 
-    def __init__(
-        self,
-        question_sets: Mapping[str, QuestionSet],
-        upload_store: UploadStore,
-        jobs: Jobs,
-        worker: JobWorker,
-        cache: ReplyCache,
-        operator: Operator | None,
-        prices: Mapping[str, Price],
-        ceiling: int,
-        submissions: Submissions,
-    ) -> None:
-        """Create the service; `ceiling` is the most one job may cost the operator, in millionths of a US dollar."""
-        self.question_sets = question_sets
-        self.jobs = jobs
-        self.operator = operator
-        self._upload_store = upload_store
-        self._worker = worker
-        self._cache = cache
-        self._prices = prices
-        self._submissions = submissions
-        self.ceiling = ceiling / 1e6
-        """In US dollars."""
+    The operator's judge is asked unless a user brings an own one; an unknown one is probed, which raises JudgeError.
+    """
 
-    def look(self, owner: str, token: str, questions: str) -> FoundFile:
-        """Return the contents of an uploaded file in words. Raises UploadStoreError and RowsError."""
-        arrived = self._upload_store.find(owner, token)
+    question_sets: Mapping[str, QuestionSet]
+    upload_store: UploadStore
+    jobs: Jobs
+    worker: JobWorker
+    cache: ReplyCache
+    operator: Operator | None
+    prices: Mapping[str, Price]
+    ceiling: float
+    """The most that one job may cost the operator, in US dollars."""
+    submissions: Submissions
+
+    def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
+        arrived = self.upload_store.find(owner, token)
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
-        count = len(upload.predictions)
-        return FoundFile(upload.title, (f"{count:,} answers ({upload.layout})", *notices(upload)))
+        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
 
-    def quote(self, owner: str, request: ScoreRequest) -> Job:
-        """Join a file to its questions and store it as a quoted job.
-
-        Raises UploadStoreError, RowsError, UploadError, OptionsError, JobError and, for an unknown judge, which is
-        probed with a few tiny questions first, JudgeError.
-        """
-        arrived = self._upload_store.find(owner, request.token)
-        questions = self._questions(request.questions)
-        upload = read_predictions(arrived.path, questions, name=arrived.name)
-        filled = fill(questions, upload, request.options.missing)
-        address, spec = self._judge(request.judge)
-        title = request.title.strip()[:120] or upload.title
-        report = draft(filled, questions, request.options, spec, address.shown, arrived.name, title)
-        return self._quoted(owner, report, address, spec, request.judge)
+    def quote(
+        self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
+    ) -> Job:
+        arrived = self.upload_store.find(owner, token)
+        chosen = self._questions(questions)
+        upload = read_predictions(arrived.path, chosen, name=arrived.name)
+        filled = fill(chosen, upload, options.missing)
+        address, spec = self._judge(judge)
+        report = draft(filled, chosen, options, spec, address.shown, arrived.name, title.strip()[:120] or upload.title)
+        return self._quoted(owner, report, address, spec, judge)
 
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
     ) -> Recognised:
-        """Recognise the benchmark of an uploaded file; a given `benchmark` is taken as is.
-
-        Reading stops when the file is deleted or `waits` returns False. Raises UploadStoreError, RowsError and
-        JobServiceError.
-        """
-        arrived = self._upload_store.find(owner, token)
+        """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
+        arrived = self.upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
         found = None
         if benchmark != "mm-vet":
-            subject, wanted = None if benchmark is None else _subject(benchmark), partial(_wanted, arrived, waits)
-            found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+            subject = None if benchmark is None else _subject(benchmark)
+            found = open_upload(
+                arrived.path, name=arrived.name, benchmark=subject, wanted=lambda: arrived.path.exists() and waits()
+            )
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
@@ -162,46 +110,31 @@ class JobService:
         return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
-        """Draw the opponents of a submission and store the matches as a quoted job.
-
-        Raises UploadStoreError, RowsError, UploadError, JobError, JobServiceError and, for an unknown judge, which is
-        probed with a few tiny questions first, JudgeError.
-        """
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         address, spec = self._judge(judge)
         file = read_submission(arrived.path, name=arrived.name)
-        report = self._submissions.draft(owner, file, request, spec.model, address.shown).report
+        report = self.submissions.draft(owner, file, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
-
-    def stored(self) -> tuple[StoredModel, ...]:
-        """Return the models whose answers are in the item bank."""
-        return self._submissions.stored()
 
     def compare_stored(
         self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
     ) -> Job:
-        """Like `compare`, for the answers of a model in the item bank."""
         address, spec = self._judge(judge)
-        report = self._submissions.draft_stored(*stored, request, spec.model, address.shown).report
+        report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
-    def extract(self, owner: str, request: ChoiceRequest) -> Job:
-        """Store the report that rules alone make of a file, as a finished job.
-
-        Raises UploadStoreError, RowsError, ChoicesError, JobServiceError and JobError.
-        """
-        arrived = self._upload_store.find(owner, request.token)
-        self._upload_store.check_disk()
-        subject, wanted = _subject(request.benchmark), partial(_wanted, arrived)
+    def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
+        arrived = self.upload_store.find(owner, token)
+        self.upload_store.check_disk()
+        subject, wanted = _subject(benchmark), arrived.path.exists
         found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
         if found is None:
-            raise JobServiceError(f"{arrived.name!r} holds no answers of {request.benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
+            raise JobServiceError(f"{arrived.name!r} holds no answers of {benchmark}; choose another benchmark")
+        return self.jobs.add_done(owner, found.report(protocol, title), arrived.network)
 
     def delete(self, owner: str, link: str) -> None:
-        """Delete a job, its report and, if still in the upload store, its file. Raises JobError."""
         job = self.jobs.delete(owner, link)
-        self._upload_store.drop(owner, job.file)
+        self.upload_store.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
@@ -211,11 +144,6 @@ class JobService:
         return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
-        """Quote judging the answers that the rules left open in an owner's report, as a separate job.
-
-        Raises JobServiceError, JobError and, for an unknown judge, which is probed with a few tiny questions first,
-        JudgeError.
-        """
         job, report = self.jobs.find(link), self.jobs.report(link)
         if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
             raise JobServiceError("There is no such report of yours; upload the file again")
@@ -226,18 +154,18 @@ class JobService:
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Describe a submission; its problems are listed only when its cost is asked for."""
-        arrived = self._upload_store.find(owner, token)
+        arrived = self.upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
         lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
         try:
-            lines = self._submissions.draft(owner, file, SubmissionRequest(), "", "").lines
+            lines = self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         except UploadError as error:
             lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
         return Recognised("visit-bench", file.model, lines, (), True)
 
     def _quoted(self, owner: str, report: AnyReport, address: Endpoint, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
-        self._upload_store.check_disk()
-        cost = quote(report, spec, address.owner, self._cache)
+        self.upload_store.check_disk()
+        cost = quote(report, spec, address.owner, self.cache)
         if judge is None and (cost.dollars or 0) > self.ceiling:
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
@@ -246,8 +174,8 @@ class JobService:
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
     def start(self, owner: str, link: str, address: Endpoint | None) -> None:
-        """Start or resume a job; a job with a user's own judge needs its endpoint and key. Raises JobError."""
-        self._worker.begin(owner, link, address)
+        """Start or resume a job; a job with a user's own judge needs its endpoint and key."""
+        self.worker.begin(owner, link, address)
 
     def _questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
@@ -259,14 +187,10 @@ class JobService:
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
                 raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
-            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self._prices)
+            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self.prices)
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
-
-
-def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> bool:
-    return arrived.path.exists() and waits()
 
 
 def _subject(benchmark: str) -> BenchmarkName:
@@ -299,10 +223,7 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
 
 
 def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
-    """Return the question sets by name: MM-Vet and its Bard subset, if present, and our own sample.
-
-    Raises QuestionsError and RowsError for a folder that lacks them.
-    """
+    """MM-Vet and its Bard subset, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
     sets = [own_sample()]
     if mm_vet is not None:
         whole = load_mm_vet(mm_vet)

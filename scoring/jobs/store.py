@@ -1,10 +1,8 @@
-"""Job store: scoring jobs in the database, from quote to report.
+"""Job store: scoring jobs in the database, from quote to report; anybody who has a job's link may read its report.
 
-Anybody who has a job's link may read its report; only its owner may start, cancel or delete it. A server that judges a
-job holds a lease on it, which expires if the server dies. A user's own key is never stored: only the server that was
-given the key can judge the job, and without it the job waits for the key.
-
-Free reports, made by rules alone, are stored once per owner and expire; judged reports stay.
+A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
+the server that was given it can judge the job, and without it the job waits. Free reports, made by rules alone, are
+stored once per owner and expire; judged reports stay.
 """
 
 import hashlib
@@ -53,26 +51,16 @@ JOB = Table(
     METADATA,
     Field("link", Text, primary_key=True),
     Field("owner", Text, nullable=False, index=True),
-    Field("draft", Text, nullable=False),
-    Field("benchmark", Text, nullable=False),
-    Field("protocol", Text, nullable=False),
-    Field("title", Text, nullable=False),
-    Field("file", Text, nullable=False),
-    Field("address", Text, nullable=False),
-    Field("model", Text, nullable=False),
-    Field("spec", Text, nullable=False),
+    *(Field(name, Text, nullable=False) for name in ("draft", "benchmark", "protocol", "title", "file")),
+    *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
     Field("quote", Text, nullable=False),
     Field("ratio", Float, nullable=False),
     Field("state", Text, nullable=False),
     Field("problem", Text, nullable=False),
-    Field("done", Integer, nullable=False),
-    Field("total", Integer, nullable=False),
-    Field("fresh", Integer, nullable=False),
+    *(Field(name, Integer, nullable=False) for name in ("done", "total", "fresh")),
     Field("created", Moment, nullable=False),
-    Field("queued", Moment),
-    Field("started", Moment),
-    Field("finished", Moment),
+    *(Field(name, Moment) for name in ("queued", "started", "finished")),
     Field("holder", Text),
     Field("until", Moment),
     Field("report", Text),
@@ -89,16 +77,12 @@ _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
 KEPT_FREE = timedelta(days=30)
 """How long a free report is kept after it was last made."""
 MOST_OF_OWNER = 20
-"""Maximum free reports per owner."""
 MOST_OF_NETWORK = 100
-"""Maximum free reports per network and day (UTC)."""
-_LARGE = ("draft", "spec", "report")
-_SHOWN = [field for field in JOB.c if field.name not in _LARGE]
+_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report")]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life."""
 _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
-_UNKNOWN = "There is no such job of yours; it may have been deleted"
 
 
 class JobError(RuntimeError):
@@ -120,12 +104,9 @@ class Job:
     """Judge's URL as it may be shown; empty if rules alone decided."""
     model: str
     own_key: bool
-    """Whether it is judged at its owner's endpoint with its owner's key."""
     quote: Quote
-    """Corrected by the token usage of the first replies."""
     state: State
     problem: str
-    """Why it failed; else empty."""
     done: int
     total: int
     """In grades."""
@@ -133,7 +114,6 @@ class Job:
     """Grades since `started` that needed a call to the judge."""
     created: datetime
     started: datetime | None
-    """Start of the latest attempt."""
     finished: datetime | None
 
 
@@ -159,7 +139,6 @@ class Jobs:
         self._days = NetworkDays(database)
 
     def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
-        """Store a draft with its quote, replacing the owner's earlier quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
         judged = {"spec": record_json(spec), "own_key": own_key}
@@ -168,11 +147,9 @@ class Jobs:
             return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
 
     def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
-        """Store a report that needed no judge; a report that its owner has already keeps its link.
+        """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
 
-        `network` is a code of the owner's network (None: not counted). Raises JobError when an owner or a network has
-        reached its limit: reports expire by age and never make room for a newer one, since their links may have been
-        shared.
+        Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
         digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
         ended = {"draft": "", "report": record_json(report), "finished": now()}
@@ -222,26 +199,22 @@ class Jobs:
             return job
 
     def sweep(self) -> int:
-        """Delete expired free reports and unconfirmed quotes; return their number."""
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:
-        """Return the job under a link, whoever asks."""
         with self._database.read() as connection:
             row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
         return _job(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        """Return an owner's jobs, newest first."""
         query = select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
-        """Return how many jobs wait before this one."""
         mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()
         with self._database.read() as connection:
             before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
@@ -268,10 +241,7 @@ class Jobs:
     # Calls by servers
 
     def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
-        """Claim the job that has waited longest, or one whose server died.
-
-        `keys` are the jobs whose owner's key is on this server, `busy` the cancelled ones that have not ended here yet.
-        """
+        """Claim the job that has waited longest, or one whose server died, where this server has its key."""
         free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
         orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < now())
         due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
@@ -292,13 +262,10 @@ class Jobs:
             return frozenset(connection.scalars(renewed))
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
-        """Store a job's progress and its ratio of real to estimated tokens."""
-        values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh, "ratio": ratio}
         with self._database.write() as connection:
-            connection.execute(update(JOB).where(_judged_by(holder, link)).values(values))
+            connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
-        """Store the report of a job if this server still holds it; return whether it does."""
         values = {"state": "done", "done": JOB.c.total, "report": record_json(report), "finished": now()}
         return self._end(holder, link, values)
 
@@ -307,7 +274,6 @@ class Jobs:
         return self._end(holder, link, {"state": "failed", "problem": problem})
 
     def release(self, holder: str) -> None:
-        """Return a server's jobs to the queue when it shuts down."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.holder == holder)
 
@@ -359,7 +325,7 @@ class Jobs:
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)).one_or_none()
         if row is None:
-            raise JobError(_UNKNOWN)
+            raise JobError("There is no such job of yours; it may have been deleted")
         return _job(row)
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
@@ -372,7 +338,6 @@ def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
 
 
 def _job(row: Row) -> Job:
-    """Convert a row to a Job; the columns are named like its fields."""
     values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
     return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
 

@@ -1,11 +1,8 @@
-"""Submissions: join a file of answers, or a stored model, to the item bank and draw the matches to judge.
-
-The only module of `scoring/` that reads the arena's item bank and its leaderboard.
-"""
+"""Submissions: join answers to the item bank and draw the matches; only this reads the arena's bank and boards."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -20,10 +17,9 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
 from scoring.report import AnyReport, JudgeStamp, Protocol
-from scoring.visit_bench.item_index import FIXES, ItemIndex, ItemNames, JoinProblem
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
-from scoring.visit_bench.reader import SubmissionFile
+from scoring.visit_bench.reader import ItemIndex, SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
@@ -71,7 +67,6 @@ class _Stored:
     instance: Instance
     source: str
     names: tuple[str, ...]
-    """File names of its images."""
     answers: Mapping[str, str]
 
 
@@ -82,9 +77,7 @@ class _Asked(NamedTuple):
     file: str
     stored: bool
     answers: Mapping[str, str]
-    """By item."""
-    rivals: Callable[[str], Mapping[str, str]]
-    """Returns the other models' answers to an item."""
+    rivals: Mapping[str, Mapping[str, str]]
 
 
 class Submissions:
@@ -95,40 +88,34 @@ class Submissions:
         self.store = SubmissionStore(database)
 
     def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Join a file to the item bank and draw its opponents; `judge` and `address` as they may be shown.
-
-        Raises UploadError with all problems at once.
-        """
+        """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
-        index = ItemIndex({key: ItemNames(item.instance.instruction, item.names) for key, item in bank.items()})
+        index = ItemIndex({key: (item.instance.instruction, item.names) for key, item in bank.items()})
         problems = list(file.problems)
         found: dict[str, str] = {}
-        wrong: dict[JoinProblem, list[str]] = {}
+        wrong: dict[str, list[str]] = {}
         for entry in file.entries:
-            misfit = index.join(entry, found)
-            if misfit:
+            if misfit := index.join(entry, found):
                 wrong.setdefault(misfit, []).append(entry.shown)
-        problems += [f"{misfit.value}: {_counted(entries)}; {FIXES[misfit]}" for misfit, entries in wrong.items()]
-        title = " ".join((request.title or file.model).split())
-        source = self._source([bank[item] for item in found], problems)
+        problems += [misfit.format(_counted(entries)) for misfit, entries in wrong.items()]
+        sources = Counter(bank[item].source for item in found)
+        if len(sources) > 1:
+            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
+            problems.append(f"instances of several sources: {told}; submit a file for each")
+        title, source = " ".join((request.title or file.model).split()), next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
-        theirs = self._submitted(owner, title, source)
-        asked = _Asked(title, file.file, False, found, lambda item: {**bank[item].answers, **theirs.get(item, {})})
+        asked = _Asked(title, file.file, False, found, self._rivals(bank, found, owner, title, source))
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
-        """Draw opponents for a stored model's answers to a source's items. Raises UploadError."""
         bank = self._bank()
         mine = {
             key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers
         }
         problems = [] if mine else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
-        theirs = self._submitted("", model, source)
-
-        def rivals(item: str) -> dict[str, str]:
-            others = {**bank[item].answers, **theirs.get(item, {})}
-            return {name: text for name, text in others.items() if name != model}
-
+        rivals = self._rivals(bank, mine, "", model, source)
+        for answers in rivals.values():
+            del answers[model]
         asked = _Asked(model, "(item bank)", True, mine, rivals)
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
@@ -151,7 +138,7 @@ class Submissions:
         return MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
-            title=f"{board_key.source}, {'multiple images' if board_key.multi else 'single image'}",
+            title=board_key.title,
             file="",
             created=now().isoformat(timespec="seconds"),
             judge=JudgeStamp(judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]),
@@ -171,7 +158,6 @@ class Submissions:
             self.store.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources, in the order of their first import."""
         with self._database.read() as connection:
             return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
 
@@ -191,14 +177,6 @@ class Submissions:
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
 
-    def _source(self, items: Iterable[_Stored], problems: list[str]) -> str:
-        """Return the source of the items; several sources add a problem."""
-        sources = Counter(item.source for item in items)
-        if len(sources) > 1:
-            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
-            problems.append(f"instances of several sources: {told}; submit a file for each")
-        return next(iter(sources), "")
-
     def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
         if not title:
             return ['the model has no name; call the column "<model name> prediction", or give a title']
@@ -206,28 +184,23 @@ class Submissions:
             return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
         with self._database.read() as connection:
             models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
-        stored = {folded(name).casefold() for row in models for name in (row.name, row.display)}
-        others = {
-            folded(name).casefold()
-            for entered in self.store.submissions(source)
-            if entered.owner != owner
-            for name in (entered.title, entered.name)
-        }
-        if folded(title).casefold() in stored | others:
+        others = [entered for entered in self.store.submissions(source) if entered.owner != owner]
+        taken = [name for row in models for name in (row.name, row.display)]
+        taken += [name for entered in others for name in (entered.title, entered.name)]
+        if folded(title).casefold() in {folded(name).casefold() for name in taken}:
             return [f"a model named {title!r} is on the board already; choose another name"]
         return []
 
-    def _submitted(self, owner: str, title: str, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Return the submitted texts by item and name, without the owner's earlier variants of the same model."""
-        own = {
-            entered.name
-            for entered in self.store.submissions(source)
-            if (entered.owner, entered.title) == (owner, title)
-        }
-        found: dict[str, dict[str, str]] = {}
+    def _rivals(
+        self, bank: Mapping[str, _Stored], items: Iterable[str], owner: str, title: str, source: str
+    ) -> Mapping[str, dict[str, str]]:
+        """Return others' answers by item and model, without the owner's earlier variants of the same model."""
+        submitted = self.store.submissions(source)
+        own = {entered.name for entered in submitted if (entered.owner, entered.title) == (owner, title)}
+        found = {item: dict(bank[item].answers) for item in items}
         for name, texts in self.store.answers(source).items():
-            for item, text in texts.items() if name not in own else ():
-                found.setdefault(item, {})[name] = text
+            for item in texts.keys() & found.keys() if name not in own else ():
+                found[item][name] = texts[item]
         return found
 
     def _drafted(
@@ -240,7 +213,7 @@ class Submissions:
         problems: list[str],
     ) -> Drafted:
         """Return the report with its matches. Raises UploadError with these and all further problems."""
-        chosen = {item: _opponents(asked.rivals(item), item, request) for item in sorted(asked.answers)}
+        chosen = {item: _opponents(asked.rivals[item], item, request) for item in sorted(asked.answers)}
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
         if asked.answers and not any(chosen.values()):
@@ -279,7 +252,6 @@ class PeoplesBoards:
         self._leaderboard, self._database = leaderboard, database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
-        """Return the people's ratings by model name; {} if nobody has voted."""
         with self._database.read() as connection:
             models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
@@ -321,7 +293,6 @@ def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest)
 
 
 def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[str]:
-    """Return what the judge would lack, as problems."""
     instances = list(instances)
     problems = []
     if request.reference == "backed":
@@ -348,7 +319,6 @@ def _counted(names: Sequence[str]) -> str:
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
-    """Return how many items of the answered kinds (single or multiple images) have no answer."""
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
         item.source == source and item.instance.multi in kinds and key not in answers for key, item in bank.items()

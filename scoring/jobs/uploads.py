@@ -1,7 +1,6 @@
-"""Upload store: files uploaded for scoring, one per owner and for a limited time.
+"""Upload store: files uploaded for scoring, one per owner and for a limited time; any server on the folder finds them.
 
-A metadata file beside each upload names its owner, so that any server on the folder finds it. File names contain codes
-of the owner and the network, so that limits are checked without opening a file, however many there are.
+File names contain codes of the owner and the network, so that limits are checked without opening a file.
 """
 
 import hashlib
@@ -43,28 +42,22 @@ _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
 _METADATA = ".slip"
 
 
+@dataclass(frozen=True)
 class UploadStore:
-    """Uploaded files in a folder; an owner is the hash of a voter cookie.
+    """Uploaded files in a folder, kept for `seconds`; an owner is the hash of a voter cookie.
 
     Limits in bytes: `most` per file, `most_together` for all, and a quarter of that per network. A file counts as at
-    least a megabyte, which also limits their number, and is kept for `seconds`. On the disk, `votes_room` bytes stay
-    free for votes.
+    least a megabyte, which also limits their number; `votes_room` bytes of the disk stay free.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        most: int = PAGE_BYTES,
-        most_together: int = 2_000_000_000,
-        seconds: float = 3600,
-        votes_room: int = VOTES_ROOM,
-    ) -> None:
-        self._folder = folder
-        self._most = most
-        self._most_together = most_together
-        self._seconds = seconds
-        self._votes_room = votes_room
-        folder.mkdir(parents=True, exist_ok=True)
+    folder: Path
+    most: int = PAGE_BYTES
+    most_together: int = 2_000_000_000
+    seconds: float = 3600
+    votes_room: int = VOTES_ROOM
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.sweep()
 
     async def receive(
@@ -79,7 +72,7 @@ class UploadStore:
             )
         self.sweep(owner)
         token = secrets.token_urlsafe(16)
-        path = self._folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
+        path = self.folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
         arrived = StoredUpload(token, owner, path, name[:200], time.time(), network)
         try:
             size = checked = 0
@@ -87,11 +80,11 @@ class UploadStore:
                 self._check_room(0, path)
                 async for chunk in chunks:
                     size += len(chunk)
-                    if size > self._most:
+                    if size > self.most:
                         raise UploadStoreError(
-                            f"expected at most {self._most:,} bytes; score it on the command line: python -m scoring"
+                            f"expected at most {self.most:,} bytes; score it on the command line: python -m scoring"
                         )
-                    if size - checked > self._most // 16:
+                    if size - checked > self.most // 16:
                         self._check_room(size, path)
                         checked = size
                     file.write(chunk)
@@ -113,7 +106,6 @@ class UploadStore:
         arrived.path.unlink(missing_ok=True)
 
     def drop(self, owner: str, name: str) -> None:
-        """Delete an owner's file by its name."""
         for metadata_path in [path for path, _ in self._files() if path.suffix == _METADATA]:
             arrived = self._read(metadata_path)
             if arrived and (arrived.owner, arrived.name) == (owner, name):
@@ -121,12 +113,12 @@ class UploadStore:
 
     def check_disk(self) -> None:
         """Raise UploadStoreError if the free disk space is reserved for votes."""
-        if full := no_room(self._folder, self._votes_room):
+        if full := no_room(self.folder, self.votes_room):
             raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
         """Delete all expired files, and the owner's file if an owner is given."""
-        oldest = time.time() - self._seconds
+        oldest = time.time() - self.seconds
         mine = _code(owner) if owner is not None else None
         for path, state in list(self._files()):
             token, *codes = path.name.split(".")
@@ -137,7 +129,7 @@ class UploadStore:
                 path.unlink(missing_ok=True)
 
     def _metadata(self, token: str) -> Path:
-        return self._folder / f"{token}{_METADATA}"
+        return self.folder / f"{token}{_METADATA}"
 
     def _read(self, metadata_path: Path) -> StoredUpload | None:
         """Return the upload that a metadata file describes; None if it is missing or truncated by a crash."""
@@ -145,24 +137,24 @@ class UploadStore:
             said = json.loads(metadata_path.read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        return StoredUpload(**said | {"path": self._folder / Path(said["path"]).name})
+        return StoredUpload(**said | {"path": self.folder / Path(said["path"]).name})
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Yield the files in the folder; another server may delete some meanwhile."""
-        for path in self._folder.iterdir():
+        for path in self.folder.iterdir():
             with suppress(FileNotFoundError):
                 yield path, path.stat()
 
     def _check_room(self, size: int, mine: Path) -> None:
         network = mine.name.split(".")[2]
-        least = min(self._most, 1_000_000)
+        least = min(self.most, 1_000_000)
         together = same = 0
         for path, state in self._files():
             if path != mine and path.suffix != _METADATA:
                 bytes_held = max(state.st_size, least)
                 together += bytes_held
                 same += bytes_held if f".{network}." in path.name else 0
-        if together + size > self._most_together or same + size > max(self._most_together // 4, self._most):
+        if together + size > self.most_together or same + size > max(self.most_together // 4, self.most):
             raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
 
 

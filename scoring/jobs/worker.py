@@ -28,7 +28,6 @@ from scoring.serialize import ReportError
 AT_ONCE = 2
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-"""Time for running calls to end at shutdown."""
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
 
 log = logging.getLogger(__name__)
@@ -68,10 +67,7 @@ class JobWorker:
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
     ) -> None:
-        """Create a worker; `fetcher` resolves and checks users' own endpoints, `pictures` stores the images for judges.
-
-        `judged` is called with each complete report before its job is marked done, and again after a crash in between.
-        """
+        """`judged` gets each complete report before its job is marked done, and again after a crash in between."""
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._budget = jobs, cache, budget
         self._operator, self._pace, self._fetcher = operator, pace, fetcher
@@ -83,7 +79,6 @@ class JobWorker:
         self._wakeup = threading.Event()
 
     def start(self) -> None:
-        """Start judging; first requeue the jobs of a dead server."""
         self._jobs.recover()
         self._thread.start()
 
@@ -94,7 +89,6 @@ class JobWorker:
         self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Endpoint | None) -> Job:
-        """Queue a job, with its owner's endpoint and key if it is judged there. Raises JobError."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
             raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")
@@ -105,7 +99,6 @@ class JobWorker:
         return started
 
     def wake(self) -> None:
-        """Check the jobs now instead of at the next tick."""
         self._wakeup.set()
 
     async def _run(self) -> None:
@@ -123,7 +116,6 @@ class JobWorker:
             log.warning("jobs are not given back, their leases lapse: %s", error)
 
     async def _poll(self) -> None:
-        """Renew leases, stop lost or cancelled jobs, and claim waiting ones."""
         for task in [task for task in self._running if task.done()]:
             await self._ended(task)
         own = dict(self._own)
@@ -187,7 +179,6 @@ class JobWorker:
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
-        """Drop a job's key; a job that ended with an unexpected error is marked failed."""
         running = self._running.pop(task)
         link = running.claim.job.link
         if running.own:

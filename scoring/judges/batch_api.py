@@ -1,7 +1,6 @@
 """Batch API: a judge through OpenAI's batches, at half the price and with replies within a day.
 
-Questions that arrive together go into one file; replies come back in any order, some not at all. A batch is recorded in
-the database before it is sent, so that a killed run finds it again and nothing is sent twice.
+A batch is recorded in the database before it is sent: a killed run finds it again, and nothing is sent twice.
 """
 
 import asyncio
@@ -19,9 +18,8 @@ from arena.database import METADATA, Database, Moment, now
 from arena.inference.endpoint import Endpoint
 from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
-from scoring.judges.client import Judge, JudgeFailed, JudgeStopped, final
+from scoring.judges.client import Judge, JudgeAnswer, JudgeFailed, JudgeStopped, final, read_answer
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import JudgeSpec, Price
 
 BATCH = Table(
@@ -131,7 +129,6 @@ class BatchJudge(Judge):
                     waiting.reply.set_result(Trouble("hopeless", self._stopped))
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
-        """Resolve each question from the batches of earlier runs, the rest from a new batch."""
         places: dict[str, list[_Waiting]] = defaultdict(list)
         for waiting in asked:
             places[_digest(waiting.body)].append(waiting)
@@ -141,9 +138,11 @@ class BatchJudge(Judge):
                 self._give(await self._fetched(row.name, row.remote), json.loads(row.asked), places)
         rest = [waiting for each in places.values() for waiting in each]
         if rest:
-            name, digests = await asyncio.to_thread(self._noted, [_digest(waiting.body) for waiting in rest])
+            digests = [_digest(waiting.body) for waiting in rest]
+            name = await asyncio.to_thread(self._noted, digests)
             self._names.append(name)
-            remote = await self._submitted(name, _file(rest))
+            file = b"".join(_line(number, waiting.body) for number, waiting in enumerate(rest))
+            remote = await self._submitted(name, file)
             self._say(f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped")
             self._give(await self._fetched(name, remote), digests, places)
             for waiting in rest:
@@ -180,7 +179,6 @@ class BatchJudge(Judge):
         return remote
 
     async def _found(self, name: str) -> str | None:
-        """Return the id of the batch with this name, searching the latest hundred."""
         page = await self._client.api.batches.list(limit=100)
         return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
 
@@ -203,12 +201,9 @@ class BatchJudge(Judge):
         found: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
-                content = await self._reliable(lambda file=file: self._content(file))
-                found |= _read(content)
+                sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
+                found |= _read(sent.content)
         return found
-
-    async def _content(self, file: str) -> bytes:
-        return (await self._client.api.files.content(file)).content
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
@@ -225,16 +220,14 @@ class BatchJudge(Judge):
                 raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
 
     # Batch records.
-    def _noted(self, digests: list[str]) -> tuple[str, list[str]]:
-        """Record a batch before it is sent; return its name and its digests."""
+    def _noted(self, digests: Sequence[str]) -> str:
         name = secrets.token_hex(16)
         row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
         with self._database.write() as connection:
             connection.execute(insert(BATCH).values(**row, asked=json.dumps(digests), created=now()))
-        return name, digests
+        return name
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
-        """Return the batches of earlier runs that contain any of these questions, oldest first."""
         mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
         with self._database.read() as connection:
             rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
@@ -242,7 +235,6 @@ class BatchJudge(Judge):
 
 
 def half(price: Price | None) -> Price | None:
-    """Return the price in a batch: half."""
     return price and Price(price.prompt / 2, price.completion / 2)
 
 
@@ -255,12 +247,7 @@ def _line(number: int, body: Mapping[str, Any]) -> bytes:
     return json.dumps(asked).encode("ascii") + b"\n"
 
 
-def _file(asked: Sequence[_Waiting]) -> bytes:
-    return b"".join(_line(number, waiting.body) for number, waiting in enumerate(asked))
-
-
 def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    """Split the questions so that each part fits into one file."""
     parts: list[list[_Waiting]] = [[]]
     size = 0
     for waiting in asked:

@@ -1,7 +1,4 @@
-"""Reply cache: the judge's replies, keyed by everything that shapes a reply.
-
-Nothing is asked and paid for twice: not after a crash, not for the same texts in another file.
-"""
+"""Reply cache: nothing is asked and paid for twice, not after a crash, not for the same texts in another file."""
 
 import hashlib
 import json
@@ -44,7 +41,6 @@ class ReplyCache:
             return read_record(Reply, connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one())
 
     def known(self, keys: Iterable[str]) -> frozenset[str]:
-        """Return the subset of keys that have a reply."""
         wanted, found = list(keys), set[str]()
         with self._database.read() as connection:
             for start in range(0, len(wanted), _KEYS_A_QUERY):
@@ -54,10 +50,9 @@ class ReplyCache:
 
 
 def reply_key(spec: JudgeSpec, address: str, owner: str | None, ask: Ask, run: int, ordinal: int) -> str:
-    """Return the sha256 of everything that shapes a reply; it contains no secret.
+    """Return the sha256 of the request, of whose endpoint it goes to, and of no secret; None is the operator.
 
-    That is the request as sent, and whose endpoint it goes to: `owner` is None for the operator's. Separate calls also
-    differ by their run and their position within the grading; the samples of one call serve all runs.
+    Separate calls also differ by run and position within the grading; the samples of one call serve all runs.
     """
     call = [run, ordinal] if ask.samples == 1 else None
     shaping = {"version": _VERSION, "address": address, "owner": owner, "call": call, "request": request(spec, ask)}

@@ -1,23 +1,22 @@
 """Judge client: questions to any OpenAI-compatible server, with rate limits, a budget and a circuit breaker.
 
-Every protocol's call is retried by the one policy of `Retries` when it fails. When a reply came and cannot be read, the
-protocol's own rule says what is asked next: `paper` asks as often as the authors' script does.
+A call that fails is retried by the one policy of `Retries`; after a reply that cannot be read, the protocol decides.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arena.budget import JobBudget, reserved
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, data_url
+from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, counted, data_url
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
-from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import (
     Ask,
     JudgeSpec,
@@ -37,15 +36,10 @@ _FAILURES_PER_CALL = 5
 
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
-"""Reply room in tokens, enough for a model that reasons first."""
 _REASONING_TOKENS = 4096
+_PROBED_FIELD = {"score": {"type": "number"}}
 _PROBE_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"score": {"type": "number"}},
-        "required": ["score"],
-        "additionalProperties": False,
-    }
+    {"type": "object", "properties": _PROBED_FIELD, "required": ["score"], "additionalProperties": False}
 )
 _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
@@ -70,6 +64,19 @@ class _FieldRefused(JudgeStopped):
     """The model does not accept a field of the request."""
 
 
+@dataclass(frozen=True)
+class JudgeAnswer:
+    """Complete, well-formed reply."""
+
+    texts: tuple[str, ...]
+    finish: tuple[str, ...]
+    model: str
+    tokens: Tokens | None
+    reasons: bool
+    """Whether the model reasoned before it replied, as far as the reply shows."""
+    logprobs: bool
+
+
 class Judge:
     """Client of one judge, for the length of an `async with` block."""
 
@@ -83,10 +90,7 @@ class Judge:
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
     ) -> None:
-        """Create a client; judges that share a key share a `meter`, and `fetcher` resolves and checks a user's host.
-
-        `pictures` is the store of the images that the judge is shown.
-        """
+        """Judges that share a key share a `meter`; `fetcher` resolves and checks a user's host."""
         self.spec, self.address, self.pace = spec, address, pace or RateLimits()
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
@@ -116,10 +120,7 @@ class Judge:
         return self._reported / self._estimated if self._estimated else 1.0
 
     async def ask(self, ask: Ask) -> Reply:
-        """Return the judge's reply, with retries.
-
-        Raises JudgeFailed, JudgeStopped or AskRefused, and whatever the budget raises when a limit is reached.
-        """
+        """Return the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
         shown = any(message.pictures for message in ask.messages)
@@ -161,7 +162,6 @@ class Judge:
                 raise final(outcome, f"{attempt} attempts")
 
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
-        """Update the rate limiter and the circuit breaker. A busy server does not count as a failure."""
         if isinstance(outcome, JudgeAnswer):
             self._failures = 0
             return
@@ -194,7 +194,6 @@ class Judge:
 
 
 def final(trouble: Trouble, tries: str) -> JudgeError:
-    """Return the error for a trouble that no retry can fix, or that is left after so many tries."""
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
     if trouble.kind in STOPPING:
@@ -205,10 +204,7 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
 async def probe(
     address: Endpoint, model: str, pace: RateLimits | None = None, fetcher: Fetcher | None = None
 ) -> JudgeSpec:
-    """Find out what a model accepts by six or seven short calls; the returned spec has no price.
-
-    Raises JudgeStopped if the server accepts no chat completion for this model, and JudgeFailed.
-    """
+    """Find out what a model accepts by six or seven short calls. Raises JudgeStopped and JudgeFailed."""
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, False, 0, None)
     async with Judge(bare, address, pace, fetcher=fetcher) as judge:
@@ -239,10 +235,55 @@ async def probe(
 
 
 async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
-    """Return the answer to a short call with these fields; None if the model does not accept them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
     try:
         return await judge._answer(body, estimated_tokens(_PROBE), 0)
     except (AskRefused, _FieldRefused):
         return None
+
+
+def read_answer(content: bytes) -> JudgeAnswer | Trouble:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return Trouble("bad reply", "a reply that is no JSON")
+    tokens, choices = counted(_under(found, "usage")), _under(found, "choices")
+    if not isinstance(choices, list) or not choices:
+        return Trouble("bad reply", "a reply without choices", tokens=tokens)
+    read = [_choice(choice) for choice in sorted(choices, key=lambda choice: _number(_under(choice, "index")))]
+    whole = [choice for choice in read if choice]
+    if len(whole) < len(read):
+        return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
+    model, hidden = _under(found, "model"), _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
+    texts, finish, reasons, logprobs = zip(*whole, strict=True)
+    name = _storable(model)[:200] if isinstance(model, str) else ""
+    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs))
+
+
+def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
+    """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
+    message, finish = _under(choice, "message"), _under(choice, "finish_reason")
+    if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
+        return None
+    text = message.get("content")
+    text = message.get("refusal") if text is None else text
+    if not isinstance(text, str | None):
+        return None
+    reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
+    return _storable(text or ""), _storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
+
+
+def _under(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int else 0
+
+
+def _storable(text: str) -> str:
+    """Return the text with what no database stores, NUL and lone surrogates, replaced."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

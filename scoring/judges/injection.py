@@ -34,10 +34,7 @@ _INVISIBLE = re.compile(
 
 
 def neutralise(text: str) -> str:
-    """Return the text on one line, without column separators, control characters and chat-template tokens.
-
-    Its words stay as they are, so that an honest answer survives.
-    """
+    """Return the text on one line, without column separators, control characters and chat tokens; its words stay."""
     line = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).translate(_NEUTRAL)
     return _TOKENS.sub(lambda mark: f"‹{mark[1] or mark[2] or mark[3]}›", line)
 
@@ -52,10 +49,7 @@ _NAME = re.compile(r"<([A-Z]+)>")
 
 
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
-    """Return what makes an answer look like an attack on the judge; () for an honest one.
-
-    An answer that equals the truth or one of its parts is never flagged: it needs no attack.
-    """
+    """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:
         return ("very long",)
     said, truth = prediction.strip().casefold(), question.truth.strip().casefold()
@@ -69,7 +63,6 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
 
 
 def _families(text: str) -> list[str]:
-    """Return the families of attack that a text matches."""
     rules = _rules()
     columns, together = text.translate(_AS_COLUMN), _GAPS.sub("", text)
     found = [name for name, rule in rules.families.items() if rule.search(columns)]
@@ -85,9 +78,7 @@ class _Rules(NamedTuple):
 
     families: Mapping[str, re.Pattern[str]]
     together: re.Pattern[str]
-    """Pattern for text whose letters are run together."""
     nothing: re.Pattern[str]
-    """Pattern for an answer without content."""
 
 
 @cache
@@ -132,11 +123,7 @@ def canaries() -> tuple[Canary, ...]:
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
-    """Return the question with another question's truth, one that the answer cannot match; the choice is deterministic.
-
-    The chosen truth shares no word with the answer or with the question's own truth; if all truths do, it shares the
-    fewest.
-    """
+    """Return the question with another's truth, the one that shares the fewest words with its own and the answer."""
     own = _words(prediction) | _words(question.truth)
 
     def order(other: Question) -> tuple[int, str]:

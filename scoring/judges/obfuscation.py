@@ -84,13 +84,11 @@ def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return the text without diacritics."""
     parts = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """Yield the text decoded from each encoding found in it."""
     yield "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) < 0xE007F)
     yield html.unescape(text)
     yield unquote(text, errors="replace")

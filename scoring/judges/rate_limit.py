@@ -16,11 +16,9 @@ class RateLimits(Retries):
     """Concurrency, rate limits, timeout and retries of a judge."""
 
     concurrency: int = 16
-    """Maximum concurrent calls."""
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     timeout: float = 60.0
-    """Maximum seconds for one whole attempt."""
 
 
 class RateLimiter:
@@ -32,7 +30,6 @@ class RateLimiter:
         self._paused = 0.0
 
     async def turn(self, tokens: int) -> None:
-        """Wait until a call with this many tokens may start."""
         loop = asyncio.get_running_loop()
         start = max(loop.time(), self._next)
         self._next = start + max(
@@ -43,7 +40,6 @@ class RateLimiter:
             await asyncio.sleep(wait)
 
     def pause(self, seconds: float) -> None:
-        """Start no call for as long as the server asked."""
         until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)
         self._paused = max(self._paused, until)
 
@@ -62,13 +58,11 @@ class ReplyTimes:
         """Start and attempt of the calls under way."""
 
     def limit(self, attempt: int) -> float:
-        """Return how many seconds an attempt (from 1) may take."""
         known = self._replies >= _ENOUGH
         return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4 ** (attempt - 1) if known else math.inf)
 
     @asynccontextmanager
     async def limited(self, attempt: int) -> AsyncIterator[None]:
-        """Limit the time of a call. Raises Trouble."""
         loop = asyncio.get_running_loop()
         start, running = loop.time(), asyncio.timeout(self.limit(attempt))
         self._running[running] = start, attempt

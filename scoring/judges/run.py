@@ -1,14 +1,13 @@
 """Task runner: quotes the cost of judging tasks and runs them, many calls at once.
 
-A task is a generator without network access: it yields what to ask and is sent the reply. A run that is killed and
-started again ends with the same outcomes, since every reply is in the cache.
+A run that is killed and started again ends with the same outcomes, since every reply is in the cache.
 """
 
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from arena.budget import BudgetError
@@ -19,7 +18,6 @@ from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
 from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, most_completion, most_cost
 
 PASSES = 2
-"""How often a task is tried before the run gives up on it."""
 _TYPICAL = 0.25
 """Assumed share of the reply room that a judge uses, hidden tokens included."""
 RESERVE_SECONDS = 0.5
@@ -38,7 +36,6 @@ class Task(NamedTuple, Generic[T]):
     run: int
     """Number of the run; separate runs are asked separately, with the run as the seed if the judge accepts one."""
     begin: Callable[[], Generator[Ask, Reply, T]]
-    """Starts the generator; quoting starts one too."""
     refused: Callable[[str], T]
     """Makes the outcome when the judge's server refuses the prompt, from the reason."""
 
@@ -51,26 +48,21 @@ class Quote:
     """Number of outcomes, including those of canaries and probes."""
     calls: int
     cached: int
-    """Calls answered from the cache."""
     prompt_tokens: int
     completion_tokens: int
-    """Estimate, like all but `most_dollars`."""
     most: int
     """Upper bound of the cost in millionths of a US dollar."""
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
-        """Return the quote corrected by `ratio`, the real tokens per estimated token in the first replies."""
         return replace(self, prompt_tokens=round(self.prompt_tokens * ratio))
 
     @property
     def dollars(self) -> float | None:
-        """Estimated cost in US dollars; None if the price is unknown."""
         return None if self.price is None else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
 
     @property
     def most_dollars(self) -> float | None:
-        """Maximum cost in US dollars; None if the price is unknown."""
         return None if self.price is None else self.most / 1e6
 
 
@@ -83,16 +75,10 @@ class Progress(NamedTuple):
     """Outcomes that needed a call to the judge in this run."""
 
 
-class _KnownOutcome(NamedTuple):
-    outcome: Any
-    fresh: bool
-
-
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
-    """Return the cost of the tasks; the estimate assumes that each first reply can be read.
+    """Return the cost of the tasks; estimated as if each first reply could be read, at most as if none could.
 
-    The maximum assumes that no reply can be read; failed calls come on top. `address` is the judge's as it may be
-    shown; `owner` is whose judge it is, None for the operator's.
+    Failed calls come on top. `owner` is whose judge it is, None for the operator's.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
@@ -116,16 +102,14 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
 async def run_tasks(
     tasks: Sequence[Task[T]], judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> tuple[T, ...]:
-    """Return the outcomes in task order; `tell` gets the progress, and `stop` ends the run before the next call.
+    """Return the outcomes in task order; every reply is in the cache by then.
 
-    Raises JudgeStopped, JudgeFailed, BudgetError and DatabaseError once the running calls have ended, and
-    ScoringStopped. Every reply is in the cache by then.
+    Raises, once the running calls have ended, JudgeStopped, JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
-    """Return the calls that a task makes if no reply can be read."""
     asking, asks = task.begin(), list[Ask]()
     try:
         ask = next(asking)
@@ -137,27 +121,22 @@ def _asks(task: Task) -> tuple[Ask, ...]:
 
 
 def _seeded(ask: Ask, run: int) -> Ask:
-    """Return a separate call with its run as the seed; the samples of one call are shared by the runs."""
     return replace(ask, seed=run) if ask.samples == 1 else ask
 
 
+@dataclass
 class _Run(Generic[T]):
     """One run in progress: as many workers as the judge allows concurrent calls."""
 
-    def __init__(
-        self,
-        tasks: Sequence[Task[T]],
-        judge: Judge,
-        cache: ReplyCache,
-        tell: Callable[[Progress], None],
-        stop: asyncio.Event,
-    ) -> None:
-        self._tasks = tasks
-        self._judge, self._cache, self._tell, self._stop = judge, cache, tell, stop
-        self._outcomes: dict[int, T] = {}
-        self._fresh = 0
-        self._ended: Exception | None = None
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+    _tasks: Sequence[Task[T]]
+    _judge: Judge
+    _cache: ReplyCache
+    _tell: Callable[[Progress], None]
+    _stop: asyncio.Event
+    _outcomes: dict[int, T] = field(default_factory=dict)
+    _fresh: int = 0
+    _ended: Exception | None = None
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):
@@ -192,7 +171,8 @@ class _Run(Generic[T]):
             self._fresh += fresh
             self._tell(Progress(len(self._outcomes), len(self._tasks), self._fresh))
 
-    async def _done(self, task: Task[T]) -> _KnownOutcome:
+    async def _done(self, task: Task[T]) -> tuple[T, bool]:
+        """Return the outcome, and whether it needed a call to the judge."""
         asking = task.begin()
         ordinal, fresh = 0, False
         try:
@@ -209,9 +189,9 @@ class _Run(Generic[T]):
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
-            return _KnownOutcome(end.value, fresh)
+            return end.value, fresh
         except AskRefused as error:
-            return _KnownOutcome(task.refused(str(error)), fresh)
+            return task.refused(str(error)), fresh
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from pydantic import TypeAdapter
+
 from arena.inference.limits import cost
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, require_columns
@@ -16,11 +18,8 @@ from arena.types import Price
 from scoring.report import Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
-"""Request field for the reply's maximum tokens."""
 
 _JUDGES = Path(__file__).parent.parent / "data" / "judges.csv"
-_MARKS: Mapping[str, bool] = {"yes": True, "no": False}
-_TOKENS: Mapping[str, TokensField] = {name: name for name in ("max_tokens", "max_completion_tokens")}
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
@@ -43,14 +42,16 @@ class ShownImage:
         return f"{self.sha256}.{self.suffix}"
 
 
+Role = Literal["system", "user", "assistant"]
+
+
 @dataclass(frozen=True)
 class Message:
     """One message of a conversation."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     text: str
     pictures: tuple[ShownImage, ...] = ()
-    """Images below the text."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,7 @@ class Ask:
     reply_tokens: int = 16
     """Maximum tokens of the visible reply; a reasoning judge gets its own room on top."""
     samples: int = 1
-    """Number of replies in one call (`n`)."""
     schema: str | None = None
-    """JSON schema of the reply, as JSON text; omitted if the model supports none."""
     seed: int | None = None
     """Run number, set by the task runner; sent to a judge that accepts a seed."""
 
@@ -79,7 +78,6 @@ class Reply:
     prompt_tokens: int
     completion_tokens: int
     model: str
-    """Name that the server gives the model."""
 
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
@@ -94,7 +92,6 @@ class JudgeSpec:
     temperature: bool
     tokens: TokensField
     samples: bool
-    """Whether it accepts `n` above 1."""
     seed: bool
     logprobs: bool
     json_schema: bool
@@ -120,12 +117,10 @@ def most_tokens(messages: Sequence[Message]) -> int:
 
 
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
-    """Return the maximum tokens of the replies to one call, hidden ones included."""
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
 
 def most_cost(spec: JudgeSpec, ask: Ask) -> int:
-    """Return the maximum cost of one call, in millionths of a US dollar."""
     prompt = most_tokens(ask.messages) + len((ask.schema or "").encode())
     return cost(spec.price, prompt, most_completion(spec, ask))
 
@@ -157,7 +152,6 @@ def request(
 
 
 def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
-    """Return a message's content: its text, then its images."""
     if not message.pictures:
         return message.text
     shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
@@ -165,36 +159,22 @@ def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[d
 
 
 def response_format(schema: str) -> dict[str, Any]:
-    """Return the request field that constrains a reply to a JSON schema, given as JSON text."""
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)}}
 
 
 @cache
 def known_judges() -> Mapping[str, JudgeSpec]:
-    """Return the models of the judges' file with what they accept, by name."""
     return MappingProxyType({spec.model: spec for spec in map(_known, read_records(_JUDGES))})
 
 
 def _known(record: Record) -> JudgeSpec:
-    cells = {name: str(value) for name, value in record.values.items()}
-    return JudgeSpec(
-        model=cells["model"],
-        temperature=_MARKS[cells["temperature"]],
-        tokens=_TOKENS[cells["tokens"]],
-        samples=_MARKS[cells["samples"]],
-        seed=_MARKS[cells["seed"]],
-        logprobs=_MARKS[cells["logprobs"]],
-        json_schema=_MARKS[cells["json_schema"]],
-        reasoning_tokens=int(cells["reasoning_tokens"]),
-        price=_price(record, "prompt_price", "completion_price", _JUDGES.name) if cells["prompt_price"] else None,
-    )
+    """A row of the judges' file; pydantic reads "yes" and "no"."""
+    price = _price(record, "prompt_price", "completion_price", _JUDGES.name) if record.values["prompt_price"] else None
+    return TypeAdapter(JudgeSpec).validate_python({**record.values, "price": price})
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
-    """Return the operator's prices by model, from a table with the columns model, prompt and completion.
-
-    Raises RowsError with the row that cannot be read.
-    """
+    """Return prices by model from a table with the columns model, prompt and completion. Raises RowsError."""
     prices: dict[str, Price] = {}
     for record in read_records(path):
         require_columns(record, ("model", "prompt", "completion"), path.name)
@@ -215,5 +195,4 @@ def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
-    """Return the judge with the operator's price, if there is one."""
     return replace(spec, price=prices.get(spec.model, spec.price))

@@ -23,29 +23,22 @@ class VisitBench:
     report = MatchReport
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
-        """Both orders of every match.
-
-        They are separate tasks of one run, so a match with its sides swapped asks for, and caches, the same two calls.
-        """
-        return [
-            Task(0, partial(judging, contest, order), _refused) for contest in _contests(report) for order in ORDERS
-        ]
+        """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
+        refused = partial(Verdict, None)
+        return [Task(0, partial(judging, one, order), refused) for one in _contests(report) for order in ORDERS]
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
-        """The draft with the verdicts, which are in the order of the tasks."""
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
         versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
         return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
 
     def ungraded(self, report: MatchReport) -> str:
-        """A sentence saying that nothing was graded; "" if anything was."""
         return ungraded(report)
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
-        """Battles in the authors' layout, shares of steady verdicts, and the whole report."""
         steady = steadiness(match.winners for match in report.matches)
-        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.named.items())
+        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.items())
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
         return {
             "battles.jsonl": battles.encode("ascii"),
@@ -55,10 +48,7 @@ class VisitBench:
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
-    """The matches in the layout of the authors' battle file, with our fields from `item` to `reasons` added.
-
-    A result is the winning side of the row in each of the two orders: A, B, Tie, or null if unscored.
-    """
+    """The matches in the layout of the authors' battle file, by order; `item` to `reasons` are our fields."""
     instances = {instance.item: instance for instance in report.instances}
     texts = {(response.item, response.model): response.text for response in report.responses}
     for match in report.matches:
@@ -86,7 +76,6 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
-    """The boards of this report's matches alone, single images before several."""
     instances = {instance.item: instance for instance in report.instances}
     played: list[DecidedMatch] = []
     unscored = {False: Counter[str](), True: Counter[str]()}
@@ -105,7 +94,3 @@ def _contests(report: MatchReport) -> Iterator[Contest]:
     for match in report.matches:
         sides = (texts[match.item, match.a], texts[match.item, match.b])
         yield Contest(instances[match.item], *sides, report.protocol, report.reference, report.context)
-
-
-def _refused(reason: str) -> Verdict:
-    return Verdict(None, reason)

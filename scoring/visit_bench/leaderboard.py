@@ -6,8 +6,6 @@ counted separately (paper, Tables 3 and 4). People's votes go through the same a
 their sides has no effect: they are sorted first.
 """
 
-import csv
-import io
 import itertools
 import math
 from collections import Counter
@@ -22,19 +20,18 @@ from arena.ratings.intervals import wilson
 from arena.ratings.report import BoardRow, RatingOrder, rating_report
 from arena.types import REFERENCE
 from scoring.report import safe_cell
+from scoring.serialize import csv_text
 from scoring.visit_bench.matches import Winner
 
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
 """Names of the human-verified reference: ours, and the authors'."""
 ORDERS = 100
-"""Orders of the matches for the median Elo."""
 SEED = 0
 FLOOR = 5
 """Minimum of decided matches against the reference to show a family's win rate; most families have ten items."""
 EXACT = 8
 """Maximum of models for which a correlation's p tries every order."""
 DRAWS = 20_000
-"""Random orders drawn for more models than that."""
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
@@ -62,7 +59,6 @@ class WinRate:
 
     @property
     def value(self) -> float | None:
-        """Share of wins; None if every match was a tie."""
         return self.wins / self.n if self.n else None
 
     def __str__(self) -> str:
@@ -77,7 +73,6 @@ class BoardLine:
     reference: WinRate | None
     """None for the reference itself, and for a model that never met it."""
     unscored: int
-    """Matches without a result; they count nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,6 @@ class AutomaticBoard:
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Bradley-Terry ratings by model."""
         return {line.row.model: line.row.bt for line in self.lines if line.row.bt is not None}
 
 
@@ -116,15 +110,12 @@ def automatic_board(
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
     left = unscored or {}
-    rates = _win_rates(matches)
+    rates, families = _win_rates(matches), sorted({match.family for match in matches})
     return AutomaticBoard(
         multi=multi,
         matches=len(matches),
         lines=tuple(BoardLine(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
-        families={
-            family: _win_rates(list(group))
-            for family, group in itertools.groupby(sorted(matches, key=_family), key=_family)
-        },
+        families={family: _win_rates(match for match in matches if match.family == family) for family in families},
         notices=report.notices,
     )
 
@@ -139,42 +130,37 @@ def played_of(battles: Battles) -> Iterator[DecidedMatch]:
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
     """Boards in the layout of the authors' leaderboard file: TSV, single images above several."""
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    rows: list[Sequence[object]] = [_COLUMNS]
     for board in boards:
         category = "Multiple Images" if board.multi else "Single Image"
         for line in board.lines:
             elo = "" if line.row.elo_median is None else f"{line.row.elo_median:.0f}"
             model = safe_cell(" ".join(line.row.model.split()))
-            writer.writerow([category, model, elo, line.row.battles, line.reference or "-"])
-    return out.getvalue()
+            rows.append((category, model, elo, line.row.battles, line.reference or "-"))
+    return csv_text(rows, "\t")
 
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, also those from few matches."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high"])
+    rows: list[Sequence[object]] = [("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")]
     for board in boards:
+        kind = "multiple" if board.multi else "single"
         for family, rates in board.families.items():
             for model, rate in rates.items():
                 share = "" if rate.value is None else f"{rate.value:.4f}"
-                numbers = [rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}"]
-                kind = "multiple" if board.multi else "single"
-                writer.writerow([kind, safe_cell(family), safe_cell(model), *numbers])
-    return out.getvalue()
+                numbers = (rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}")
+                rows.append((kind, safe_cell(family), safe_cell(model), *numbers))
+    return csv_text(rows)
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
-    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike.
-
-    Equal ratings share their mean rank.
-    """
+    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike."""
     n = len(one)
-    x, y = (_centred(_ranks(np.asarray(values, np.float64))) for values in (one, other))
+    if n < 3:
+        return None
+    x, y = (ranks - ranks.mean() for ranks in (_ranks(np.asarray(one)), _ranks(np.asarray(other))))
     scale = math.sqrt(float(x @ x) * float(y @ y))
-    if n < 3 or not scale:
+    if not scale:
         return None
     rho = float(x @ y) / scale
     if n <= EXACT:
@@ -189,19 +175,13 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
 
 
 def _sided(match: DecidedMatch) -> DecidedMatch:
-    """The match with its sides in the order of their names."""
     if match.a <= match.b:
         return match
     swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
 
 
-def _family(match: DecidedMatch) -> str:
-    return match.family
-
-
 def _win_rates(matches: Iterable[DecidedMatch]) -> dict[str, WinRate]:
-    """Each model's win rate against the reference."""
     found: dict[str, Counter[str]] = {}
     for match in matches:
         sides = {"a": match.a, "b": match.b}
@@ -223,7 +203,3 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[place]
-
-
-def _centred(values: np.ndarray) -> np.ndarray:
-    return values - values.mean() if len(values) else values

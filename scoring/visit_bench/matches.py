@@ -21,7 +21,6 @@ Context = Literal["captions", "images"]
 """How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
 
 NO_ANSWER = "(no answer)"
-"""Stands for an empty response."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,10 @@ class Instance:
     """An item as presented to a judge."""
 
     item: str
-    """Key of the item."""
     family: str
     instruction: str
     captions: tuple[str, ...]
-    """One per image; empty where there is none."""
     pictures: tuple[ShownImage, ...]
-    """Images that are kept; the judge can see them only if there are as many as captions."""
     sources: tuple[str, ...]
     """Where the images come from: addresses, or the sha256 of a file."""
     reference: str | None
@@ -60,13 +56,11 @@ class Verdict:
     """The judge's verdict on a match in one order."""
 
     winner: Winner | None
-    """None if unscored."""
     reason: str = ""
     """Why it is unscored, or why it counts as a tie; else empty."""
     replies: tuple[str, ...] = ()
     """The judge's reply, then the reply to the extraction prompt, if that was asked."""
     model: str = ""
-    """Name the server gave the model that replied."""
 
 
 def decided(first: Winner | None, second: Winner | None) -> Winner | None:
@@ -104,19 +98,15 @@ class MatchReport:
     benchmark: Literal["visit-bench"]
     protocol: Protocol
     title: str
-    """The submitted model."""
     file: str
     created: str
-    """ISO time of creation, UTC."""
     judge: JudgeStamp
     reference: ReferenceUse
     context: Context
     source: str
-    """Source of the items."""
     complete: StrictBool
     """Whether the model answered every item of each kind (single, multiple images) of which it answered any."""
     stored: StrictBool
-    """Whether the model's answers are those in the item bank."""
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]
@@ -139,43 +129,21 @@ class Part(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """None if the total is 0."""
         return self.part / self.of if self.of else None
 
-
-@dataclass(frozen=True)
-class Steadiness:
-    """How reliable the judge's verdicts are, whoever won."""
-
-    consistent: Part
-    """Matches whose verdict stayed the same with the sides swapped, of those with two verdicts."""
-    ties: Part
-    """Matches that ended in a tie, of those with two verdicts."""
-    first: Part
-    """Verdicts for the response shown first, of those for either."""
-    unscored: Part
-    """Matches without a result, of all."""
-
-    @property
-    def named(self) -> Mapping[str, Part]:
-        """Each part by the label that people read."""
-        return {
-            "the same winner in both orders": self.consistent,
-            "ties": self.ties,
-            "verdicts for the response shown first": self.first,
-            "matches without a result": self.unscored,
-        }
+    def __str__(self) -> str:
+        return f"{self.part:,} of {self.of:,}" + ("" if self.share is None else f" ({self.share:.1%})")
 
 
-def steadiness(verdicts: Iterable[Pair]) -> Steadiness:
-    """A judge's steadiness, from each match's two verdicts."""
+def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
+    """How reliable a judge's verdicts are, whoever won, by label; of matches with two verdicts, of verdicts, of all."""
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
-    return Steadiness(
-        consistent=Part(sum(first == second for first, second in read), len(read)),
-        ties=Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
-        first=Part(for_first, for_either),
-        unscored=Part(len(pairs) - len(read), len(pairs)),
-    )
+    return {
+        "the same winner in both orders": Part(sum(first == second for first, second in read), len(read)),
+        "ties": Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
+        "verdicts for the response shown first": Part(for_first, for_either),
+        "matches without a result": Part(len(pairs) - len(read), len(pairs)),
+    }

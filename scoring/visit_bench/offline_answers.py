@@ -1,8 +1,6 @@
 """VisIT-Bench answers: runs a model over its instructions; images are fetched or read from a folder."""
 
-import csv
 import hashlib
-import io
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -11,12 +9,11 @@ from urllib.parse import unquote, urlsplit
 
 from arena.inference.offline import Task, TaskError
 from arena.io.fetch import FetchError, fetch
-from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records, require_columns
+from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
-
-_COLUMNS = ("images", "image", "image_url")
-"""Columns of images in VisIT-Bench's files; the first that exists counts."""
+from scoring.serialize import csv_text
+from scoring.visit_bench.reader import IMAGE_COLUMNS, images_in
 
 
 class _Instance(NamedTuple):
@@ -24,22 +21,18 @@ class _Instance(NamedTuple):
     instruction: str
     category: str
     cell: str
-    """The image cell as written."""
     images: tuple[str, ...]
 
 
 def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> OfflineBenchmark:
-    """The instructions in one of VisIT-Bench's CSV files; a `folder` is searched for the images by file name.
-
-    Raises RowsError and AnsweringError.
-    """
+    """The instructions in a CSV file of VisIT-Bench, their images in `folder`. Raises RowsError and AnsweringError."""
     instances: dict[str, _Instance] = {}
     for record in read_records(file, COMMAND_LINE):
         instance = _instance(record, file)
         instances.setdefault(instance.key, instance)
     if not instances:
         raise AnsweringError(f"{file.name} holds no instructions; choose one of VisIT-Bench's CSV files")
-    column = next(name for name in _COLUMNS if name in record.values)
+    column = next(name for name in IMAGE_COLUMNS if name in record.values)
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
 
     def tasks(_: Answers):
@@ -50,30 +43,21 @@ def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str],
 
 def _instance(record: Record, file: Path) -> _Instance:
     require_columns(record, ("instruction",), file.name)
-    column = next((name for name in _COLUMNS if name in record.values), None)
+    column = next((name for name in IMAGE_COLUMNS if name in record.values), None)
     if column is None:
-        raise RowsError(f"expected a column {', '.join(_COLUMNS)}; add it", file.name, record.row)
+        raise RowsError(f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row)
     cell, instruction = str(record.values[column]), str(record.values["instruction"])
-    images = _names(cell, record, column, file)
+    wanted = "expected the image's address, or a list of them"
+    try:
+        images = images_in(cell.strip(), column, wanted)
+    except RowsError as error:
+        raise error.at(file=file.name, row=record.row) from error
+    if not images:
+        raise RowsError(wanted, file.name, record.row, column)
     if not instruction.strip():
         raise RowsError("is empty; expected an instruction", file.name, record.row, "instruction")
     category = str(record.values.get("instruction_category", ""))
     return _Instance(item_key(instruction, images), instruction, category, cell, images)
-
-
-def _names(cell: str, record: Record, column: str, file: Path) -> tuple[str, ...]:
-    """The addresses or names in a cell: a JSON list of texts, or one plain text. Raises RowsError."""
-    value: JSON = cell.strip()
-    if cell.lstrip().startswith("["):
-        try:
-            value = parse_json(cell)
-        except RowsError as error:
-            raise error.at(file=file.name, row=record.row, column=column) from error
-    names = value if isinstance(value, list) else [value]
-    texts = tuple(name for name in names if isinstance(name, str) and name)
-    if not texts or len(texts) < len(names):
-        raise RowsError("expected the image's address, or a list of them", file.name, record.row, column)
-    return texts
 
 
 def _turns(instance: _Instance, folder: Path | None, fetched: Callable[[str], bytes]) -> tuple[Turn, ...]:
@@ -96,10 +80,7 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
 
 def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
     """VisIT-Bench's submission file: the column of answers carries the model's name."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["instruction", "instruction_category", column, f"{model} prediction"])
-    for one in instances:
-        if one.key in answers:
-            writer.writerow([one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")])
-    return out.getvalue().encode("utf-8", "replace")
+    answered = (one for one in instances if one.key in answers)
+    rows = ((one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")) for one in answered)
+    heads = ("instruction", "instruction_category", column, f"{model} prediction")
+    return csv_text([heads, *rows]).encode("utf-8", "replace")

@@ -1,11 +1,8 @@
 """VisIT-Bench prompts: what a judge is asked about two responses, in both orders, and how its verdict is read.
 
-The paper (4.3, appendix F) prints the prompts; its code was never released. There are two protocols. `paper` asks
-exactly that, and a reply without a verdict even after the extraction prompt is a tie. `hardened` asks the same with the
-responses fenced off and every verdict inside them marked, reads the reply's last line only, and leaves what cannot be
-read unscored.
-
-The extraction prompt goes to the same judge, where the paper asked ChatGPT.
+The paper (4.3, appendix F) prints the prompts; its code was never released. `paper` asks exactly that, and a reply
+without a verdict even after the extraction prompt, which goes to the same judge not ChatGPT, is a tie. `hardened`
+fences the responses off, marks every verdict in them, reads the last line only, and leaves the unreadable unscored.
 """
 
 import hashlib
@@ -14,12 +11,12 @@ import re
 from collections.abc import Generator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Message, Reply
+from scoring.judges.spec import Ask, Message, Reply, Role
 from scoring.report import Protocol
-from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict, Winner
+from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()
@@ -32,12 +29,6 @@ Order = Literal["a first", "b first"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 Place = Literal["first", "second"]
 _PLACES: Mapping[str, Place] = {"A": "first", "B": "second"}
-_WINNERS: Mapping[tuple[Order, Place], Winner] = {
-    ("a first", "first"): "a",
-    ("a first", "second"): "b",
-    ("b first", "first"): "b",
-    ("b first", "second"): "a",
-}
 
 
 class Contest(NamedTuple):
@@ -63,14 +54,14 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
         replies.append(reply.texts[0])
         place = read_extraction(reply.texts[0])
     if place:
-        return Verdict(_WINNERS[order, place], "", tuple(replies), reply.model)
+        winner = "a" if (place == "first") == (order == "a first") else "b"
+        return Verdict(winner, "", tuple(replies), reply.model)
     if contest.protocol == "paper":
         return Verdict("tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model)
     return Verdict(None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model)
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
-    """The four messages about two responses in this order."""
     first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
     instance, hardened = contest.instance, contest.protocol == "hardened"
     if hardened:
@@ -87,7 +78,6 @@ def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ..
 
 
 def extraction(said: str) -> tuple[Message, ...]:
-    """The conversation that asks what a judge's reply concluded, with the paper's two examples."""
     *before, last = _conversation("visit_bench_extract.txt")
     return (*before, Message("user", last.text.format(judgement=said)))
 
@@ -102,10 +92,7 @@ _BARE = re.compile(
 
 
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
-    """The response that the last "Overall, Response X is better." calls better, with any emphasis; None without one.
-
-    Under the hardened protocol it must be on the reply's last line: a response may be quoted further up.
-    """
+    """The response named by the last "Overall, Response X is better."; `hardened` reads the last line alone."""
     if protocol == "hardened":
         said = said.rstrip().rpartition("\n")[2]
     found = _VERDICT.findall(said)
@@ -113,11 +100,7 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """The response that an extraction names; None for "Unknown" and anything else.
-
-    Beside "Final Answer: B" it accepts "Final Answer: Response B is slightly better ...", from the prompt's own
-    example, and the bare "Response B" and "B".
-    """
+    """The response that an extraction names, as in the prompt's examples, or alone; None for "Unknown" and others."""
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
     found = _BARE.fullmatch(answer) or _NAMED.match(answer)
@@ -134,10 +117,7 @@ _ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re
 
 
 def marked(text: str) -> str:
-    """The response with every letter that names one of the two responses marked as a letter.
-
-    No verdict can then be read from it, even if the judge quotes it. Its words stay.
-    """
+    """The response with each letter that names a response marked as a letter: quoted, it is no verdict. Words stay."""
     return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
 
 
@@ -166,13 +146,7 @@ def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
 
 @cache
 def _conversation(name: str) -> tuple[Message, ...]:
-    """The messages of a prompt file: each follows a line with its role in brackets."""
     _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
-    roles: Mapping[str, Literal["system", "user", "assistant"]] = {
-        "system": "system",
-        "user": "user",
-        "assistant": "assistant",
-    }
-    return tuple(
-        Message(roles[role], text.removesuffix("\n")) for role, text in zip(parts[::2], parts[1::2], strict=True)
-    )
+    roles = cast(list[Role], parts[::2])
+    texts = (text.removesuffix("\n") for text in parts[1::2])
+    return tuple(map(Message, roles, texts))

@@ -1,24 +1,26 @@
-"""Submission files: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys.
+"""Submission files: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys, and the items they mean.
 
 Columns: `instruction` with `image` or `images` (a JSON list), as the authors ask for them, or `item`; the answers are
 in "<model name> prediction" or in `prediction`. Problems are collected, so that all can be shown at once.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from arena.io.strict_json import parse_json
 from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
+from arena.types import folded, item_key
 from scoring.report import NoAnswersError
 
 PREDICTION = "prediction"
 _PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
-_IMAGES = ("images", "image", "image_url")
+IMAGE_COLUMNS = ("images", "image", "image_url")
+"""Columns of images in VisIT-Bench's files; the first that exists counts."""
+_WANTED = "expected an image's name, or a list of them; write it so"
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,12 @@ class Entry:
 
     row: int
     item: str | None
-    """Key of the item, if the file names it."""
     instruction: str
     images: tuple[str, ...]
-    """Addresses or file names; () if the file names none."""
     text: str
-    """Exactly as written; may be empty."""
 
     @property
     def shown(self) -> str:
-        """Name of the entry in a problem."""
         return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
 
 
@@ -45,7 +43,6 @@ class SubmissionFile:
     """A submission file, read completely."""
 
     file: str
-    """The owner's name for the file."""
     model: str
     """From the name of the column; empty if that is just `prediction`."""
     entries: tuple[Entry, ...]
@@ -53,10 +50,6 @@ class SubmissionFile:
 
 
 def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
-    """A file's answers with all problems; `name` is the owner's name for the file.
-
-    Raises RowsError for a file that is no table, and NoAnswersError for one without rows.
-    """
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
@@ -90,7 +83,6 @@ def is_submission(path: Path, name: str) -> bool:
 
 
 def last_part(name: str) -> str:
-    """File name at the end of an address or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
@@ -102,26 +94,59 @@ def _entry(record: Record, column: str) -> Entry:
     text = values.get(column)
     if not isinstance(text, str):
         raise RowsError("expected the answer as text; put it in quotes as the model wrote it", column=column)
+    named = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(
         row=record.row,
         item=item.strip() if isinstance(item, str) and item.strip() else None,
         instruction=instruction if isinstance(instruction, str) else "",
-        images=_images(values),
+        images=images_in(values[named], named, _WANTED) if named else (),
         text=text,
     )
 
 
-def _images(values: Any) -> tuple[str, ...]:
-    column = next((name for name in _IMAGES if values.get(name)), None)
-    if column is None:
-        return ()
-    names: JSON = values[column]
-    if isinstance(names, str) and names.lstrip().startswith("["):
-        try:
-            names = parse_json(names)
-        except RowsError as error:
-            raise error.at(column=column) from error
+def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
+    """The names or addresses in a cell: a JSON list of texts, or one text. Raises RowsError, with what is `wanted`."""
+    try:
+        names = parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
+    except RowsError as error:
+        raise error.at(column=column) from error
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
     if not all(isinstance(part, str) and part for part in listed):
-        raise RowsError("expected an image's name, or a list of them; write it so", column=column)
+        raise RowsError(wanted, column=column)
     return tuple(map(str, listed))
+
+
+UNKNOWN = "unknown instances: {}; correct or delete them, or import their items first"
+DOUBLE = "instances that stand there more than once: {}; keep one of each"
+SHARED = "instructions that several items share: {}; add a column image, images or item"
+
+
+class ItemIndex:
+    """Index from entries to items."""
+
+    def __init__(self, items: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
+        self._keys = items.keys()
+        self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        self._by_text: dict[str, list[str]] = {}
+        for key, (instruction, names) in items.items():
+            self._by_names.setdefault((folded(instruction), names), []).append(key)
+            self._by_text.setdefault(folded(instruction), []).append(key)
+
+    def join(self, entry: Entry, found: dict[str, str]) -> str | None:
+        """Add the entry's text to `found` under its item, or return the problem that it has with others."""
+        items = self._meant(entry)
+        if len(items) != 1:
+            return SHARED if items else UNKNOWN
+        if items[0] in found:
+            return DOUBLE
+        found[items[0]] = entry.text
+        return None
+
+    def _meant(self, entry: Entry) -> Sequence[str]:
+        if entry.item is not None:
+            return [entry.item] if entry.item in self._keys else []
+        if not entry.images:
+            return self._by_text.get(folded(entry.instruction), [])
+        key = item_key(entry.instruction, entry.images)
+        names = (folded(entry.instruction), tuple(map(last_part, entry.images)))
+        return [key] if key in self._keys else self._by_names.get(names, [])

@@ -21,6 +21,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    Row,
     Table,
     Text,
     UniqueConstraint,
@@ -40,10 +41,9 @@ from scoring.visit_bench.matches import (
     Match,
     MatchReport,
     Pair,
+    Part,
     ReferenceUse,
-    Steadiness,
     Verdict,
-    Winner,
     decided,
     steadiness,
     ungraded,
@@ -61,13 +61,9 @@ SUBMISSION = Table(
     "submission",
     METADATA,
     Column("id", Integer, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("owner", "source", "title", "name")),
     Column("number", Integer, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("file", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("digest", "file")),
     Column("created", Moment, nullable=False),
     Column("withdrawn_at", Moment),
     UniqueConstraint("source", "name"),
@@ -86,10 +82,7 @@ JUDGED = Table(
     Column("judging_id", ForeignKey("judging.id"), nullable=False),
     Column("source", Text, nullable=False),
     Column("multi", Boolean, nullable=False),
-    Column("family", Text, nullable=False),
-    Column("item", Text, nullable=False),
-    Column("a", Text, nullable=False),
-    Column("b", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("family", "item", "a", "b")),
     Column("a_first", Text),
     Column("b_first", Text),
     Column("replies", Text, nullable=False),
@@ -97,7 +90,6 @@ JUDGED = Table(
     Index("judged_of_board", "source", "judging_id", "multi"),
 )
 _AT_ONCE = 500
-_WINNERS: Mapping[str | None, Winner | None] = {None: None, "a": "a", "b": "b", "tie": "tie"}
 
 
 class SubmissionError(ValueError):
@@ -115,7 +107,6 @@ class Judging:
     reference: ReferenceUse
     context: Context
     prompt: str
-    """sha256 of all fixed text that was asked."""
 
     def __str__(self) -> str:
         seen = ", with the images" if self.context == "images" else ""
@@ -130,12 +121,10 @@ class Submission:
     source: str
     title: str
     name: str
-    """Name on the boards."""
     number: int
     """Counts the submitter's submissions to this source, from 1: how often they tried."""
     created: datetime
     withdrawn: bool
-    """Whether its texts are deleted."""
 
 
 class JudgeBoardKey(NamedTuple):
@@ -148,8 +137,11 @@ class JudgeBoardKey(NamedTuple):
     """With and without a result; a board changes only when this grows."""
 
     @property
+    def title(self) -> str:
+        return f"{self.source}, {'multiple images' if self.multi else 'single image'}"
+
+    @property
     def key(self) -> str:
-        """Name of the board in an address."""
         return f"{self.judging.id}-{'multiple' if self.multi else 'single'}-{self.source}"
 
 
@@ -157,12 +149,7 @@ class Standings(NamedTuple):
     """A board, and its judge's steadiness."""
 
     board: AutomaticBoard
-    steadiness: Steadiness
-
-
-class _CachedBoard(NamedTuple):
-    matches: int
-    standings: Standings
+    steadiness: Mapping[str, Part]
 
 
 class Entered(NamedTuple):
@@ -172,7 +159,6 @@ class Entered(NamedTuple):
     number: int | None
     """None for a model of the item bank."""
     matches: int
-    """Matches new on the board."""
 
 
 class SubmissionStore:
@@ -181,13 +167,12 @@ class SubmissionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._turn = Lock()
-        self._kept: dict[tuple[int, str, bool], _CachedBoard] = {}
+        self._kept: dict[str, tuple[int, Standings]] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
-        """Put a judged, complete report on its public boards; entering the same one twice changes nothing.
+        """Put a complete, graded report on its public boards; entering the same one twice changes nothing.
 
-        If another submission has taken the name meanwhile, this one is entered as a variant. Raises SubmissionError for
-        a partial report, and for one without any verdict.
+        Where the name is taken meanwhile, it enters as a variant. Raises SubmissionError.
         """
         if nothing := ungraded(report):
             raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")
@@ -212,10 +197,7 @@ class SubmissionStore:
         return Entered(name, number, after - before)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
-        """Delete a submission's texts and the judges' replies about them; its number and results stay.
-
-        Raises SubmissionError if it is not this owner's.
-        """
+        """Delete a submission's texts and the judges' replies about them; its number and results stay."""
         with self._database.write() as connection:
             its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == source) & (SUBMISSION.c.name == name)
             number = connection.scalar(select(SUBMISSION.c.id).where(its))
@@ -227,19 +209,12 @@ class SubmissionStore:
             connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        """Submissions to one source or to all, oldest first."""
         query = select(SUBMISSION).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source)).all()
-        return tuple(
-            Submission(
-                row.owner, row.source, row.title, row.name, row.number, row.created, row.withdrawn_at is not None
-            )
-            for row in rows
-        )
+            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source))
+            return tuple(map(_submitted, rows))
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
-        """Submitted texts that are not withdrawn, by name and item."""
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
             SUBMITTED, SUBMITTED.c.submission_id == SUBMISSION.c.id
         )
@@ -251,38 +226,27 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        counted = select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n")).group_by(
-            JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi
-        )
+        board = (JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
+        counted = select(*board, func.count().label("n")).group_by(*board)
         counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
         with self._database.read() as connection:
             judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
-            rows = connection.execute(counted).all()
-        board_keys = [JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows]
-        return tuple(
-            sorted(
-                board_keys,
-                key=lambda board_key: (-board_key.matches, board_key.judging.id, board_key.source, board_key.multi),
-            )
-        )
+            rows = sorted(connection.execute(counted), key=lambda row: (-row.n, row.judging_id, row.source, row.multi))
+        return tuple(JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows)
 
     def standings(self, board_key: JudgeBoardKey) -> Standings:
         """A board, recomputed when its number of matches changes."""
-        key = (board_key.judging.id, board_key.source, board_key.multi)
         with self._turn:
-            kept = self._kept.get(key)
-            if kept is None or kept.matches != board_key.matches:
-                kept = self._kept[key] = _CachedBoard(board_key.matches, self._computed(board_key))
-            return kept.standings
+            matches, standings = self._kept.get(board_key.key, (0, None))
+            if standings is None or matches != board_key.matches:
+                standings = self._computed(board_key)
+                self._kept[board_key.key] = board_key.matches, standings
+            return standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
-        """A board's matches, with the judge's replies."""
-        with self._database.read() as connection:
-            rows = connection.execute(_of(board_key)).all()
-        return tuple(_match(row) for row in rows)
+        return tuple(map(_match, self._judged(board_key)))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
-        """The winner of each match on a source's items, by judge: a vote of kind judge."""
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
         names = labels(board_key.judging for board_key in board_keys)
         return [
@@ -292,12 +256,17 @@ class SubmissionStore:
             if match.winner is not None
         ]
 
-    def _computed(self, board_key: JudgeBoardKey) -> Standings:
+    def _judged(self, board_key: JudgeBoardKey) -> Sequence[Row]:
+        on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
+        query = select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(_of(board_key)).all()
+            return connection.execute(query).all()
+
+    def _computed(self, board_key: JudgeBoardKey) -> Standings:
+        rows = self._judged(board_key)
         unscored: Counter[str] = Counter()
         played = []
-        pairs: list[Pair] = [(_WINNERS[row.a_first], _WINNERS[row.b_first]) for row in rows]
+        pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
         for row, pair in zip(rows, pairs, strict=True):
             winner = decided(*pair)
             if winner is None:
@@ -306,8 +275,7 @@ class SubmissionStore:
                 played.append(DecidedMatch(row.item, row.family, board_key.multi, row.a, row.b, winner))
         return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
 
-    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Submission:
-        """The submission of these texts: a known one, or a new one under its submitter's next number."""
+    def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
         texts = {response.item: response.text for response in report.responses if response.model == report.title}
         digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
         its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
@@ -320,7 +288,7 @@ class SubmissionStore:
             known = connection.execute(insert(SUBMISSION).values(values).returning(SUBMISSION)).one()
             rows = [{"submission_id": known.id, "item": item, "text": text} for item, text in texts.items()]
             connection.execute(insert(SUBMITTED), rows)
-        return Submission(owner, report.source, report.title, known.name, known.number, known.created, False)
+        return known
 
     def _free_name(self, connection: Connection, report: MatchReport, number: int) -> str:
         taken = set(connection.scalars(select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)))
@@ -338,7 +306,6 @@ class SubmissionStore:
 
 
 def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
-    """A unique label for each judging, by its id."""
     known = {judging.id: judging for judging in judgings}
     times = Counter(map(str, known.values()))
     return {
@@ -348,10 +315,7 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
 
 
 def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
-    """Database rows of a report's matches, with the submission under its name on the board.
-
-    Replies about withdrawn submissions are left out.
-    """
+    """Database rows of a report's matches under the submission's name on the board, withdrawn replies left out."""
     instances = {instance.item: instance for instance in report.instances}
     rows = []
     for match in report.matches:
@@ -375,14 +339,13 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
     return rows
 
 
-def _of(board_key: JudgeBoardKey):
-    """Query for a board's matches, oldest first."""
-    on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
-    return select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
+def _submitted(row: Row) -> Submission:
+    withdrawn = row.withdrawn_at is not None
+    return Submission(row.owner, row.source, row.title, row.name, row.number, row.created, withdrawn)
 
 
-def _match(row) -> Match:
+def _match(row: Row) -> Match:
     replies = json.loads(row.replies) or [[], []]
-    winners = (_WINNERS[row.a_first], _WINNERS[row.b_first])
+    winners = (row.a_first, row.b_first)
     verdicts = tuple(Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True))
     return Match(row.item, row.a, row.b, verdicts)

@@ -1,27 +1,20 @@
-"""Tab "Judges and people": how far people agree, and how often each metric and judge reproduces their majority.
+"""Tab "Judges and people": how far people agree, and which measures follow; own metrics stay private."""
 
-A visitor's own metrics appear beside the others, for this visitor only, while the file with their scores is in the
-upload store.
-"""
+from collections.abc import Mapping, Sequence
 
 import gradio as gr
 
 from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.io.tables import RowsError
+from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, Updates, offered
 from arena.web.middleware import sent_cookie
-from scoring.agreement.service import AgreementFound, AgreementService
+from scoring.agreement.people_agreement import PeopleAgreement
+from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
-from scoring.web.agreement_view import (
-    AGREEMENT,
-    measures_html,
-    notes_html,
-    people_html,
-    reproduction_figure,
-    tells_html,
-)
+from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.report_parts import PARTS, REPORT
 
 NO_SOURCE = "There are no items yet, so nobody has voted."
@@ -48,17 +41,12 @@ class AgreementTab:
         self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # clicked by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: the votes are read when the tab opens, the items change or scores arrive.
-
-        The browser's input is looked up among the existing sources and the visitor's own upload.
-        """
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
         shown += [self.plot, self.note, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]
         gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
 
     def on_open(self, source: object, token: object, request: gr.Request) -> Updates:
-        """Show the chosen source, initially the newest, with the visitor's own metrics."""
         try:
             sources = self._service.sources()
             if not sources:
@@ -71,25 +59,27 @@ class AgreementTab:
 
     def _found(self, source: str, token: object, request: gr.Request) -> Updates:
         """Return a source's figures; if the visitor's file is invalid or gone, the error replaces their metrics."""
-        own = token if isinstance(token, str) else ""
+        query = {"source": source}
+        if not isinstance(token, str) or not token:
+            return self._shown(self._service.of(source), query)
+        owner = cookie_hash(sent_cookie(request.headers) or "")
         try:
-            found = self._service.beside(source, cookie_hash(sent_cookie(request.headers) or ""), own) if own else None
+            found, own = self._service.beside(source, owner, token)
+            return self._shown(found, query | {"own": token}, own)
         except (UploadStoreError, RowsError) as error:
-            return {**self._shown(source, self._service.of(source), ""), self.own: REPORT.alert(error)}
-        return self._shown(source, found or self._service.of(source), own)
+            return {**self._shown(self._service.of(source), query), self.own: REPORT.alert(error)}
 
-    def _shown(self, source: str, found: AgreementFound, own: str) -> Updates:
-        shown = found.people_agreement
+    def _shown(self, shown: PeopleAgreement, query: Mapping[str, str], own: Sequence[Reproduction] = ()) -> Updates:
         measures = measures_html(shown)
         figure = reproduction_figure(shown) if measures else None
         return {
-            self.tells: tells_html(shown),
+            self.tells: AGREEMENT.tells(shown, LEAST_CONTESTS),
             self.body: gr.update(visible=bool(shown.people.contests)),
             self.people: people_html(shown.people),
             self.measures: measures,
-            self.downloads: AGREEMENT.links({"source": source, **({"own": own} if own else {})}),
-            self.own: AGREEMENT.own(found.own),
+            self.downloads: AGREEMENT.links(query),
+            self.own: AGREEMENT.own(own),
             self.plot: gr.update(value=plotly_figure(figure) if figure else None, visible=figure is not None),
             self.note: PARTS.note(figure.note) if figure else "",
-            self.notes: notes_html(shown),
+            self.notes: AGREEMENT.notes(shown, ROUNDS, LEAST_CONTESTS),
         }

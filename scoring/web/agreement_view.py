@@ -4,28 +4,21 @@ from textwrap import wrap
 from typing import Any
 
 from arena.figures import Figure
-from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Level, People, Share
+from arena.ratings.agreement import Level, People, Share
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.web.plots import CLEAR, GREY, error_bars, plot_hover, plot_label
-from scoring.web.report_parts import REPORT, TableRow
+from scoring.web.report_parts import CLEAR, GREY, REPORT, TableRow, error_bars, plot_hover, plot_label
 
 AGREEMENT = macros("agreement.html")
 TITLE = "How often each measure reproduces what most people chose"
-_ALL = (GREY, "diamond")
 _LEVELS = (("#5866e0", "circle"), ("#2a9d8f", "square"), ("#d08a1e", "triangle-up"), ("#c2507a", "cross"))
 """Colour and symbol of each level of unanimity, for light and dark pages; most unanimous first."""
 _ROW_PIXELS, _FRAME_PIXELS = 56, 130
 _LINE_LETTERS = 18
-
-
-def tells_html(found: PeopleAgreement) -> str:
-    """Return what the figures can and cannot show."""
-    return AGREEMENT.tells(found, LEAST_CONTESTS)
+_DOTTED = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": GREY, "width": 1.5, "dash": "dot"}}
 
 
 def people_html(people: People) -> str:
-    """Return how far people agree, with the number of pairs behind each figure; "" if there are none."""
     if not people.contests:
         return ""
     rows = [
@@ -49,26 +42,18 @@ def measures_html(found: PeopleAgreement) -> str:
     return REPORT.table("agreement agreement-measures", TITLE, columns, rows)
 
 
-def notes_html(found: PeopleAgreement) -> str:
-    """Return how the figures are computed."""
-    return AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS)
-
-
 def shown_levels(people: People) -> list[Level]:
     """Return the levels with a majority, for the most common number of votes per pair."""
-    pairs: dict[int, int] = {}
-    for level, share in people.levels.items():
-        pairs[level.votes] = share.n
+    pairs = {level.votes: share.n for level, share in people.levels.items()}
     usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
     return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
 
 
 def reproduction_figure(found: PeopleAgreement) -> Figure:
-    """Return Figure 9: each measure's share of reproduced majorities with its interval, best on top."""
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
     names = [plot_label(*wrap(one.measure, _LINE_LETTERS)) for one in shown]
-    traces = [_trace("all", names, [one.overall for one in shown], _ALL)]
+    traces = [_trace("all", names, [one.overall for one in shown], (GREY, "diamond"))]
     for level, mark in zip(levels, _LEVELS, strict=False):
         traces.append(_trace(str(level), names, [one.levels[level] for one in shown], mark))
     lines = [(0.5, "chance", "right")]
@@ -84,7 +69,7 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
         "xaxis": {"automargin": True, **axis},
         "yaxis": {"automargin": True, "autorange": "reversed", "type": "category", "showgrid": False},
         "legend": {"orientation": "h", "y": -0.1, "yanchor": "top"},
-        "shapes": [_line(at) for at, _, _ in lines],
+        "shapes": [{**_DOTTED, "x0": at, "x1": at} for at, _, _ in lines],
         "annotations": [
             {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "xanchor": anchor, "showarrow": False, "text": text}
             for at, text, anchor in lines
@@ -117,8 +102,3 @@ def _trace(name: str, names: list[str], shares: list[Share], mark: tuple[str, st
             [(share.low, share.value, share.high) for share in shares], color=shade, thickness=2, width=0
         ),
     }
-
-
-def _line(at: float) -> dict[str, Any]:
-    line = {"color": GREY, "width": 1.5, "dash": "dot"}
-    return {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line}

@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable
 import gradio as gr
 
 from arena.web.events import LATEST, Updates
+from scoring.jobs.store import Jobs
 from scoring.web.report_parts import REPORT
+
+
+def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:
+    """Return what lists the report under a link by its filters and page; "" for one of another kind."""
+
+    def listed(link: object, *chosen: object) -> str:
+        report = jobs.report(str(link))
+        return html(report, *map(str, chosen[:-1]), chosen[-1]) if isinstance(report, kind) else ""
+
+    return listed
 
 
 class AnswerList:
@@ -31,14 +42,12 @@ class AnswerList:
         self.list = gr.HTML(elem_id=elem_id, padding=False)
 
     def listen(self, *inputs: gr.Radio | gr.Textbox) -> None:
-        """Bind the filters and the page; `inputs` are the report's link and what else `html` takes first."""
         filters = [self.show, *([self.group] if self.group else [])]
         chosen = [*inputs, *filters, self.page]
         gr.on([one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST)
         self.page.input(self.on_page, chosen, self.list, **LATEST)
 
     def on_filter(self, *chosen: object) -> Updates:
-        """Show the first page of what fits."""
         return {self.page: 1, **self.on_page(*chosen[:-1], 1)}
 
     def on_page(self, *chosen: object) -> Updates:

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, Decided, Decision, Protocol, Rule
-from scoring.web.levels_view import CHOICE
+from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import REPORT, answers_html
 
 DIFFERS = "differs by protocol"
@@ -25,7 +25,6 @@ PROTOCOL_WORDS: Mapping[Protocol, str] = {
     "mmt-paper": "MMT-Bench's paper",
 }
 _OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open", "not scored")}
-"""CSS class and word of an outcome."""
 _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 
@@ -44,10 +43,7 @@ def audit_html(
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
-    """Return the escaped answer with `span`, the part that was read, marked; the first occurrence, or the last.
-
-    Rules read a normalised text, so wide letters and white space are ignored in the search.
-    """
+    """Return the answer with the span that was read marked; rules read a normalised text, with other white space."""
     start, end = _place(prediction, span, last) or (0, 0)
     return CHOICE.marked(prediction[:start], prediction[start:end], prediction[end:])
 
@@ -105,7 +101,6 @@ def _starts(text: str, wanted: str) -> Iterator[int]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    """Tell whether a span neither starts nor ends inside a word."""
     before, after = text[start - 1 : start], text[end : end + 1]
     return not (
         (_ALNUM.match(before) and _ALNUM.match(text[start])) or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))

@@ -12,9 +12,19 @@ from scoring.benchmarks.mm_vet import UNREADABLE, published, scored_only, tabula
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
-from scoring.web.answer_list import AnswerList
-from scoring.web.plots import PublishedBars, bars_figure
-from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, head_html, interval, judge_text, number
+from scoring.web.answer_list import AnswerList, of_report
+from scoring.web.report_parts import (
+    PARTS,
+    REPORT,
+    PublishedBars,
+    TableRow,
+    answers_html,
+    bars_figure,
+    head_html,
+    interval,
+    judge_notes,
+    number,
+)
 
 MM_VET = macros("mm_vet.html")
 EVERY = "every capability"
@@ -29,8 +39,8 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "no prediction": lambda row: row.prediction is None,
 }
 PROTOCOL_NOTES = {
-    "paper": "paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
-    "hardened": "hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
+    "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
+    "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
 }
 
 
@@ -51,7 +61,8 @@ class MMVetView:
             group = gr.Dropdown(
                 [EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
             )
-            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, self._listed, group, "audit-heading")
+            listed = of_report(jobs, Report, questions_html)
+            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, group, "audit-heading")
         self.shown = [self.capabilities, self.integrations, self.plot, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -59,7 +70,6 @@ class MMVetView:
         self.beside.input(self.on_beside, [link, self.beside], self.plot, **LATEST)
 
     def opened(self, link: str, report: Report) -> tuple[str, Updates]:
-        """Return the header, the tables, the plot beside the last published row, and a first page of questions."""
         capabilities, integrations = tabulate(report)
         return mm_vet_head_html(report, capabilities), {
             self.capabilities: table_html(capabilities),
@@ -69,31 +79,17 @@ class MMVetView:
         }
 
     def on_beside(self, link: object, beside: object) -> Updates:
-        """Show the capabilities beside another published row."""
-        report = self._report(link)
-        return {self.plot: _plot(report, tabulate(report)[0], beside) if report else None}
-
-    def _listed(self, link: object, show: object, group: object, page: object) -> str:
-        report = self._report(link)
-        return questions_html(report, str(show), str(group), page) if report else ""
-
-    def _report(self, link: object) -> Report | None:
         report = self._jobs.report(str(link))
-        return report if isinstance(report, Report) else None
+        return {self.plot: _plot(report, tabulate(report)[0], beside) if isinstance(report, Report) else None}
 
 
 def mm_vet_head_html(report: Report, table: ScoreTable) -> str:
-    """Return what was scored, by which judge, how, and the total."""
     line = table.lines[-1]
     runs = f"{report.runs} separate runs" if report.runs > 1 else "1 run"
     notes = [PROTOCOL_NOTES[report.protocol], f"{report.runs} samples of one call" if report.sampled else runs]
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
-    text = "; ".join(notes)
-    parts = (
-        PARTS.note(f"{judge_text(report.judge)}. {text[0].upper()}{text[1:]}."),
-        PARTS.note(f"Prompt {report.judge.prompt[:12]} · reading {report.judge.parser}"),
-    )
+    parts = judge_notes(report.judge, "; ".join(notes))
     return head_html(report, [report.benchmark], _total_html(line, table), _warnings(report, line), parts)
 
 
@@ -129,7 +125,6 @@ def _total_html(line: ScoreLine, table: ScoreTable) -> str:
 
 
 def table_html(table: ScoreTable) -> str:
-    """Return one table, total last, with a column of unscored grades if there are any."""
     unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
     rows = [TableRow(_cells(line), {"class": "last" if line is table.lines[-1] else None}) for line in table.lines]
     columns = {"": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
@@ -143,17 +138,13 @@ def _cells(line: ScoreLine) -> tuple[str, ...]:
 
 
 def questions_html(report: Report, show: str = "all questions", group: str = EVERY, page: object = 1) -> str:
-    """Return one page of the matching questions: truth, prediction, scores, replies, flags.
-
-    A filter that does not exist counts as not chosen.
-    """
+    """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [row for row in report.rows if fits(row) and (group not in CAPABILITIES or group in row.question.groups)]
     return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
-    """Return the flags of a question and its grades, without duplicates."""
     return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
 
 
@@ -162,23 +153,18 @@ def _scores(row: Row) -> list[float]:
 
 
 def _item(row: Row) -> str:
-    scores = " ".join(_shown(grade.score) for grade in row.grades) or "–"
-    return MM_VET.item(row, flags_of(row), scores, list(map(_grade, row.grades)))
+    scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
+    graded = [MM_VET.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
+    return MM_VET.item(row, flags_of(row), scores, graded)
 
 
-def _grade(grade: Grade) -> str:
-    return MM_VET.grade("unscored" if grade.score is None else _shown(grade.score), grade.reason, grade.replies)
-
-
-def _shown(score: float | None) -> str:
-    """Return a score with the digits of the judge's scale; one between its steps in full."""
-    if score is None:
-        return "–"
-    return f"{score:.1f}" if round(score, 1) == score else f"{score:g}"
+def _shown(grade: Grade, unscored: str) -> str:
+    if grade.score is None:
+        return unscored
+    return f"{grade.score:.1f}" if round(grade.score, 1) == grade.score else f"{grade.score:g}"
 
 
 def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
-    """Plot the capabilities beside a published row and the name of its judge."""
     rows = published()
     row = next((row for row in rows if row.model == beside), rows[-1])
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing

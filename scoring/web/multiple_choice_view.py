@@ -25,15 +25,22 @@ from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import Protocol
 from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList
-from scoring.web.benchmark_views import BENCHMARK_VIEWS, BenchmarkView, Pair, split_names
+from scoring.web.benchmark_views import (
+    BENCHMARK_VIEWS,
+    CHOICE,
+    NUMBERS,
+    BenchmarkView,
+    Pair,
+    comparison_html,
+    label,
+    letters_html,
+    split_names,
+)
 from scoring.web.choice_audit import DIFFERS, PROTOCOL_WORDS, SHOWS, audit_html
-from scoring.web.choice_tables import NUMBERS, comparison_html, letters_html
-from scoring.web.levels_view import CHOICE, label
 from scoring.web.report_parts import (
     PARTS,
     REPORT,
     TableRow,
-    Total,
     folded_problems_html,
     head_html,
     headline,
@@ -43,7 +50,6 @@ from scoring.web.report_parts import (
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
-"""Maximum number of abilities to choose from; a file may contain any number."""
 CHANGE = 0.05
 """Minimum change in percent of a mean that a what-if lists."""
 _PROTOCOLS: Mapping[Protocol, str] = {
@@ -68,7 +74,6 @@ class _Seen(NamedTuple):
 
     @property
     def others(self) -> list[Protocol]:
-        """Every protocol except the report's own."""
         return [protocol for protocol in PROTOCOL_WORDS if protocol != self.report.protocol]
 
 
@@ -110,7 +115,6 @@ class ChoiceView:
         self.shown += [self.success, self.letters, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
-        """Bind the handlers; the browser's input is looked up in the report."""
         tables = [self.levels, self.worst, self.more, self.plot]
         self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
         self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
@@ -120,7 +124,6 @@ class ChoiceView:
         self.answers.listen(link, self.other)
 
     def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
-        """Return the header and tables over all splits, and the first page of the answers."""
         seen = self._tabulated(link)
         splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
@@ -142,12 +145,10 @@ class ChoiceView:
         return self._tables(seen, split, beside) if seen else {self.levels: ""}
 
     def on_beside(self, link: object, split: object, beside: object) -> Updates:
-        """Show the bars beside another published row."""
         seen = self._seen(str(link))
         return {self.plot: _plot(seen, split, beside) if seen else None}
 
     def on_compare(self, link: object, second: object) -> Updates:
-        """Compare with the report under another link."""
         first, other = (self._seen(_link(one)) for one in (link, second))
         if first is None or other is None:
             return {self.comparison: REPORT.alert("There is no report of multiple choice under this link.")}
@@ -158,7 +159,6 @@ class ChoiceView:
         return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
 
     def on_what_if(self, link: object, other: object, category: object) -> Updates:
-        """Show the report under another protocol, then the answers that differ."""
         seen = self._seen(str(link))
         if seen is None or other not in seen.others:
             return {self.what_if: ""}
@@ -172,7 +172,6 @@ class ChoiceView:
         }
 
     def _listed(self, link: object, other: object, show: object, category: object, page: object) -> str:
-        """Return a page of the answers; an unknown value counts as not chosen."""
         seen = self._seen(str(link))
         if seen is None:
             return ""
@@ -184,9 +183,9 @@ class ChoiceView:
     def _tables(self, seen: _Seen, split: object, beside: object) -> Updates:
         if not seen.found.splits:
             return {self.levels: "", self.worst: "", self.more: "", self.plot: None}
-        tables = seen.benchmark_view.tables(seen.report.title, seen.found, _place(seen.found, split))
-        plot = _plot(seen, split, beside)
-        return {self.levels: tables.levels, self.worst: tables.worst, self.more: tables.more, self.plot: plot}
+        place = _place(seen.found, split)
+        levels, worst, more = seen.benchmark_view.tables(seen.report.title, seen.found, place)
+        return {self.levels: levels, self.worst: worst, self.more: more, self.plot: _plot(seen, split, beside)}
 
     def _seen(self, link: str) -> _Seen | None:
         """Return the report under a link while it exists; a finished report never changes, so it is cached."""
@@ -205,17 +204,16 @@ class ChoiceView:
 
 
 def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> str:
-    """Return what was scored and how, the totals of a split, and warnings."""
     benchmark_view = BENCHMARK_VIEWS[report.benchmark]
     totals = benchmark_view.totals(found, place) if found.splits else ()
-    shown = REPORT.totals([headline(one) for one in totals]) if totals else REPORT.total("nothing scored")
+    shown = REPORT.totals([headline(*one) for one in totals]) if totals else REPORT.total("nothing scored")
     notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'Letters read by rules alone')}"
     problems = folded_problems_html((*found.problems, *report.problems))
     warnings = _warnings(report, found, totals[0] if totals else None)
     return head_html(report, [benchmark_view.name(found)], shown, warnings, [PARTS.note(notes), problems])
 
 
-def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) -> Sequence[str]:
+def _warnings(report: ChoiceReport, found: ChoiceTables, overall: tuple[str, ScoreLine] | None) -> Sequence[str]:
     nothing = ungraded(report)
     warnings = [nothing] if nothing else []
     refused = sum(problem.blocks == "circular" for problem in found.problems)
@@ -225,7 +223,8 @@ def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) 
     told = [problem.text for problem in found.problems if problem.blocks == "whole"]
     told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
     if told and overall:
-        told[-1] += f"; {overall.name} lies between {overall.line.worst:.1f} and {overall.line.best:.1f}"
+        name, line = overall
+        told[-1] += f"; {name} lies between {line.worst:.1f} and {line.best:.1f}"
     warnings += told
     if found.without_answer:
         warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")
@@ -233,7 +232,6 @@ def _warnings(report: ChoiceReport, found: ChoiceTables, overall: Total | None) 
 
 
 def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
-    """Return the same file under another protocol: how many letters differ, and which means change."""
     if not parted:
         return CHOICE.alike()
     read = sum(one.row.decision.letter is None for one in parted)
@@ -249,12 +247,11 @@ def _changes(protocols: Sequence[Protocol], pairs: Sequence[Pair]) -> str:
     if not pairs:
         return ""
     columns = {"Ability": "name", **{PROTOCOL_WORDS[one]: "" for one in protocols}, "Change": ""}
-    return REPORT.table(NUMBERS, "", columns, [TableRow(_changed(*pair)) for pair in pairs])
-
-
-def _changed(here: ScoreLine, there: ScoreLine) -> tuple[str, ...]:
-    change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
-    return REPORT.name(label(here.name)), number(here.mean), number(there.mean), change
+    rows = []
+    for here, there in pairs:
+        change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
+        rows.append(TableRow((REPORT.name(label(here.name)), number(here.mean), number(there.mean), change)))
+    return REPORT.table(NUMBERS, "", columns, rows)
 
 
 def _moves(here: ScoreLine, there: ScoreLine) -> bool:
@@ -277,6 +274,5 @@ def _place(found: ChoiceTables, split: object) -> int:
 
 
 def _link(typed: object) -> str:
-    """Return the link from a user's input: a full URL or the link alone."""
     text = str(typed or "").strip()[:500]
     return parse_qs(urlsplit(text).query).get("report", [text])[0]

@@ -22,19 +22,13 @@ NO_REPORT: str = PARTS.empty('Open a report from "Score outputs", or by its link
 
 
 class View(Protocol):
-    """View of one kind of report, shown in the tab."""
+    """View of one kind of report; `opened` returns the header and the updates that fill what is `shown`."""
 
     body: gr.Column
 
     @property
-    def shown(self) -> Sequence[Any]:
-        """Components that `opened` fills."""
-        ...
-
-    def opened(self, link: str, report: Any) -> tuple[str, Updates]:
-        """Return the header, and the updates that show a newly opened report."""
-        ...
-
+    def shown(self) -> Sequence[Any]: ...
+    def opened(self, link: str, report: Any) -> tuple[str, Updates]: ...
     def listen(self, link: gr.Textbox) -> None: ...
 
 
@@ -59,7 +53,6 @@ class ReportTab:
         self._each = list(dict.fromkeys(self._views.values()))
 
     def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
-        """Bind the handlers; a page opened by a report's link shows the report at once."""
         shown = [self.head, self.files]
         for view in self._each:
             shown += [view.body, *view.shown]
@@ -69,12 +62,10 @@ class ReportTab:
         loaded.then(self.on_open, self.link, shown, **BINDING)
 
     def on_load(self, search: object) -> tuple[Any, Any, Any]:
-        """Select this tab if the page's URL names a report."""
         named = parse_qs(search.removeprefix("?")[:500]).get("report") if isinstance(search, str) else None
         return (named[0], gr.Tabs(selected=TAB), gr.Tab(visible=True)) if named else ("", gr.skip(), gr.skip())
 
     def on_open(self, link: object) -> Updates:
-        """Show the report under the link, with its downloads and view."""
         if not link:
             return {self.head: NO_REPORT}
         try:

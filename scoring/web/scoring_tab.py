@@ -3,14 +3,15 @@
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
-from arena.database import DatabaseError
+from arena.database import DatabaseError, now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import RowsError
+from arena.templates import macros
 from arena.types import Secret
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
@@ -18,36 +19,21 @@ from arena.web.middleware import sent_cookie
 from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import TRY_OUT, ChoiceRequest, JobService, JobServiceError, OwnJudge, Recognised, ScoreRequest
-from scoring.jobs.store import Job, JobError
+from scoring.jobs.service import TRY_OUT, JobService, JobServiceError, OwnJudge
+from scoring.jobs.store import KEPT_FREE, Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
+from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
-from scoring.web.scoring_forms import (
-    CONTEXTS,
-    FILE,
-    FORMS,
-    MISSING,
-    NAMES,
-    OPPONENTS,
-    REFERENCES,
-    RUNS,
-    VANILLA,
-    Form,
-    Workflow,
-)
-from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html, rest_text
 
 OWN = "My own key"
-FIRST = FORMS["mm-vet"]
-"""Form before a file is uploaded."""
+FIRST = forms.FORMS["mm-vet"]
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
 
 def _problem(error: Exception) -> str:
-    """Return an error as HTML; one of an upload lists its problems."""
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     return REPORT.problems("", "alert", error, ())
@@ -66,7 +52,7 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
-        self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
+        self._ways: Mapping[forms.Workflow, Callable[[str, Any, Values], Job]] = {
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -101,18 +87,18 @@ class ScoringTab:
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        self.benchmark = _radio("benchmark", "Benchmark", NAMES)
+        self.benchmark = _radio("benchmark", "Benchmark", forms.NAMES)
         questions = _radio("questions", "Questions", self._service.question_sets)
         with gr.Row():
             self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
-            missing = _radio("missing", "Questions without an answer", MISSING)
-        runs = _radio("runs", "Judging", RUNS)
-        stored = gr.Dropdown([FILE], value=FILE, label="Answers of", elem_id="stored", visible=False)
+            missing = _radio("missing", "Questions without an answer", forms.MISSING)
+        runs = _radio("runs", "Judging", forms.RUNS)
+        stored = gr.Dropdown([forms.FILE], value=forms.FILE, label="Answers of", elem_id="stored", visible=False)
         hidden = {"visible": False, "min_width": 180}
         with gr.Row():
-            opponents = _radio("opponents", "Opponents", OPPONENTS, **hidden)
-            reference = _radio("reference", "The judge is", REFERENCES, **hidden)
-            context = _radio("context", "The judge reads", CONTEXTS, **hidden)
+            opponents = _radio("opponents", "Opponents", forms.OPPONENTS, **hidden)
+            reference = _radio("reference", "The judge is", forms.REFERENCES, **hidden)
+            context = _radio("context", "The judge reads", forms.CONTEXTS, **hidden)
         parts = (questions, missing, runs, stored, opponents, reference, context)
         self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in parts}
 
@@ -149,42 +135,30 @@ class ScoringTab:
         gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
 
     def on_judge(self, judge: object) -> Updates:
-        """Show the fields for URL, model and key if the judge is the user's own."""
         return {self.own: gr.update(visible=judge == OWN)}
 
     @_shows_errors
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        """Show the contents of an uploaded file and its benchmark's form."""
-        recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
-        form = self._form(FORMS[recognised.benchmark])
-        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+        return self._read(token, questions, request)
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        """Read the file as answers to another benchmark."""
-        benchmark = _known(NAMES, name)
-        form = self._form(FORMS[benchmark])
-        if not token:
-            return form
-        recognised = self._service.recognise(self._owner(request), str(token), benchmark, still_there(request))
-        return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
+        benchmark = _known(forms.NAMES, name)
+        return self._read(token, questions, request, benchmark) if token else self._form(forms.FORMS[benchmark])
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        """Show the cost of judging a file, or score it by rules at once."""
-        benchmark = _known(NAMES, values[self.benchmark])
-        job = self._ways[FORMS[benchmark].way](self._owner(request), benchmark, values)
+        benchmark = _known(forms.NAMES, values[self.benchmark])
+        job = self._ways[forms.FORMS[benchmark].way](self._owner(request), benchmark, values)
         return self._shown(job.link, request)
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        """Show the cost of judging what the rules left open."""
         owner, link = self._owner(request), str(values[self.link])
         return self._shown(self._service.judge_rest(owner, link, self._judge(owner, values)).link, request)
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
-        """Start a quoted job or resume a stopped one; the key is cleared from the page."""
         owner = self._owner(request)
         job = self._service.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
@@ -193,13 +167,11 @@ class ScoringTab:
 
     @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
-        """Cancel the job; its grades stay."""
         self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
     @_shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
-        """Delete a job, its report and its file."""
         self._service.delete(self._owner(request), str(link))
         return self._shown("", request)
 
@@ -218,68 +190,64 @@ class ScoringTab:
         return {self.problem: gr.skip(), **looked}
 
     def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Join the file to the questions and quote the judging."""
-        count, sampled = self._part("runs", RUNS, values)
-        options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
-        questions, token = str(values[self.parts["questions"]]), str(values[self.token])
-        request = ScoreRequest(token, questions, options, self._title(values), self._judge(owner, values))
-        return self._service.quote(owner, request)
+        count, sampled = self._part("runs", forms.RUNS, values)
+        protocol, missing = self._protocol(benchmark, values), self._part("missing", forms.MISSING, values)
+        options = Options(protocol, count, sampled, missing)
+        token, questions, title = (str(values[one] or "") for one in (self.token, self.parts["questions"], self.title))
+        return self._service.quote(owner, token, questions, options, title, self._judge(owner, values))
 
     def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Store the report that rules alone make of the file."""
         protocol = self._protocol(benchmark, values)
-        request = ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
-        return self._service.extract(owner, request)
+        return self._service.extract(owner, str(values[self.token]), benchmark, protocol, self._title(values))
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
-        """Draw the file's opponents and quote the matches."""
         request = SubmissionRequest(
-            opponents=self._part("opponents", OPPONENTS, values),
+            opponents=self._part("opponents", forms.OPPONENTS, values),
             protocol=self._protocol(benchmark, values),
-            reference=self._part("reference", REFERENCES, values),
-            context=self._part("context", CONTEXTS, values),
+            reference=self._part("reference", forms.REFERENCES, values),
+            context=self._part("context", forms.CONTEXTS, values),
             title=self._title(values),
         )
         judge = self._judge(owner, values)
-        if values[self.parts["stored"]] == FILE:
+        if values[self.parts["stored"]] == forms.FILE:
             return self._service.compare(owner, str(values[self.token]), request, judge)
-        stored = self._part("stored", {str(one): one for one in self._service.stored()}, values)
+        stored = self._part("stored", {str(one): one for one in self._service.submissions.stored()}, values)
         return self._service.compare_stored(owner, stored, request, judge)
 
     def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
         return _known(choices, values[self.parts[part]])
 
     def _protocol(self, benchmark: str, values: Values) -> Any:
-        return _known(FORMS[benchmark].protocols, values[self.protocol])
+        return _known(forms.FORMS[benchmark].protocols, values[self.protocol])
 
     def _title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def _form(self, form: Form) -> Updates:
-        """Return the updates that show a benchmark's settings and hide all others."""
+    def _form(self, form: forms.Form) -> Updates:
         protocols = list(form.protocols)
-        stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
+        stored = [forms.FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [forms.FILE]
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
             self.protocol: gr.update(choices=protocols, value=protocols[0]),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=FILE),
+            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=forms.FILE),
         }
 
-    def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
-        """Return a file's problems and contents."""
-        title, lines = recognised.title, recognised.lines
-        if "questions" in FORMS[recognised.benchmark].parts:
-            found = self._service.look(self._owner(request), str(token), str(questions))
-            title, lines = found.title, found.lines
+    def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
+        owner = self._owner(request)
+        recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
+        title, lines, form = recognised.title, recognised.lines, forms.FORMS[recognised.benchmark]
+        if "questions" in form.parts:
+            title, lines = self._service.look(owner, str(token), str(questions))
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
-        check = VANILLA if vanilla else FORMS[recognised.benchmark].check
         return {
+            **self._blank(),
+            **self._form(forms.FORMS[benchmark] if benchmark else form),
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,
-            self.check: gr.update(value=check, interactive=recognised.scorable),
+            self.check: gr.update(value=forms.VANILLA if vanilla else form.check, interactive=recognised.scorable),
         }
 
     def _blank(self) -> Updates:
@@ -288,18 +256,17 @@ class ScoringTab:
         return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
-        """Return the updates of everything that depends on the job."""
         owner = self._owner(request)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left = self._service.left(job) if job else 0
+        left, form = (self._service.left(job), forms.FORMS[job.benchmark]) if job else (0, FIRST)
         return {
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
-            self.rest: gr.update(visible=left > 0, value=rest_text(job, left) if job else ""),
+            self.rest: gr.update(visible=left > 0, value=form.rest.format(left=form.counted(left))),
             self.confirm: gr.update(visible=state == "quoted"),
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
@@ -331,6 +298,91 @@ def _known(choices: Mapping[str, Any], word: object) -> Any:
 
 
 def _radio(elem_id: str, label: str, choices: Iterable[str], **more: Any) -> gr.Radio:
-    """Return a choice of which the first is the default."""
     labels = list(choices)
     return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id, **more)
+
+
+SCORING = macros("scoring.html")
+STATE_WORDS = {
+    "quoted": "not started",
+    "waiting": "waiting",
+    "judging": "being judged",
+    "needs_key": "needs its key",
+    "done": "done",
+    "failed": "stopped",
+    "cancelled": "cancelled",
+}
+
+
+def quote_html(job: Job, ceiling: float) -> str:
+    """Return the cost of judging, shown before anything is sent; the operator's judge stops at `ceiling` US dollars."""
+    quote = job.quote
+    if quote.dollars is None or quote.most_dollars is None:
+        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
+    elif quote.dollars == 0:
+        price = "It costs nothing."
+    else:
+        most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
+        stop = "; calls that fail come on top." if job.own_key else ": there it stops."
+        price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
+    form = forms.FORMS[job.benchmark]
+    asked = form.counted(quote.grades)
+    if form.way == "compare":
+        asked = f"{forms.counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
+    return SCORING.quote(forms.counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+
+
+def progress_html(job: Job, ahead: int) -> str:
+    if not job.model:
+        kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
+        return SCORING.progress(job, "read by rules alone", None, kept)
+    words = {
+        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
+        "judging": _pace(job),
+        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
+        "failed": job.problem,
+        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
+    }.get(job.state, "")
+    text = f"{job.done:,} of {forms.FORMS[job.benchmark].counted(job.total)}. {words}"
+    return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
+
+
+def mine_html(jobs: Sequence[Job]) -> str:
+    listed = []
+    for job in jobs:
+        about = (
+            forms.FORMS[job.benchmark].name,
+            job.protocol,
+            job.model or "rules alone",
+            f"{job.created:%Y-%m-%d %H:%M}",
+        )
+        listed.append((job, STATE_WORDS[job.state], about))
+    return SCORING.mine(listed)
+
+
+def followed(jobs: Sequence[Job]) -> Job | None:
+    """Return the job to show on a page without one: the active one, or the newest if rules alone made it."""
+    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
+    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
+
+
+def _pace(job: Job) -> str:
+    seconds = (now() - job.started).total_seconds() if job.started else 0
+    if seconds < 3 or not job.fresh:
+        return "Judging."
+    rate = job.fresh / seconds
+    left = (job.total - job.done) / rate
+    cost = f" About ${job.quote.dollars:,.2f} in all." if job.quote.dollars else ""
+    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left.{cost}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(5, round(seconds / 5) * 5)} seconds"
+    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from arena.budget import Budget, Ceilings
 from arena.database import Database, DatabaseError
@@ -24,53 +23,37 @@ TIDY_SECONDS = 600.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class ScoringSetup:
-    """Services that score uploads."""
+def build_scoring(settings: Settings, database: Database) -> JobService:
+    """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
+    jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
+    judge = settings.judge
+    prices = read_prices(judge.prices) if judge.prices else {}
+    operator = operators_judge(judge, jobs, prices)
+    budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
+    pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+    submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
+    worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete)
+    sets, ceiling = question_sets(settings.mm_vet), judge.job_budget / 1e6
+    return JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
 
-    upload_store: UploadStore
-    jobs: Jobs
-    worker: JobWorker
-    service: JobService
-    submissions: Submissions
 
-    @classmethod
-    def build(cls, settings: Settings, database: Database) -> "ScoringSetup":
-        """Build the services.
+@asynccontextmanager
+async def scoring_running(service: JobService) -> AsyncIterator[None]:
+    """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
+    service.worker.start()
+    tidying = asyncio.create_task(_tidy(service))
+    try:
+        yield
+    finally:
+        tidying.cancel()
+        await asyncio.to_thread(service.worker.stop)
 
-        Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file.
-        """
-        jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
-        judge = settings.judge
-        prices = read_prices(judge.prices) if judge.prices else {}
-        operator = operators_judge(judge, jobs, prices)
-        budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
-        pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
-        submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
-        worker = JobWorker(
-            jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete
-        )
-        sets, ceiling = question_sets(settings.mm_vet), judge.job_budget
-        service = JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
-        return cls(upload_store, jobs, worker, service, submissions)
 
-    @asynccontextmanager
-    async def running(self, _: object) -> AsyncIterator[None]:
-        """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
-        self.worker.start()
-        tidying = asyncio.create_task(self._tidy())
+async def _tidy(service: JobService) -> None:
+    while True:
         try:
-            yield
-        finally:
-            tidying.cancel()
-            await asyncio.to_thread(self.worker.stop)
-
-    async def _tidy(self) -> None:
-        """Periodically delete expired uploads, free reports and quotes."""
-        while True:
-            try:
-                await asyncio.to_thread(self.upload_store.sweep)
-                await asyncio.to_thread(self.jobs.sweep)
-            except (DatabaseError, OSError) as error:
-                log.warning("uploads and free reports were not tidied up: %s", error)
-            await asyncio.sleep(TIDY_SECONDS)
+            await asyncio.to_thread(service.upload_store.sweep)
+            await asyncio.to_thread(service.jobs.sweep)
+        except (DatabaseError, OSError) as error:
+            log.warning("uploads and free reports were not tidied up: %s", error)
+        await asyncio.sleep(TIDY_SECONDS)

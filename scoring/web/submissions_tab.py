@@ -1,18 +1,146 @@
-"""Tab "Judges' boards": the automatic leaderboards by judge, and a user's own submissions."""
+"""Tab "Judges' boards": the automatic leaderboards by judge, with Figure 8, and a user's own submissions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.figures import Figure, plotly_figure
+from arena.templates import macros
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
-from scoring.visit_bench.leaderboard import rank_correlation
-from scoring.visit_bench.store import JudgeBoardKey, Submission, SubmissionError, labels
-from scoring.web.report_parts import PARTS, REPORT
-from scoring.web.submissions_view import COLUMNS, VISIT, Beside, board_html, figure_updates
+from scoring.visit_bench.leaderboard import (
+    FLOOR,
+    ORDERS,
+    AutomaticBoard,
+    BoardLine,
+    Correlation,
+    WinRate,
+    rank_correlation,
+)
+from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
+from scoring.web.report_parts import CLEAR, GREY, PARTS, REPORT, plot_hover, plot_label
+
+VISIT = macros("visit_bench.html")
+_SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
+_ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 240, 4000
+_LETTERS = 24
+
+COLUMNS = {
+    "rank": ("Rank", "1 + the models whose interval lies wholly above. Below it the ranks of 95% of draws."),
+    "model": ("Model", "A submission's variant says how often its submitter has tried on these items."),
+    "rating": (
+        "Rating",
+        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval by (item, pair); a tie is half a win to each.",
+    ),
+    "elo": (
+        "Elo (paper)",
+        f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
+        "matches, with the spread over these orders, which is no confidence interval.",
+    ),
+    "votes": ("Matches", "Matches with a result; each is two verdicts, one in either order."),
+    "win-rate": (
+        "Win vs. reference",
+        "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",
+    ),
+    "mean": ("Unscored", "Matches in which the judge gave no verdict in an order; they count nowhere else."),
+    "left": ("People", "The rating that people's votes give on the same items."),
+}
+"""Heading and meaning of each column."""
+
+
+class Beside(NamedTuple):
+    """People's ratings of the same models, and their correlation with the judge's."""
+
+    ratings: Mapping[str, float]
+    agreement: Correlation | None
+
+
+def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
+    table = board_table(board_key.title, found.board, beside, variants)
+    return VISIT.board(board_key, found, beside.agreement, table)
+
+
+def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -> Updates:
+    figure = family_figure(board) if board else None
+    if figure is None:
+        return {plot: gr.update(visible=False), note: ""}
+    return {plot: gr.update(value=plotly_figure(figure), visible=True), note: PARTS.note(figure.note)}
+
+
+def family_figure(board: AutomaticBoard) -> Figure | None:
+    """Return Figure 8, win rates against the reference by family and model; None if no cell reaches the floor."""
+    models = [line.row.model for line in board.lines if line.reference is not None]
+    sure = {
+        family: {model: rate for model, rate in rates.items() if rate.n >= FLOOR}
+        for family, rates in board.families.items()
+    }
+    shown = [family for family, rates in sure.items() if rates]
+    if not shown:
+        return None
+    cells = [[sure[family].get(model) for model in models] for family in shown]
+    trace = {
+        "type": "heatmap",
+        "x": list(map(plot_label, models)),
+        "y": list(map(plot_label, shown)),
+        "z": [[rate and rate.value for rate in row] for row in cells],
+        "customdata": [[_hover(rate) for rate in row] for row in cells],
+        "hovertemplate": plot_hover("%{x}, %{y}: %{z:.0%}, %{customdata}"),
+        "hoverongaps": False,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": _SHADES,
+        "colorbar": {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10, "tickformat": ".0%"},
+    }
+    layout = {
+        "height": min(_FRAME_PIXELS + _ROW_PIXELS * max(len(shown), 4), _MOST_PIXELS),
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        **CLEAR,
+        "plot_bgcolor": "rgba(138,143,152,.12)",
+        "font": {"color": GREY, "size": 11},
+        "xaxis": {"automargin": True, "tickangle": 90, **_names(models)},
+        "yaxis": {"automargin": True, "autorange": "reversed", **_names(shown)},
+    }
+    note = (
+        "Share of matches won against the human-verified reference, by instruction family, ties left out (Figure 8); "
+        f"hover for n and the 95% interval. Blank: under {FLOOR} matches that were decided."
+    )
+    return Figure("Win rate against the reference by family", note, (trace,), layout)
+
+
+def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]) -> str:
+    bounds = [bound for line in board.lines for bound in (line.row.bt_low, line.row.bt_high) if bound is not None]
+    scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
+    rows = [_cells(line, beside, variants.get(line.row.model), *scale) for line in board.lines]
+    columns = {name: words for name, words in COLUMNS.items() if any(cells[name] for cells in rows)}
+    return VISIT.table(title, board.matches, columns, rows)
+
+
+def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
+    row, people = line.row, beside.ratings.get(line.row.model)
+    return {
+        "rank": VISIT.rank(row),
+        "model": REPORT.beside(row.model, f"variant {variant}" if variant else ""),
+        "rating": VISIT.rating(row, low, max(high - low, 1e-9)),
+        "elo": VISIT.elo(row),
+        "votes": REPORT.beside(f"{row.battles:,}", f"({row.ties:,} tied)" if row.ties else ""),
+        "win-rate": VISIT.win_rate(line.reference),
+        "mean": f"{line.unscored:,}" if line.unscored else "",
+        "left": "" if people is None else f"{people:.0f}",
+    }
+
+
+def _hover(rate: WinRate | None) -> str:
+    return "" if rate is None else f"n={rate.n}, {rate.low:.0%} to {rate.high:.0%} (95%)"
+
+
+def _names(names: Sequence[str]) -> dict[str, object]:
+    shown = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
+    labels = {"tickvals": list(map(plot_label, names)), "ticktext": list(map(plot_label, shown))}
+    return {"type": "category", "tickmode": "array", **labels}
 
 
 class SubmissionsTab:
@@ -33,23 +161,17 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when the tab opens or another board is chosen.
-
-        The browser's input is looked up among the boards and the user's own submissions.
-        """
         shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
         gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
-        """Show the chosen board, initially the one with the most matches."""
         try:
             return {**self._shown(choice), **self._own(request)}
         except DatabaseError as error:
             return {self.board: REPORT.alert(error)}
 
     def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
-        """Delete the texts of the user's submission; its results stay."""
         try:
             known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
             chosen = known.get(str(which))
@@ -81,11 +203,7 @@ class SubmissionsTab:
     def _boards(self) -> Mapping[str, JudgeBoardKey]:
         board_keys = self._store.board_keys()
         names = labels(board_key.judging for board_key in board_keys)
-        kinds = {False: "single image", True: "multiple images"}
-        return {
-            f"{board_key.source}, {kinds[board_key.multi]} · {names[board_key.judging.id]}": board_key
-            for board_key in board_keys
-        }
+        return {f"{board_key.title} · {names[board_key.judging.id]}": board_key for board_key in board_keys}
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self._people.ratings(board_key.source, board_key.multi)
@@ -103,7 +221,7 @@ class SubmissionsTab:
 
     def _submitted(self, request: gr.Request) -> list[Submission]:
         cookie = sent_cookie(request.headers)
-        owner = cookie_hash(cookie) if cookie else None
+        owner = cookie and cookie_hash(cookie)
         return [one for one in self._store.submissions() if one.owner == owner]
 
 

@@ -9,10 +9,10 @@ from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
-from scoring.visit_bench.matches import Instance, Match, MatchReport, Verdict, Winner, steadiness, ungraded
-from scoring.web.answer_list import AnswerList
-from scoring.web.report_parts import PARTS, head_html, judge_text, paged
-from scoring.web.submissions_view import VISIT, Beside, board_table, figure_updates
+from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness, ungraded
+from scoring.web.answer_list import AnswerList, of_report
+from scoring.web.report_parts import head_html, judge_notes, paged
+from scoring.web.submissions_tab import VISIT, Beside, board_table, figure_updates
 
 Outcome = Literal["won", "lost", "tied"] | None
 """Of a match, for the report's model; None without a result."""
@@ -40,19 +40,18 @@ class MatchesView:
             self.plot = gr.Plot(show_label=False, visible=False, elem_id="match-plot")
             self.note = gr.HTML(padding=False)
             self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
-            self.answers = AnswerList("Every match", "match", "matches", SHOWS, self._listed, self.opponent)
+            listed = of_report(jobs, MatchReport, matches_html)
+            self.answers = AnswerList("Every match", "match", "matches", SHOWS, listed, self.opponent)
         self.shown = [self.boards, self.plot, self.note, self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
 
     def opened(self, link: str, report: MatchReport) -> tuple[str, Updates]:
-        """Return the header, the report's boards, Figure 8 of the larger one, and the first page of the matches."""
         job = self._jobs.find(link)
         found = boards(report)
         kinds = {False: "Single image, this report's matches", True: "Multiple images, this report's matches"}
-        nobody = Beside({}, None)
-        tables = [board_table(kinds[board.multi], board, nobody, {}) for board in found]
+        tables = [board_table(kinds[board.multi], board, Beside({}, None), {}) for board in found]
         return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
             self.boards: VISIT.boards(tables),
             **figure_updates(max(found, key=lambda board: board.matches, default=None), self.plot, self.note),
@@ -60,14 +59,9 @@ class MatchesView:
             self.answers.list: matches_html(report),
         }
 
-    def _listed(self, link: object, show: object, opponent: object, page: object) -> str:
-        report = self._jobs.report(str(link))
-        return matches_html(report, str(show), str(opponent), page) if isinstance(report, MatchReport) else ""
-
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     """Return what was judged, by which judge, how and how steadily; with an own key it is on no public board."""
-    judge = report.judge
     private = {
         ungraded(report): bool(ungraded(report)),
         "partial: it answers some items only, so no public board has it": not report.complete,
@@ -77,18 +71,14 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     parts = (
         VISIT.played(len(report.matches)),
         VISIT.steady(steadiness(match.winners for match in report.matches)),
-        PARTS.note(f"{judge_text(judge)}. {way}."),
-        PARTS.note(f"Prompt {judge.prompt[:12]} · reading {judge.parser}"),
+        *judge_notes(report.judge, way),
     )
     warnings = [told for told, holds in private.items() if holds]
     return head_html(report, ["VisIT-Bench", report.source], "", warnings, parts)
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:
-    """Return a page of the selected matches, each with its answers and the judge's reply in either order.
-
-    A filter that does not exist counts as not chosen.
-    """
+    """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
     met = [match for match in report.matches if opponent not in _opponents(report) or opponent in (match.a, match.b)]
     fit = [match for match in met if fits(_outcome(match, report.title), len(set(match.winners)) == 1)]
@@ -100,33 +90,22 @@ def matches_html(report: MatchReport, show: str = "all matches", opponent: str =
 
 
 def _opponents(report: MatchReport) -> list[str]:
-    """Return the model's opponents, sorted."""
     return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
 
 
 def _outcome(match: Match, title: str) -> Outcome:
     if match.winner is None or match.winner == "tie":
         return match.winner and "tied"
-    return "won" if _names(match)[match.winner] == title else "lost"
-
-
-def _names(match: Match) -> Mapping[Winner, str]:
-    return {"a": match.a, "b": match.b, "tie": "a tie"}
+    return "won" if (match.a if match.winner == "a" else match.b) == title else "lost"
 
 
 def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]) -> str:
-    """Return a match with the report's own model first."""
-    names = _names(match)
-    winner = names[match.winner] if match.winner else None
+    names: Mapping[Winner | None, str] = {"a": match.a, "b": match.b, "tie": "a tie", None: "no verdict"}
+    winner = match.winner and names[match.winner]
     models = (match.a, match.b) if match.a == title else (match.b, match.a)
     sides = [(model, model == winner, answer_html(texts[match.item, model])) for model in models]
     verdicts = [
-        _verdict(verdict, first, names) for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
+        (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
+        for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
     ]
     return VISIT.match(instruction_html(instance.instruction), instance.family, sides, verdicts)
-
-
-def _verdict(verdict: Verdict, first: str, names: Mapping[Winner, str]) -> tuple[str, str, str, list[str]]:
-    """Return the model shown first, the outcome, its reason, and the judge's replies."""
-    outcome = names[verdict.winner] if verdict.winner else "no verdict"
-    return first, outcome, verdict.reason, list(map(plain_html, verdict.replies))

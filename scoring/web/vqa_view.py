@@ -10,13 +10,12 @@ from scoring.benchmarks.choice_report import MarksReport, tabulated, ungraded
 from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, exact, published
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
-from scoring.web.answer_list import AnswerList
-from scoring.web.levels_view import CHOICE
+from scoring.web.answer_list import AnswerList, of_report
+from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import (
     PARTS,
     REPORT,
     TableRow,
-    Total,
     answers_html,
     folded_problems_html,
     head_html,
@@ -39,28 +38,26 @@ _PROTOCOLS: Mapping[str, str] = {
     "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
 }
 _OUTCOMES = {True: ("right", "exact match"), False: ("wrong", "no exact match"), None: ("open", "no references")}
-"""CSS class and words of an outcome."""
 
 
 class MarksView:
     """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
         with gr.Column(visible=False) as self.body:
             with gr.Row():
                 with gr.Column(min_width=300):
                     self.table = gr.HTML(elem_id="marks-table", padding=False)
                 with gr.Column(min_width=300):
                     self.counts = gr.HTML(elem_id="marks-counts", padding=False)
-            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, self._listed)
+            listed = of_report(jobs, MarksReport, marks_audit_html)
+            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
         self.shown = [self.table, self.counts, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
 
     def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
-        """Return the header, the tables and the first page of the answers."""
         found = tabulated(report)
         return marks_head_html(report, found), {
             self.table: table_3_html(report.title, found),
@@ -68,13 +65,8 @@ class MarksView:
             self.answers.list: marks_audit_html(report),
         }
 
-    def _listed(self, link: object, show: object, page: object) -> str:
-        report = self._jobs.report(str(link))
-        return marks_audit_html(report, str(show), page) if isinstance(report, MarksReport) else ""
-
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    """Return what was marked and how, accuracy and mean mark."""
     marks, nothing = found.marks, ungraded(report)
     notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'No judge was asked yet: exact match only')}"
     warnings = [nothing] if nothing else []
@@ -88,15 +80,13 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 
 
 def marks_totals_html(found: VQAReport) -> str:
-    """Return exact match, VQA accuracy and the mean mark, side by side."""
     marks = found.marks
     notes = (interval(marks.low, marks.high, 2), f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
-    shares = (Total("Exact match", found.exact), Total("VQA accuracy", found.consensus))
-    return REPORT.totals([*map(headline, shares), ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
+    shares = (headline("Exact match", found.exact), headline("VQA accuracy", found.consensus))
+    return REPORT.totals([*shares, ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
 
 
 def mark_counts_html(marks: Marks) -> str:
-    """Return how often each mark was given."""
     total, most = sum(marks.times.values()), max(marks.times.values(), default=0)
     if not total:
         return PARTS.empty("No marks yet: no judge was asked.")
@@ -106,7 +96,6 @@ def mark_counts_html(marks: Marks) -> str:
 
 
 def table_3_html(title: str, found: VQAReport) -> str:
-    """Return exact match and mean mark beside MMBench's Table 3."""
     rows = [TableRow((title, number(found.exact.mean), number(found.marks.mean, 2)), {"class": "own"})]
     rows += [
         TableRow((f"{row.model} (published)", number(row.accuracy), number(row.mark, 2)))
@@ -129,7 +118,6 @@ def marks_audit_html(report: MarksReport, show: str = "all answers", page: objec
 
 
 def _same(row: VQAnswer) -> bool | None:
-    """Tell whether an answer equals one of its references; None if it has none."""
     return exact(row) if row.answers else None
 
 

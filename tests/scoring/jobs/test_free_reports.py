@@ -15,7 +15,7 @@ from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
 from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.jobs.service import ChoiceRequest, JobService
+from scoring.jobs.service import JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
@@ -41,7 +41,7 @@ class Visit:
             self.bench.cache,
             None,
             {},
-            10**9,
+            1000.0,
             Submissions(database),
         )
         self.service = JobService({"sample": own_sample()}, *rooms)
@@ -57,7 +57,7 @@ class Visit:
     def scores(self, file: Path, owner: str = OWNER, network: str | None = None, protocol="strict", title="") -> str:
         """Upload a file, have rules read it and return the report's link."""
         token = self.brings(file, owner, network)
-        return self.service.extract(owner, ChoiceRequest(token, "mmbench", protocol, title)).link
+        return self.service.extract(owner, token, "mmbench", protocol, title).link
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(UploadStoreError, match="are kept for votes"):
         full.brings(answers(tmp_path), owner="bob")
     with pytest.raises(UploadStoreError, match="are kept for votes"):
-        full.service.extract(OWNER, ChoiceRequest(token, "mmbench", "strict", ""))
+        full.service.extract(OWNER, token, "mmbench", "strict", "")
     voter = BattleStore(database).voter("owner")
     images = OwnImages(database, tmp_path / "own", votes_room=10**18)
 
@@ -187,4 +187,4 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(OwnImageError, match="are kept for votes"):
         asyncio.run(images.receive(voter, chunks()))
     assert rows(database, JOB) == 0 and list((tmp_path / "own").iterdir()) == []
-    assert visit.service.extract(OWNER, ChoiceRequest(token, "mmbench", "strict", "")).link
+    assert visit.service.extract(OWNER, token, "mmbench", "strict", "").link

@@ -23,7 +23,7 @@ from scoring.benchmarks.choice_report import (
 )
 from scoring.benchmarks.detect import ChoicesError, open_upload
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.jobs.service import ChoiceRequest, JobService, JobServiceError
+from scoring.jobs.service import JobService, JobServiceError
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
@@ -49,7 +49,7 @@ MARKED = [
 class Visit:
     """A person at the desk of a server."""
 
-    def __init__(self, bench: Bench, folder: Path, ceiling: int = 10**9, owner: str = OWNER) -> None:
+    def __init__(self, bench: Bench, folder: Path, ceiling: float = 1000.0, owner: str = OWNER) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
         operator = Operator(bench.address, SPEC)
@@ -73,8 +73,8 @@ class Visit:
 
         return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
 
-    def asked_for(self, file: Path, benchmark="mmbench", protocol="strict") -> ChoiceRequest:
-        return ChoiceRequest(self.brings(file), benchmark, protocol, "")
+    def asked_for(self, file: Path, benchmark="mmbench", protocol="strict") -> tuple[str, str, str, str]:
+        return self.brings(file), benchmark, protocol, ""
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
 
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
-        first = visit.service.extract(OWNER, visit.asked_for(unsure))
+        first = visit.service.extract(OWNER, *visit.asked_for(unsure))
         assert (first.state, first.benchmark, first.protocol, first.model) == ("done", "mmbench", "strict", "")
         assert first.quote.dollars is None and visit.bench.jobs.find(first.link) == first
         by_rules = visit.bench.jobs.report(first.link)
@@ -167,7 +167,7 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
 def test_marks_come_from_the_judge_alone(database, tmp_path):
     file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     with visiting(database, tmp_path, reply="4") as visit:
-        first = visit.service.extract(OWNER, visit.asked_for(file, "OK-VQA"))
+        first = visit.service.extract(OWNER, *visit.asked_for(file, "OK-VQA"))
         table = tabulated(visit.bench.jobs.report(first.link))
         assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
         second = visit.service.judge_rest(OWNER, first.link, None)
@@ -182,19 +182,19 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 
 @ON_SQLITE
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
-    with visiting(database, tmp_path, ceiling=100) as visit:
+    with visiting(database, tmp_path, ceiling=0.0001) as visit:
         with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
-            visit.service.extract(OWNER, visit.asked_for(GOLDEN / "double_row.tsv"))
+            visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
             visit.service.extract(
-                OWNER, visit.asked_for(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
+                OWNER, *visit.asked_for(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
             )
         for forged in ("mm-vet", "no such"):
             with pytest.raises(JobServiceError, match="Choose a benchmark"):
-                visit.service.extract(OWNER, visit.asked_for(unsure, forged))
+                visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
         with pytest.raises(ChoicesError, match="none of the protocols"):
-            visit.service.extract(OWNER, visit.asked_for(unsure, "mmbench", "lenient"))
-        link = visit.service.extract(OWNER, visit.asked_for(unsure)).link
+            visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
+        link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
         with pytest.raises(JobServiceError, match="one job may cost"):
             visit.service.judge_rest(OWNER, link, None)
         with pytest.raises(JobError):

@@ -31,7 +31,7 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.matches import MatchReport, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
-from scoring.web.submissions_view import VISIT, Beside, board_html, family_figure
+from scoring.web.submissions_tab import VISIT, Beside, board_html, family_figure
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
 from tests.support.servers import new_postgresql_database

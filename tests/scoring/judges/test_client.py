@@ -23,9 +23,8 @@ from arena.inference.limits import cost
 from arena.inference.openai_client import Retries, Trouble, asked_wait, refusal
 from arena.io.fetch import Fetcher, is_public
 from arena.types import Secret
-from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, probe
+from scoring.judges.client import AskRefused, Judge, JudgeAnswer, JudgeFailed, JudgeStopped, probe, read_answer
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
-from scoring.judges.replies import JudgeAnswer, read_answer
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
 from tests.support.certificates import HOST
 from tests.support.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score

@@ -253,11 +253,11 @@ def test_a_match_is_won_by_more_of_its_two_verdicts(first, second, winner):
 
 def test_steadiness_counts_what_can_be_counted():
     found = steadiness([("a", "a"), ("a", "b"), ("b", "a"), ("tie", "tie"), ("tie", "b"), (None, "b")])
-    assert found.consistent == Part(2, 5), "the same winner, or a tie, in both orders"
-    assert found.ties == Part(3, 5)
-    assert found.first == Part(5, 8)
-    assert found.unscored == Part(1, 6)
-    assert steadiness([]).ties.share is None
+    assert found["the same winner in both orders"] == Part(2, 5), "or a tie in both"
+    assert found["ties"] == Part(3, 5)
+    assert found["verdicts for the response shown first"] == Part(5, 8)
+    assert found["matches without a result"] == Part(1, 6)
+    assert steadiness([])["ties"].share is None
 
 
 def drafted(sides: dict[str, str], protocol: Protocol = "hardened") -> MatchReport:

@@ -20,9 +20,9 @@ from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.polls import Polls
 from arena.io.tables import RowsError
 from arena.items.store import ANSWER, ItemBank
-from arena.ratings.agreement import Choices, Contest, Poll, Verdict, Winner, coin
+from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Choices, Contest, Poll, Verdict, Winner, coin
 from arena.types import REFERENCE, item_key
-from scoring.agreement.people_agreement import PeopleAgreements, people_agreement
+from scoring.agreement.people_agreement import people_agreement
 from scoring.agreement.reader import measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStore, UploadStoreError
@@ -30,14 +30,7 @@ from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore
-from scoring.web.agreement_view import (
-    AGREEMENT,
-    measures_html,
-    notes_html,
-    people_html,
-    reproduction_figure,
-    tells_html,
-)
+from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, fresh_page, shoot, turn
@@ -128,12 +121,12 @@ def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b"))
     return Poll(dict(zip(contests, (Choices(*votes) for votes in chosen), strict=True)), answers)
 
 
-def test_a_agreement_is_found_once_for_all_visitors():
+def test_a_agreement_is_found_once_for_all_visitors(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1)))
-    kept = PeopleAgreements(polls, polls)
+    kept = AgreementService(polls, polls, UploadStore(tmp_path))
     assert kept.of("one") is kept.of("one")
     assert polls.read == 1
-    fresh = PeopleAgreements(polls, polls, every=0)
+    fresh = AgreementService(polls, polls, UploadStore(tmp_path), every=0)
     one = fresh.of("one")
     assert fresh.of("one") is one, "the same votes: nothing is reckoned anew"
     polls.poll_now = poll_of((5, 0), (1, 4))
@@ -147,9 +140,9 @@ async def chunks(path: Path) -> AsyncIterator[bytes]:
     yield path.read_bytes()
 
 
-def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
+def test_other_metrics_stand_beside_the_kept_ones_for_who_asks(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1), (1, 4)))
-    kept = PeopleAgreements(polls, polls)
+    kept = AgreementService(polls, polls, UploadStore(tmp_path))
     scores = {("i0", "m1"): 2.0, ("i0", "m2"): 1.0, ("i1", "m1"): 0.0, ("i1", "m2"): 1.0, ("i2", "m1"): 0.5}
     found = kept.of("one", {"mine": scores})
     assert found == people_agreement(polls.poll_now, {"mine": scores})
@@ -162,18 +155,18 @@ def test_other_metrics_stand_beside_the_kept_ones_for_who_asks():
 def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1)))
     upload_store = UploadStore(tmp_path / "inbox")
-    service = AgreementService(PeopleAgreements(polls, polls), upload_store)
+    service = AgreementService(polls, polls, upload_store)
 
     def arrived(*rows: tuple[object, ...]) -> str:
         return asyncio.run(upload_store.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
 
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
-    found = service.beside("one", "ada", token)
-    assert [(one.measure, one.overall.n) for one in found.own] == [("=mine", 1), ("<b>", 0)]
-    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(found.own)
-    assert "must be called as in the file" in AGREEMENT.own(found.own[1:]) and AGREEMENT.own(()) == ""
-    assert "'=mine,all" in measures_csv(found.people_agreement)
-    assert service.of("one").own == ()
+    found, own = service.beside("one", "ada", token)
+    assert [(one.measure, one.overall.n) for one in own] == [("=mine", 1), ("<b>", 0)]
+    assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(own)
+    assert "must be called as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
+    assert "'=mine,all" in measures_csv(found)
+    assert service.of("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
             service.beside("one", owner, other)
@@ -182,7 +175,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
 
 
-def test_the_boards_judges_stand_beside_the_people(bank):
+def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
     """A stored model's matches, judged in both orders: for m1, for m2, a tie, and one that is unscored."""
     items = list(ItemBank(bank).bank().items.values())[:4]
     plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
@@ -200,7 +193,7 @@ def test_the_boards_judges_stand_beside_the_people(bank):
         matches=tuple(matches),
     )
     SubmissionStore(bank).enter("me", judged)
-    found = PeopleAgreements(Polls(bank), SubmissionStore(bank)).of("test")
+    found = AgreementService(Polls(bank), SubmissionStore(bank), UploadStore(tmp_path)).of("test")
     (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
     tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
     assert (judge.overall.hits, judge.overall.n, judge.ties, judge.missing) == (1 + tie, 3, 1, 1)
@@ -210,7 +203,14 @@ def test_the_boards_judges_stand_beside_the_people(bank):
 # The page.
 def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
-    return "".join((tells_html(found), people_html(found.people), measures_html(found), notes_html(found)))
+    return "".join(
+        (
+            AGREEMENT.tells(found, LEAST_CONTESTS),
+            people_html(found.people),
+            measures_html(found),
+            AGREEMENT.notes(found, ROUNDS, LEAST_CONTESTS),
+        )
+    )
 
 
 def test_the_page_has_the_hand_computed_figures():
@@ -253,13 +253,13 @@ def test_undefined_is_said():
 )
 def test_empty_and_tiny_data_give_clear_text(poll, told):
     found = people_agreement(poll)
-    assert told in tells_html(found)
+    assert told in AGREEMENT.tells(found, LEAST_CONTESTS)
     assert people_html(found.people) == measures_html(found) == ""
 
 
 def test_a_pair_without_majority_is_told_and_reproduces_nothing():
     found = people_agreement(poll_of((1, 1)))
-    assert "1 pair has no majority." in tells_html(found)
+    assert "1 pair has no majority." in AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "1/2 chose the same" in people_html(found.people)
     assert measures_html(found) == ""
 
@@ -267,9 +267,11 @@ def test_a_pair_without_majority_is_told_and_reproduces_nothing():
 def test_the_best_measure_is_named_only_where_its_interval_is_above():
     poll = poll_of(*[(5, 0)] * 200)
     verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
-    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",)))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",))
+    text = AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
-    text = tells_html(people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length")))
+    found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length"))
+    text = AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "its interval overlaps another's" in text
 
 

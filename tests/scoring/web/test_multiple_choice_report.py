@@ -17,17 +17,19 @@ from scoring.multiple_choice.metrics import Comparison, differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.report import Grade, JudgeStamp
-from scoring.web.benchmark_views import BENCHMARK_VIEWS, split_names
-from scoring.web.choice_audit import audit_html, marked_html
-from scoring.web.choice_tables import (
+from scoring.web.benchmark_views import (
+    BENCHMARK_VIEWS,
     WORST,
+    board_html,
     comparison_html,
+    label,
     letters_html,
     overalls_html,
     published_html,
+    split_names,
     worst_html,
 )
-from scoring.web.levels_view import board_html, label
+from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
 from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
@@ -103,7 +105,7 @@ def rows_of(html):
 
 
 def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
-    rows = rows_of(tables(circular).levels)
+    rows = rows_of(tables(circular)[0])
     assert [depth for depth, _, _ in rows].count(0) == 1 and len(rows) == 1 + 2 + 6 + 20
     assert all(hidden == (depth == 3) for depth, hidden, _ in rows)
     names = [cells[0] for _, _, cells in rows]
@@ -116,7 +118,7 @@ def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
 
 def test_a_file_that_is_not_circular_has_one_column(circular):
     base = report(row for row in circular.rows if row.question.index < PASS)
-    html = tables(base).levels
+    html = tables(base)[0]
     assert "CircularEval" not in html and "Vanilla" in html
     head = Seen(choice_head_html(base, tabulated(base), -1)).text
     assert "base rows only" in head and "vanilla only" not in head
@@ -137,20 +139,20 @@ def test_splits_stand_by_themselves_and_together(circular):
     shown = report([*other, *circular.rows[40:]])
     found = tabulated(shown)
     assert split_names(found) == ("test", "dev", "all")
-    assert [rows_of(tables(shown, place).levels)[0][2][1] for place in range(3)] == ["1,784", "1,164", "2,948"]
+    assert [rows_of(tables(shown, place)[0])[0][2][1] for place in range(3)] == ["1,784", "1,164", "2,948"]
 
 
 def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
     found = tabulated(mmt)
     totals = BENCHMARK_VIEWS["mmt-bench"].totals(found, -1)
-    assert [total.name for total in totals] == [
+    assert [name for name, _ in totals] == [
         "Overall, mean over subtasks", "Overall, mean over samples", "Overall*, without Visual Recognition"
     ]  # fmt: skip
-    rows = rows_of(tables(mmt).levels)
+    rows = rows_of(tables(mmt)[0])
     assert [depth for depth, _, _ in rows].count(1) == 32 and [depth for depth, _, _ in rows].count(2) == 162
     guessing = Seen(overalls_html(found.splits[-1])).text
     assert "Random" in guessing and "25.0" in guessing and "100.0" in guessing
-    more = tables(mmt).more
+    more = tables(mmt)[2]
     assert len(rows_of(board_html("", "", found.splits[-1].image_types))) == 13
     assert len(rows_of(board_html("", "", found.splits[-1].capabilities))) == 14
     assert "By image type" in more and "By capability" in more
@@ -158,7 +160,7 @@ def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
 
 def test_missing_meta_tasks_are_blank(mmt):
     some = report([row for row in mmt.rows if mmt_bench.meta_task(row.question) == "visual_recognition"], "mmt-bench")
-    rows = {cells[0]: cells[2] for depth, _, cells in rows_of(tables(some).levels) if depth == 1}
+    rows = {cells[0]: cells[2] for depth, _, cells in rows_of(tables(some)[0]) if depth == 1}
     assert rows["Localization"] == "–" and rows["Visual Recognition"].startswith("0.0")
 
 
@@ -183,14 +185,14 @@ def test_letters_and_steps(circular, mmt):
 
 
 def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
-    more = tables(circular).more
+    more = tables(circular)[2]
     assert "Table 5" in more and "role=" not in more
     rows = [cells for _, _, cells in rows_of(more)]
     assert rows[0][:2] == ["our model", "74.4"] and rows[1][:2] == ["OpenFlamingo", "4.6"]
     chinese = report(replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows)
-    assert "this is MMBench-CN, the table is MMBench" in tables(chinese).more
+    assert "this is MMBench-CN, the table is MMBench" in tables(chinese)[2]
     test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)
-    assert "Table 6" in tables(test).more and "role=" not in tables(test).more
+    assert "Table 6" in tables(test)[2] and "role=" not in tables(test)[2]
     apart = BENCHMARK_VIEWS["mmbench"].figure(
         "m", tabulated(test), -1, BENCHMARK_VIEWS["mmbench"].beside(tabulated(test))[0]
     )
@@ -213,7 +215,7 @@ def test_what_if_counts_what_parts(circular):
     pairs = BENCHMARK_VIEWS["mmbench"].pairs(tabulated(circular), tabulated(other))
     text = Seen(what_if_html(circular, "mmbench-paper", pairs, parted)).text
     assert f"{len(parted):,} of {len(circular.rows):,} answers are read differently" in text
-    assert pairs[0].here.name == pairs[0].there.name == "Overall"
+    assert pairs[0][0].name == pairs[0][1].name == "Overall"
     judged = what_if_html(replace(circular, judge=STAMP), "mmbench-paper", pairs, parted)
     assert "rules alone read" in judged and "rules alone read" not in text
 
@@ -226,7 +228,7 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     found = [tabulated(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
     pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
-    assert pairs[0].here is found[0].splits[-1].vanilla.line and pairs[0].there is found[1].splits[-1].vanilla.line
+    assert pairs[0][0] is found[0].splits[-1].vanilla.line and pairs[0][1] is found[1].splits[-1].vanilla.line
 
 
 def test_the_audit_is_paged_filtered_and_marked(circular):

@@ -1,0 +1,105 @@
+"""Routes of scoring: upload a file; download a report, a judge's board, or how far people agree."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, PlainTextResponse
+
+from arena.database import DatabaseError
+from arena.io.tables import RowsError
+from arena.web.cookies import cookie_hash
+from arena.web.middleware import sent_cookie
+from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
+from scoring.agreement.service import AgreementService
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.jobs.store import Jobs
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.registry import BENCHMARKS
+from scoring.visit_bench.benchmark import VisitBench
+from scoring.visit_bench.leaderboard import family_table, table
+
+UPLOADS = "/uploads"
+FIGURES = {"measures.csv": measures_csv, "agreement.json": agreement_json}
+BOARDS = {"board.tsv": table, "families.csv": family_table}
+
+
+def job_routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
+    """Return the router; a file goes into its voter's upload store, a report to anybody who has its link."""
+    router = APIRouter()
+
+    @router.post(UPLOADS)
+    async def upload(request: Request, name: str = "") -> PlainTextResponse:
+        cookie = sent_cookie(request.headers)
+        if cookie is None:
+            return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
+        owner, network = cookie_hash(cookie), request.state.network
+        try:
+            arrived = await upload_store.receive(owner, name, request.stream(), network)
+        except UploadStoreError as error:
+            return PlainTextResponse(str(error), status_code=400)
+        return PlainTextResponse(arrived.token)
+
+    @router.get("/sample-predictions.json")
+    def sample() -> FileResponse:
+        return FileResponse(SAMPLE_PREDICTIONS)
+
+    @router.get("/reports/{link}/{name}")
+    def download(link: str, name: str) -> Response:
+        found = jobs.report(link)
+        content = BENCHMARKS[found.benchmark].files(found).get(name) if found else None
+        if content is None:
+            return PlainTextResponse("There is no such report or file.", status_code=404)
+        return _attachment(name, content)
+
+    return router
+
+
+def board_routes(submissions: Submissions) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/automatic/{name}")
+    def download(name: str, board: str = "") -> Response:
+        key = next((key for key in submissions.store.board_keys() if key.key == board), None)
+        if key is None or name not in (*BOARDS, "battles.jsonl"):
+            return PlainTextResponse("There is no such board or file.", status_code=404)
+        if name in BOARDS:
+            content = BOARDS[name]([submissions.store.standings(key).board])
+        else:
+            content = VisitBench().files(submissions.board_report(key))[name]
+        headers = {"content-disposition": f"attachment; filename={name}", "cache-control": "no-store"}
+        return Response(content, media_type="application/octet-stream", headers=headers)
+
+    return router
+
+
+def agreement_routes(agreement: AgreementService) -> APIRouter:
+    """Return the router; `own` is the token of an uploaded file, accepted from its owner only."""
+    router = APIRouter()
+
+    @router.get("/agreement/{name}")
+    def download(request: Request, name: str, source: str = "", own: str = "") -> Response:
+        try:
+            if source not in agreement.sources() or name not in (*FIGURES, "scores.csv"):
+                return PlainTextResponse("There are no such items or file.", status_code=404)
+            if name not in FIGURES:
+                return _attachment(name, scores_csv(agreement.answers(source)))
+            owner = cookie_hash(sent_cookie(request.headers) or "")
+            found = agreement.beside(source, owner, own)[0] if own else agreement.of(source)
+            return _attachment(name, FIGURES[name](found))
+        except (UploadStoreError, RowsError) as error:
+            return PlainTextResponse(str(error), status_code=400)
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503)
+
+    return router
+
+
+def _attachment(name: str, content: bytes | str) -> Response:
+    """Return a file to save that neither caches nor search engines keep."""
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        "cache-control": "private, no-store",
+        "x-robots-tag": "noindex",
+    }
+    return Response(content, media_type="application/octet-stream", headers=headers)
