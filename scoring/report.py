@@ -100,6 +100,10 @@ class JudgeStamp:
     parser: str
     """Name and version of the reply parser."""
 
+    def answered(self, models: Iterable[str]) -> "JudgeStamp":
+        """The stamp after the judging, with the names of the models that replied ("" for none)."""
+        return replace(self, versions=tuple(sorted({*models} - {""})))
+
 
 class AnyReport(typing.Protocol):
     """What the reports of all benchmarks share, whatever their rows."""

@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
+from scoring.benchmarks.predictions import Filled
 from scoring.judges.injection import neutralise
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.report import Grade, Question, Report, Row, ScoreTable, table
-from scoring.report import Protocol as ProtocolName
+from scoring.report import Grade, Protocol, Question, Report, Row, ScoreTable, table
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _PAPER = (_PROMPTS / "mm_vet.txt").read_text("utf-8")
@@ -31,7 +30,7 @@ _HARDENED = (_PROMPTS / "mm_vet_hardened.txt").read_text("utf-8")
 _ROW = (_PROMPTS / "mm_vet_hardened_row.txt").read_text("utf-8")
 _PUBLISHED = Path(__file__).parent.parent / "data" / "mm_vet_published.csv"
 
-PARSERS: Mapping[ProtocolName, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
+PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
 """Name and version of each protocol's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
@@ -43,7 +42,7 @@ OBEDIENCE = 0.5
 _RAMP = "\nPredict the correctness of the answer (digit): "
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
-_READ: Mapping[ProtocolName, int] = {"paper": 5, "hardened": 3}
+_READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
 """Number of replies read: the script pays for a sixth that it never parses."""
 _GRID = tuple(tenths / 10 for tenths in range(11))
 _SCHEMA = json.dumps(
@@ -54,18 +53,6 @@ _SCHEMA = json.dumps(
         "additionalProperties": False,
     }
 )
-
-
-class AnsweredQuestion(Protocol):
-    """A question with a model's prediction."""
-
-    @property
-    def question(self) -> Question: ...
-
-    @property
-    def prediction(self) -> str | None:
-        """None if the file has none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ class PublishedScores:
     spread: float
 
 
-def grading(filled: AnsweredQuestion, run: int, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> Grading:
+def grading(filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int) -> Grading:
     """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, one sample each.
 
     A prediction missing from the file is unscored at once, without a call.
@@ -149,13 +136,13 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
     return replace(grade, score=None, reason=reason, flags=(*flags, OBEYED))
 
 
-def prompt_digest(protocol: ProtocolName) -> str:
+def prompt_digest(protocol: Protocol) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
     fixed = _PAPER + _RAMP if protocol == "paper" else _HARDENED + _ROW + _REMINDER
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
-def _asks(question: Question, prediction: str, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> list[Ask]:
+def _asks(question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int) -> list[Ask]:
     """The requests to send, in order, until a reply can be read."""
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
@@ -258,7 +245,7 @@ def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None
     }
 
 
-def _content(protocol: ProtocolName, grade: Grade) -> str:
+def _content(protocol: Protocol, grade: Grade) -> str:
     last = grade.replies[-1] if grade.replies else ""
     return last.split(" ")[0].strip() if protocol == "paper" and UNREADABLE not in grade.flags else last
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from arena.database import now
 from scoring.benchmarks import mm_vet
+from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.predictions import Filled, Missing
 from scoring.judges import injection
 from scoring.judges.run import Task
@@ -22,6 +23,7 @@ from scoring.report import (
     QuestionSet,
     Report,
     Row,
+    ScoreLine,
     audit,
     file_stem,
     lines_csv,
@@ -87,10 +89,8 @@ def draft(
     )
 
 
-class MMVet:
+class MMVet(Benchmark[Report]):
     """The benchmark, with one task for each grade of an item, canary or probe."""
-
-    report = Report
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         """Every pending grade of a draft."""
@@ -118,19 +118,22 @@ class MMVet:
                 probe = max((grades["probe", place, run] for run in runs), key=_worst)
                 given = tuple(mm_vet.withdrawn(grade, probe) for grade in given)
             rows.append(replace(row, grades=given))
-        versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
-        return replace(report, judge=replace(report.judge, versions=versions), rows=tuple(rows), canaries=canaries)
+        judge = report.judge.answered(grade.model for grade in outcomes)
+        return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
     def ungraded(self, report: Report) -> str:
-        """A sentence saying that nothing was graded; "" if anything was."""
         return mm_vet.ungraded(report)
+
+    def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        for table in mm_vet.tabulate(report):
+            yield table.name, table.lines
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         partial = bool(report.missing)
         stem = f"{'partial_' if partial else ''}{file_stem(report.file)}"
         more = {
-            f"{stem}-scores.csv": lines_csv((table.name, table.lines) for table in mm_vet.tabulate(report)),
+            f"{stem}-scores.csv": lines_csv(self.tables(report)),
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }
@@ -171,3 +174,15 @@ def _worst(probe: Grade) -> float:
 
 
 _CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in injection.canaries())
+
+
+MM_VET = MMVet(
+    key="mm-vet",
+    name="MM-Vet",
+    report=Report,
+    way="questions first",
+    protocols={"Hardened": "hardened", "As in the paper": "paper"},
+    check="Check the file and show the cost",
+    unit="grade",
+    parts=frozenset({"questions", "missing", "runs"}),
+)

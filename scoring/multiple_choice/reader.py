@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record
 from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
 
+T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
 """What a problem prevents; "whole" prevents the score from being that of the whole benchmark."""
 
@@ -42,23 +43,18 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceFile:
-    """A file of predictions, read completely."""
+class ReadFile(Generic[T]):
+    """A file of answers, read completely."""
 
-    rows: tuple[Answered, ...]
+    rows: tuple[T, ...]
     problems: tuple[Problem, ...]
-    model: str
+    model: str = ""
     """The model's name if the file gives it; else ""."""
 
     @property
     def scorable(self) -> bool:
-        """Whether there are rows, and no problem keeps the file from being scored."""
-        return bool(self.rows) and not any(problem.blocks == "scoring" for problem in self.problems)
-
-    @property
-    def answered(self) -> int:
-        """Number of rows with a right answer; the others are extracted only."""
-        return sum(row.question.answer is not None for row in self.rows)
+        """Whether no problem keeps the file from being scored."""
+        return not any(problem.blocks == "scoring" for problem in self.problems)
 
 
 def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
@@ -69,7 +65,9 @@ def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion]
     return {row.question.index: row.question for row in reader.rows}, reader.finished()
 
 
-def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None) -> ChoiceFile:
+def read_choices(
+    records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None
+) -> ReadFile[Answered]:
     """A file's predictions with their questions: from its own columns, or from `questions` if it has no options.
 
     A row without an index is matched by its question's text in `questions`, or else counted from 0.
@@ -78,7 +76,7 @@ def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuesti
     for record in records:
         reader.take(record)
     problems = reader.finished()
-    return ChoiceFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
+    return ReadFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
 
 
 class _Reader:

@@ -14,7 +14,11 @@ NONE = "Z"
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
-PROTOCOLS: tuple[Protocol, ...] = ("strict", "mmbench-paper", "mmt-paper")
+PROTOCOL_WORDS: Mapping[Protocol, str] = {
+    "strict": "Strict (ours)",
+    "mmbench-paper": "MMBench's paper",
+    "mmt-paper": "MMT-Bench's paper",
+}
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "undecided"]
 """How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback."""
