@@ -1,30 +1,39 @@
 """Text reports: multiple-choice reports and VQA marks as lines for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated
+from scoring.benchmarks.choice import ChoiceReport
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import Level, Node, Success
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, Level, Node, Success
 from scoring.multiple_choice.reader import Problem
-from scoring.report import ScoreLine, bounds
+from scoring.registry import BENCHMARKS, choice_benchmark
+from scoring.report import AnyReport, ScoreLine, bounds
 
 _SHOWN = 20
 _WIDTH = 68
 _DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
 
 
-def report_lines(report: ChoiceReport | MarksReport) -> Iterator[str]:
-    tables = tabulated(report)
-    if isinstance(tables, vqa_marks.VQAReport):
-        yield from _marks(tables)
-        return
+def report_lines(report: AnyReport) -> Iterator[str]:
+    if isinstance(report, vqa_marks.MarksReport):
+        yield from _marks(vqa_marks.tabulated(report))
+    elif isinstance(report, ChoiceReport):
+        yield from _choices(report, choice_benchmark(report).tabulated(report))
+    else:
+        yield from _tables(BENCHMARKS[report.benchmark].tables(report))
+
+
+def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     yield from problem_lines(tables.problems)
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
-    else:
+    elif isinstance(tables, mmt_bench.MMTBenchReport):
         yield from _mmt_bench(tables)
+    else:
+        yield from _tables(tables.tables())
     yield from _success(tables.success)
     if report.protocol == "mmbench-paper":
         yield f"What the judge left open was assigned at random from the seed {SEED}."
@@ -48,6 +57,12 @@ def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iter
         for one in compared.lines:
             counts = f"{one.both:>7,}{one.first_only:>12,}{one.second_only:>13,}{one.neither:>9,}"
             yield f"{one.name[:_WIDTH]:{_WIDTH}}{counts}{one.p:>8.4f}"
+
+
+def _tables(tables: Iterable[tuple[str, Sequence[ScoreLine]]]) -> Iterator[str]:
+    for name, lines in tables:
+        yield f"\n{name}"
+        yield from (_line(line.name, line) for line in lines)
 
 
 def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:

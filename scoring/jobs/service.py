@@ -7,13 +7,12 @@ open are then quoted as a separate job.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, judge_draft
-from scoring.benchmarks.detect import CHOICE_BENCHMARKS, VQA_BENCHMARKS, BenchmarkName, open_upload
+from scoring.benchmarks.base import FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet_judge import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
@@ -25,8 +24,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import Protocol
-from scoring.registry import quote
+from scoring.registry import BENCHMARKS, open_upload, quote
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
@@ -83,11 +81,11 @@ class Recognised:
 
 @dataclass(frozen=True)
 class ChoiceRequest:
-    """Request for a report by rules."""
+    """Request to score a file that holds its questions."""
 
     token: str
-    benchmark: BenchmarkName
-    protocol: Protocol
+    benchmark: str
+    protocol: str
     title: str
 
 
@@ -151,15 +149,12 @@ class JobService:
         arrived = self._upload_store.find(owner, token)
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
-        found = None
-        if benchmark != "mm-vet":
-            subject, wanted = None if benchmark is None else _subject(benchmark), partial(_wanted, arrived, waits)
-            found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
+        found = None if benchmark == "mm-vet" else self._opened(arrived, benchmark, waits)
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
         scorable = not any(problem.blocks == "scoring" for problem in problems)
-        return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
+        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         """Draw the opponents of a submission and store the matches as a quoted job.
@@ -192,11 +187,12 @@ class JobService:
         """
         arrived = self._upload_store.find(owner, request.token)
         self._upload_store.check_disk()
-        subject, wanted = _subject(request.benchmark), partial(_wanted, arrived)
-        found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
-        if found is None:
-            raise JobServiceError(f"{arrived.name!r} holds no answers of {request.benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(request.protocol, request.title), arrived.network)
+        return self.jobs.add_done(owner, self._by_rules(arrived, request), arrived.network)
+
+    def judge_file(self, owner: str, request: ChoiceRequest, judge: OwnJudge | None) -> Job:
+        """Quote judging all that the rules leave open in a file. Raises what `extract` and `judge_rest` raise."""
+        report = self._by_rules(self._upload_store.find(owner, request.token), request)
+        return self._rest_quoted(owner, report, judge)
 
     def delete(self, owner: str, link: str) -> None:
         """Delete a job, its report and, if still in the upload store, its file. Raises JobError."""
@@ -207,8 +203,9 @@ class JobService:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
         if job.model or job.state != "done":
             return 0
-        report = self.jobs.report(job.link)
-        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
+        ruled = isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        report: Any = self.jobs.report(job.link) if ruled else None
+        return report.left if report else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
         """Quote judging the answers that the rules left open in an owner's report, as a separate job.
@@ -217,12 +214,31 @@ class JobService:
         JudgeError.
         """
         job, report = self.jobs.find(link), self.jobs.report(link)
-        if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
+        ruled = job is not None and job.owner == owner and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
+        return self._rest_quoted(owner, report, judge)
+
+    def _rest_quoted(self, owner: str, report: Any, judge: OwnJudge | None) -> Job:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
         address, spec = self._judge(judge)
-        return self._quoted(owner, judge_draft(report, spec, address.shown), address, spec, judge)
+        draft = _of_files(report.benchmark).stamped(report, spec, address.shown)
+        return self._quoted(owner, draft, address, spec, judge)
+
+    def _by_rules(self, arrived: StoredUpload, request: ChoiceRequest) -> AnyReport:
+        found = self._opened(arrived, request.benchmark)
+        assert found, "a benchmark that is given takes any file"
+        return found.report(request.protocol, request.title)
+
+    def _opened(
+        self, arrived: StoredUpload, benchmark: str | None, waits: Callable[[], bool] = lambda: True
+    ) -> OpenedFile | None:
+        def wanted() -> bool:
+            return arrived.path.exists() and waits()
+
+        key = _of_files(benchmark).key if benchmark is not None else None
+        return open_upload(arrived.path, name=arrived.name, benchmark=key, wanted=wanted)
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Describe a submission; its problems are listed only when its cost is asked for."""
@@ -265,15 +281,12 @@ class JobService:
         return self.operator.address, self.operator.spec
 
 
-def _wanted(arrived: StoredUpload, waits: Callable[[], bool] = lambda: True) -> bool:
-    return arrived.path.exists() and waits()
-
-
-def _subject(benchmark: str) -> BenchmarkName:
-    for subject in (*CHOICE_BENCHMARKS, *VQA_BENCHMARKS):
-        if subject == benchmark:
-            return subject
-    raise JobServiceError(f"Choose a benchmark out of: {', '.join((*CHOICE_BENCHMARKS, *VQA_BENCHMARKS))}")
+def _of_files(key: str) -> FileBenchmark[Any]:
+    benchmark = BENCHMARKS.get(key)
+    if isinstance(benchmark, FileBenchmark):
+        return benchmark
+    known = (one.key for one in BENCHMARKS.values() if isinstance(one, FileBenchmark))
+    raise JobServiceError(f"Choose a benchmark out of: {', '.join(known)}")
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Protocol
 
 from arena.figures import Figure
 from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import ChoiceBenchmark
 from scoring.report import ScoreLine
 from scoring.web.choice_tables import overalls_html, published_html, success_html, worst_html
 from scoring.web.levels_view import CHOICE, L2_WORDS, Measure, board_html, label, levels_html
@@ -101,11 +100,11 @@ class MMBenchView:
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
         """Return the steps as in Table 2."""
-        success = found.success
-        own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
+        rate = found.success.rate
+        steps = rate("letter", "content", "none"), rate("letter", "content", "none", "judge")
         heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
         note = "As in MMBench's Table 2; what says none of the options is read too."
-        return success_html(heads, [(title, own)], note)
+        return success_html(heads, [(title, (*steps, found.success.refused))], note)
 
 
 class MMTBenchView:
@@ -164,7 +163,7 @@ class MMTBenchView:
         return success_html(heads, rows, "Table A17 is of the whole benchmark.")
 
 
-BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
+BENCHMARK_VIEWS: Mapping[str, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
 
 
 def split_names(found: Any) -> tuple[str, ...]:

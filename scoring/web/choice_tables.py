@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import Compared
-from scoring.multiple_choice.metrics import Comparison, LetterCount, Node
+from scoring.multiple_choice.metrics import Compared, Comparison, LetterCount, Node
 from scoring.web.levels_view import CHOICE, L2_WORDS, label
 from scoring.web.report_parts import PARTS, REPORT, TableRow, number
 

@@ -15,7 +15,7 @@ from arena.types import Secret
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
 from arena.web.middleware import sent_cookie
-from scoring.benchmarks.detect import ChoicesError
+from scoring.benchmarks.base import Benchmark, ChoicesError, Workflow
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import TRY_OUT, ChoiceRequest, JobService, JobServiceError, OwnJudge, Recognised, ScoreRequest
@@ -23,25 +23,14 @@ from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
+from scoring.registry import BENCHMARKS
 from scoring.web.report_parts import REPORT, file_problems_html
-from scoring.web.scoring_forms import (
-    CONTEXTS,
-    FILE,
-    FORMS,
-    MISSING,
-    NAMES,
-    OPPONENTS,
-    REFERENCES,
-    RUNS,
-    VANILLA,
-    Form,
-    Workflow,
-)
+from scoring.web.scoring_forms import CONTEXTS, FILE, MISSING, OPPONENTS, REFERENCES, RUNS, VANILLA
 from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html, rest_text
 
 OWN = "My own key"
-FIRST = FORMS["mm-vet"]
-"""Form before a file is uploaded."""
+FIRST = BENCHMARKS["mm-vet"]
+"""Benchmark before a file is uploaded."""
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
@@ -66,7 +55,9 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
+        self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
+            "questions first": self._joined,
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -101,7 +92,7 @@ class ScoringTab:
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        self.benchmark = _radio("benchmark", "Benchmark", NAMES)
+        self.benchmark = _radio("benchmark", "Benchmark", self._names)
         questions = _radio("questions", "Questions", self._service.question_sets)
         with gr.Row():
             self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
@@ -156,14 +147,14 @@ class ScoringTab:
     def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
         """Show the contents of an uploaded file and its benchmark's form."""
         recognised = self._service.recognise(self._owner(request), str(token), waits=still_there(request))
-        form = self._form(FORMS[recognised.benchmark])
+        form = self._form(BENCHMARKS[recognised.benchmark])
         return {**self._blank(), **form, **self._file(recognised, token, questions, request)}
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
         """Read the file as answers to another benchmark."""
-        benchmark = _known(NAMES, name)
-        form = self._form(FORMS[benchmark])
+        benchmark = _known(self._names, name)
+        form = self._form(BENCHMARKS[benchmark])
         if not token:
             return form
         recognised = self._service.recognise(self._owner(request), str(token), benchmark, still_there(request))
@@ -172,8 +163,8 @@ class ScoringTab:
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         """Show the cost of judging a file, or score it by rules at once."""
-        benchmark = _known(NAMES, values[self.benchmark])
-        job = self._ways[FORMS[benchmark].way](self._owner(request), benchmark, values)
+        benchmark = _known(self._names, values[self.benchmark])
+        job = self._ways[BENCHMARKS[benchmark].way](self._owner(request), benchmark, values)
         return self._shown(job.link, request)
 
     @_shows_errors
@@ -217,7 +208,7 @@ class ScoringTab:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
+    def _joined(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Join the file to the questions and quote the judging."""
         count, sampled = self._part("runs", RUNS, values)
         options = Options(self._protocol(benchmark, values), count, sampled, self._part("missing", MISSING, values))
@@ -227,9 +218,15 @@ class ScoringTab:
 
     def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Store the report that rules alone make of the file."""
+        return self._service.extract(owner, self._file_request(benchmark, values))
+
+    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
+        """Quote judging all that rules leave open in the file."""
+        return self._service.judge_file(owner, self._file_request(benchmark, values), self._judge(owner, values))
+
+    def _file_request(self, benchmark: str, values: Values) -> ChoiceRequest:
         protocol = self._protocol(benchmark, values)
-        request = ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
-        return self._service.extract(owner, request)
+        return ChoiceRequest(str(values[self.token]), benchmark, protocol, self._title(values))
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
         """Draw the file's opponents and quote the matches."""
@@ -250,12 +247,12 @@ class ScoringTab:
         return _known(choices, values[self.parts[part]])
 
     def _protocol(self, benchmark: str, values: Values) -> Any:
-        return _known(FORMS[benchmark].protocols, values[self.protocol])
+        return _known(BENCHMARKS[benchmark].protocols, values[self.protocol])
 
     def _title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def _form(self, form: Form) -> Updates:
+    def _form(self, form: Benchmark[Any]) -> Updates:
         """Return the updates that show a benchmark's settings and hide all others."""
         protocols = list(form.protocols)
         stored = [FILE, *map(str, self._service.stored())] if "stored" in form.parts else [FILE]
@@ -270,11 +267,11 @@ class ScoringTab:
     def _file(self, recognised: Recognised, token: object, questions: object, request: gr.Request) -> Updates:
         """Return a file's problems and contents."""
         title, lines = recognised.title, recognised.lines
-        if "questions" in FORMS[recognised.benchmark].parts:
+        if "questions" in BENCHMARKS[recognised.benchmark].parts:
             found = self._service.look(self._owner(request), str(token), str(questions))
             title, lines = found.title, found.lines
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
-        check = VANILLA if vanilla else FORMS[recognised.benchmark].check
+        check = VANILLA if vanilla else BENCHMARKS[recognised.benchmark].check
         return {
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from arena.database import now
 from arena.templates import macros
 from scoring.jobs.store import KEPT_FREE, Job
-from scoring.web.scoring_forms import FORMS, counted
+from scoring.registry import BENCHMARKS
 
 SCORING = macros("scoring.html")
 STATE_WORDS = {
@@ -30,9 +30,8 @@ def quote_html(job: Job, ceiling: float) -> str:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
-    form = FORMS[job.benchmark]
-    asked = form.counted(quote.grades)
-    if form.way == "compare":
+    asked = _counted(job, quote.grades)
+    if BENCHMARKS[job.benchmark].way == "compare":
         asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
@@ -51,7 +50,7 @@ def progress_html(job: Job, ahead: int) -> str:
         "failed": job.problem,
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
-    text = f"{job.done:,} of {FORMS[job.benchmark].counted(job.total)}. {words}"
+    text = f"{job.done:,} of {_counted(job, job.total)}. {words}"
     return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
 
 
@@ -68,12 +67,20 @@ def followed(jobs: Sequence[Job]) -> Job | None:
 
 def rest_text(job: Job, left: int) -> str:
     """Return the label of the button that has a judge read what the rules left open."""
-    form = FORMS[job.benchmark]
-    return form.rest.format(left=form.counted(left))
+    return BENCHMARKS[job.benchmark].rest.format(left=_counted(job, left))
+
+
+def counted(number: int, unit: str) -> str:
+    """Return a number with its unit: "1 call", "2 calls"."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def _counted(job: Job, number: int) -> str:
+    return counted(number, BENCHMARKS[job.benchmark].unit)
 
 
 def _about(job: Job) -> tuple[str, ...]:
-    return FORMS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}"
+    return BENCHMARKS[job.benchmark].name, job.protocol, job.model or "rules alone", f"{job.created:%Y-%m-%d %H:%M}"
 
 
 def _pace(job: Job) -> str:

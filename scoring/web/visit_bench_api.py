@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
 from scoring.jobs.submissions import Submissions
-from scoring.visit_bench.benchmark import VisitBench
+from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.visit_bench.store import JudgeBoardKey
 
@@ -15,7 +15,7 @@ FILES: Mapping[str, Callable[[Submissions, JudgeBoardKey], bytes]] = {
     "families.csv": lambda submissions, board_key: family_table(
         [submissions.store.standings(board_key).board]
     ).encode(),
-    "battles.jsonl": lambda submissions, board_key: VisitBench().files(submissions.board_report(board_key))[
+    "battles.jsonl": lambda submissions, board_key: VISIT_BENCH.files(submissions.board_report(board_key))[
         "battles.jsonl"
     ],
 }
