@@ -66,7 +66,6 @@ def question_file(path: Path, limits: FileLimits = PAGE) -> Mapping[int, ChoiceQ
 
 
 def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
-    """The benchmark of a report of letters."""
     benchmark = BENCHMARKS[report.benchmark]
     assert isinstance(benchmark, MultipleChoice)
     return benchmark

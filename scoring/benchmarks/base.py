@@ -102,7 +102,7 @@ class FileBenchmark(Benchmark[R]):
         """The report by rules alone; `head` are the fields that all reports share."""
 
     def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
-        """Problems of a file that can be scored."""
+        """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
         return opened.file.problems
 
     @abstractmethod
@@ -129,12 +129,10 @@ class OpenedFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Problems of the file itself, and of its questions compared with the benchmark's."""
         return self.benchmark.problems(self) if self.file.scorable else self.file.problems
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Summary of the file in words."""
         return self.benchmark.lines(self.file)
 
     def report(self, protocol: str, title: str = "") -> Any:

@@ -1,7 +1,5 @@
 """Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +25,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.report import JudgeStamp, ScoreLine, file_stem, lines_csv, safe_cell
+from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, safe_cell
 
 
 class ComparisonError(ValueError):
@@ -41,11 +39,8 @@ class ChoiceReport:
     benchmark: str
     protocol: Protocol
     title: str
-    """The model's name as its owner gave it."""
     file: str
-    """Name of the uploaded file."""
     created: str
-    """ISO time of creation, UTC."""
     judge: JudgeStamp | None
     """The judge that read what rules left open; None if there was none."""
     rows: tuple[Decided, ...]
@@ -223,11 +218,9 @@ def _is_read(row: Decided) -> bool:
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:
     """Comparisons as a table, one line per ability, with McNemar's exact p."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["over", "name", "both", "first only", "second only", "neither", "p"])
-    for compared in found:
-        for one in compared.lines:
-            counts = (one.both, one.first_only, one.second_only, one.neither)
-            writer.writerow([compared.over, safe_cell(one.name), *counts, repr(one.p)])
-    return out.getvalue().encode("utf-8-sig", "replace")
+    rows = (
+        (compared.over, safe_cell(one.name), one.both, one.first_only, one.second_only, one.neither, repr(one.p))
+        for compared in found
+        for one in compared.lines
+    )
+    return csv_bytes(["over", "name", "both", "first only", "second only", "neither", "p"], rows)

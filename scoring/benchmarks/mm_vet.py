@@ -7,7 +7,6 @@ reads strictly, and leaves what cannot be read unscored.
 
 import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -21,8 +20,8 @@ from arena.io.tables import read_records
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
 from scoring.benchmarks.predictions import Filled
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.report import Grade, Protocol, Question, Report, Row, ScoreTable, table
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
+from scoring.report import Grade, Protocol, Question, Report, Row, ScoreTable, csv_bytes, table
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _PAPER = (_PROMPTS / "mm_vet.txt").read_text("utf-8")
@@ -44,15 +43,7 @@ _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
 _READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
 """Number of replies read: the script pays for a sixth that it never parses."""
-_GRID = tuple(tenths / 10 for tenths in range(11))
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"score": {"type": "number", "enum": _GRID}},
-        "required": ["score"],
-        "additionalProperties": False,
-    }
-)
+_SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)])
 
 
 @dataclass(frozen=True)
@@ -255,11 +246,8 @@ def _score_file(model: str, scored: ScoreTable) -> bytes:
     groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
     runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["", *(group.name for group in groups), "total", "std", "runs"])
-    writer.writerow([model, *means, _rounded(scored.spread), runs])
-    return out.getvalue().encode()
+    heads = ["", *(group.name for group in groups), "total", "std", "runs"]
+    return csv_bytes(heads, [[model, *means, _rounded(scored.spread), runs]], "utf-8", quoting=csv.QUOTE_MINIMAL)
 
 
 def _rounded(value: float | None) -> str:

@@ -93,7 +93,6 @@ class MMVet(Benchmark[Report]):
     """The benchmark, with one task for each grade of an item, canary or probe."""
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """Every pending grade of a draft."""
         samples = report.runs if report.sampled else 1
 
         def begin(marked: _JudgedAnswer) -> Callable[[], Grading]:

@@ -289,6 +289,10 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
         name: share(name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0))
         for name in dict.fromkeys([*by_subtask, *metas])
     }
+    chance, frequent = {}, {}
+    for name, members in by_subtask.items():
+        chance[name] = _guessed(name, members, sum(1 / len(row.question.options) for row in members))
+        frequent[name] = _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
     overall = _overalls(lines, metas)
     samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
     return MMTBenchScores(
@@ -297,8 +301,8 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
         Overalls(overall.subtasks, samples, overall.star),
         _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
         _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
-        _overalls({name: _chance(name, members) for name, members in by_subtask.items()}, metas),
-        _overalls({name: _most_frequent(name, members) for name, members in by_subtask.items()}, metas),
+        _overalls(chance, metas),
+        _overalls(frequent, metas),
     )
 
 
@@ -311,12 +315,11 @@ def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overa
     return Overalls(
         mean_of("Overall (mean over subtasks)", lines.values()),
         ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, *ends),
-        mean_of("Overall* (mean over subtasks, without Visual Recognition)", _without_recognition(lines, metas)),
+        mean_of(
+            "Overall* (mean over subtasks, without Visual Recognition)",
+            (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
+        ),
     )
-
-
-def _without_recognition(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> list[ScoreLine]:
-    return [line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION]
 
 
 def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
@@ -345,14 +348,9 @@ def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) 
     )
 
 
-def _chance(name: str, rows: Sequence[Decided]) -> ScoreLine:
-    mean = 100 * sum(1 / len(row.question.options) for row in rows) / len(rows)
-    return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
-
-
-def _most_frequent(name: str, rows: Sequence[Decided]) -> ScoreLine:
-    times = Counter(row.question.answer for row in rows)
-    mean = 100 * times.most_common(1)[0][1] / len(rows)
+def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
+    """The line of a guess that gets so many of the rows right."""
+    mean = 100 * right / len(rows)
     return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 

@@ -4,9 +4,7 @@ The paper asks a judge how well an answer fits (appendix A). A reply that is no 
 """
 
 import ast
-import csv
 import hashlib
-import io
 import json
 import math
 import re
@@ -26,18 +24,18 @@ from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workfl
 from scoring.benchmarks.choice import has_options
 from scoring.judges.injection import neutralise
 from scoring.judges.run import Task
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
 from scoring.multiple_choice.downloads import problems_csv
+from scoring.multiple_choice.extract import asked
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.report import Grade, JudgeStamp, ScoreLine, file_stem, line, lines_csv
+from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
-ATTEMPTS = 3
 PARSER = "closed mark 1"
 """Name and version of the parser of the judge's replies."""
 _PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -45,14 +43,7 @@ _ONE_ANSWER = (_PROMPTS / "vqa_marks_gqa.txt").read_text("utf-8")
 _SEVERAL = (_PROMPTS / "vqa_marks_lists.txt").read_text("utf-8")
 PROMPTS: Mapping[Dataset, str] = {"GQA": _ONE_ANSWER, "OK-VQA": _SEVERAL, "TextVQA": _SEVERAL}
 _PUBLISHED = Path(__file__).parent.parent / "data" / "vqa_marks_published.csv"
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"mark": {"type": "integer", "enum": MARKS}},
-        "required": ["mark"],
-        "additionalProperties": False,
-    }
-)
+_SCHEMA = closed_schema("mark", "integer", MARKS)
 _MARK = re.compile(
     r"[\s\"'`*]*+(?:(?:your )?mark\s*+(?:is|:)?\s*+[\"'`*]*+)?([1-5])(?:\.0)?[\"'`*.\s]*+"
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
@@ -94,7 +85,6 @@ class MarksReport:
 
     @property
     def left(self) -> int:
-        """Number of answers still to be marked."""
         return len(self.unmarked)
 
     @property
@@ -110,18 +100,9 @@ class MarksReport:
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Mean of the judge's marks."""
+class Marks(ScoreLine):
+    """Mean of the judge's marks, from 1 to 5, with its 95% interval by the normal distribution."""
 
-    n: int
-    unscored: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    """95% interval of the mean, by the normal distribution."""
-    worst: float
-    best: float
-    """The mean if every answer without a mark had the lowest, and if it had the highest."""
     times: Mapping[int, int]
     """Number of times each mark was given."""
 
@@ -208,17 +189,11 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     """Mark one answer from 1 to 5; the grade's score is the mark."""
     if not row.answers:
         return Grade(row.id, 0, None, "the question has no reference answer")
-    replies: list[str] = []
-    model = ""
-    for ask in [_ask(row, dataset, protocol, spec)] * ATTEMPTS:
-        reply = yield ask
-        replies.append(reply.texts[0] if reply.texts else "")
-        model = reply.model
-        mark = read_mark(replies[-1], reply.finish[0] if reply.finish else "no reply")
-        if mark is not None:
-            return Grade(row.id, 0, float(mark), "", (), tuple(replies), model)
+    mark, replies, model = yield from asked(_ask(row, dataset, protocol, spec), read_mark)
+    if mark is not None:
+        return Grade(row.id, 0, float(mark), "", (), replies, model)
     reason = f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last was {replies[-1]!r:.80}"
-    return Grade(row.id, 0, None, reason, (), tuple(replies), model)
+    return Grade(row.id, 0, None, reason, (), replies, model)
 
 
 def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Ask:
@@ -261,7 +236,6 @@ def normal(answer: str) -> str:
 
 
 def exact(row: VQAnswer) -> bool:
-    """Whether an answer equals one of its references."""
     return normal(row.prediction) in map(normal, row.answers)
 
 
@@ -295,12 +269,12 @@ def _marks(scores: Sequence[float | None]) -> Marks:
     unmarked = len(scores) - len(known)
     worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in (1, 5))
     if not known:
-        return Marks(len(scores), unmarked, None, None, None, worst, best, counts)
+        return Marks("mean mark", len(scores), unmarked, None, None, None, worst, best, counts)
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / max(1, len(known) - 1))
     reach = NormalDist().inv_cdf(0.975) * spread / math.sqrt(len(known))
     low, high = (mean - reach, mean + reach) if len(known) > 1 else (None, None)
-    return Marks(len(scores), unmarked, mean, low, high, worst, best, counts)
+    return Marks("mean mark", len(scores), unmarked, mean, low, high, worst, best, counts)
 
 
 @cache
@@ -378,10 +352,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)
-        marks = table.marks
-        ends = (marks.mean, marks.low, marks.high, marks.worst, marks.best)
-        mean = [ScoreLine("mean mark", marks.n, marks.unscored, *ends)] if report.judge else []
-        yield self.key, [table.exact, table.consensus, *mean]
+        yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
         """Accuracies and the mean mark, and an audit of all answers with their marks."""
@@ -398,13 +369,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
 def _marks_csv(table: VQAReport) -> bytes:
     """VQA accuracy under the public toolkit's heading, in percent as there, with our figures beside it."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["Overall", "exact match", "mean mark", "marked"])
     means = (table.consensus.mean, table.exact.mean, table.marks.mean)
-    marked = table.marks.n - table.marks.unscored
-    writer.writerow([*("" if mean is None else repr(mean) for mean in means), marked])
-    return out.getvalue().encode()
+    cells = [*("" if mean is None else repr(mean) for mean in means), table.marks.n - table.marks.unscored]
+    return csv_bytes(["Overall", "exact match", "mean mark", "marked"], [cells], "utf-8")
 
 
 def _marked_lines(report: MarksReport) -> Iterator[str]:

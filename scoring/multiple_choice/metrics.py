@@ -1,7 +1,5 @@
 """Multiple-choice metrics: accuracies with intervals and their means, extraction success rates, McNemar comparisons."""
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ import numpy as np
 from arena.ratings.intervals import wilson
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, csv_bytes
 
 _SHOWN = 20
 Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
@@ -36,7 +34,6 @@ class Node:
             yield from child.walk()
 
     def find(self, level: Level) -> tuple["Node", ...]:
-        """The nodes of one level, in order."""
         return tuple(node for node in self.walk() if node.level == level)
 
 
@@ -97,12 +94,10 @@ class Success:
 
     @property
     def refused(self) -> float | None:
-        """Percentage read as none of the options."""
         return 100 * self.none / self.n if self.n else None
 
 
 def success(decisions: Iterable[Decision]) -> Success:
-    """Number of decisions by extraction step."""
     times: Counter[Step] = Counter()
     none = n = 0
     for decision in decisions:
@@ -188,12 +183,8 @@ class ChoiceTables(Generic[S]):
 
 def fractions_csv(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]) -> bytes:
     """Percentages by split as a table of fractions."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["split", *heads])
-    for split, means in rows:
-        writer.writerow([split, *("" if mean is None else repr(mean / 100) for mean in means)])
-    return out.getvalue().encode()
+    cells = ([split, *("" if mean is None else repr(mean / 100) for mean in means)] for split, means in rows)
+    return csv_bytes(["split", *heads], cells, "utf-8")
 
 
 class Compared(NamedTuple):

@@ -107,7 +107,6 @@ class Decision:
 
     @property
     def rule(self) -> Rule:
-        """The rule that decided."""
         return self.trail[-1].rule
 
     @property
