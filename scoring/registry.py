@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, read_records
 from scoring.benchmarks.base import Benchmark, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
-from scoring.benchmarks.mm_vet_judge import MM_VET
+from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.vqa import VQA

@@ -319,7 +319,12 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 
 def file_stem(file: str) -> str:
     """The common start of an uploaded file's download names."""
-    return _NOT_IN_A_NAME.sub("_", Path(file).stem)[:100] or "_"
+    return safe_name(Path(file).stem)
+
+
+def safe_name(text: str) -> str:
+    """The text as part of a file name."""
+    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def audit(report: Report) -> bytes:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
@@ -55,7 +56,7 @@ class ChoiceReport:
         return sum(row.decision.open for row in self.rows)
 
 
-def decided(rows: Iterable[Answered | Decided], protocol: Protocol) -> tuple[Decided, ...]:
+def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
     """The letters that a protocol's rules alone read."""
     return tuple(
         Decided(row.question, row.prediction, extract(row.prediction, row.question.options, protocol)) for row in rows
@@ -124,18 +125,15 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, PARSER))
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
-        """An extraction for each answer that rules leave open."""
-
-        def task(row: Decided) -> Task[Decision]:
-            return Task(
+        return [
+            Task(
                 0,
-                lambda: extraction(row.question, row.prediction, report.protocol, spec),
-                lambda reason: replace(
-                    row.decision, trail=(*row.decision.trail, Clue(Rule.DECLINED, None, reason[:200]))
-                ),
+                partial(extraction, row.question, row.prediction, report.protocol, spec),
+                partial(_declined, row.decision),
             )
-
-        return [task(row) for row in report.rows if row.decision.open]
+            for row in report.rows
+            if row.decision.open
+        ]
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
         left = iter(outcomes)
@@ -210,6 +208,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
 def has_options(record: Record) -> bool:
     return sum(letter in record.values for letter in LETTERS) > 1
+
+
+def _declined(decision: Decision, reason: str) -> Decision:
+    return replace(decision, trail=(*decision.trail, Clue(Rule.DECLINED, None, reason[:200])))
 
 
 def _is_read(row: Decided) -> bool:

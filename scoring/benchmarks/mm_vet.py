@@ -1,27 +1,52 @@
-"""MM-Vet prompts and results: what a judge is asked, how its replies are read, and the paper's tables and files.
+"""MM-Vet: what a judge is asked, how its replies are read, and the paper's tables and files.
 
 There are two protocols. `paper` does what the authors' script does, call by call: what cannot be read is asked again
 at rising temperatures. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
-reads strictly, and leaves what cannot be read unscored.
+reads strictly, and leaves what cannot be read unscored. It grades more than the file's predictions: canaries, which
+deserve nothing, and each flagged prediction once more under another question's truth.
 """
 
 import csv
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from arena.database import now
 from arena.io.tables import read_records
+from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
-from scoring.benchmarks.predictions import Filled
+from scoring.benchmarks.predictions import Filled, Missing
+from scoring.judges import injection
 from scoring.judges.injection import neutralise
+from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
-from scoring.report import Grade, Protocol, Question, Report, Row, ScoreTable, csv_bytes, table
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    Kind,
+    Protocol,
+    Question,
+    QuestionSet,
+    Report,
+    Row,
+    ScoreLine,
+    ScoreTable,
+    audit,
+    csv_bytes,
+    file_stem,
+    lines_csv,
+    missing_csv,
+    safe_csv,
+    safe_name,
+    table,
+)
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _PAPER = (_PROMPTS / "mm_vet.txt").read_text("utf-8")
@@ -96,7 +121,6 @@ def read_paper(text: str, finish: str = "stop") -> float | None:
 _NUMBER = r"-?0(?:[.,]0+)?|0[.,]\d+|1(?:[.,]0+)?"
 _WRAPPED = rf"[\s|*`\"']*+(?:(?:correctness|score|correctness score)\s*+[:=][\s*`\"']*+)?({_NUMBER})[\s|*`\"'.]*+"
 _OBJECT = rf"\s*(?:```(?:json)?\s*)?\{{\s*\"score\"\s*:\s*({_NUMBER})\s*\}}(?:\s*```)?\s*"
-_NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 _STRICT = re.compile(rf"{_WRAPPED}|{_OBJECT}", re.ASCII | re.IGNORECASE)
 
 
@@ -208,19 +232,15 @@ def files(report: Report) -> Mapping[str, bytes]:
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
-    model = _file_name(Path(report.file).stem)
+    model = file_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
-    stem, runs = f"{model}_{others}{partial}{_file_name(report.judge.model)}", f"{report.runs}runs"
+    stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs"
     return {
         f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
         f"{stem}-cap-int-score-{runs}.csv": _score_file(model, integrations),
     }
-
-
-def _file_name(text: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
@@ -268,3 +288,152 @@ def published() -> tuple[PublishedScores, ...]:
         )
         for values in (record.values for record in read_records(_PUBLISHED))
     )
+
+
+class OptionsError(ValueError):
+    """Choices that do not go together; the message says which, and what to choose instead."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The owner's choices for scoring a file."""
+
+    protocol: Protocol = "hardened"
+    runs: int = 5
+    sampled: bool = False
+    """Whether the runs are samples of one call."""
+    missing: Missing = "stop"
+    """What happens to questions without a prediction."""
+
+
+class _JudgedAnswer(NamedTuple):
+    """A pending grade; `place` is the row's for an item or its probe, and the canary's own for a canary."""
+
+    kind: Kind
+    place: int
+    run: int
+    answered: Filled
+
+
+def draft(
+    filled: Sequence[Filled],
+    questions: QuestionSet,
+    options: Options,
+    spec: JudgeSpec,
+    address: str,
+    file: str,
+    title: str,
+) -> Report:
+    """A file's report before its judging: without grades, predictions that look like an attack flagged.
+
+    `address` is the judge's public address. Raises OptionsError for samples from a judge that gives none.
+    """
+    if options.sampled and not spec.samples:
+        raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
+    flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
+    rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
+    prompt, parser = prompt_digest(options.protocol), PARSERS[options.protocol]
+    return Report(
+        benchmark=questions.benchmark,
+        questions=replace(questions, outside=()),
+        protocol=options.protocol,
+        judge=JudgeStamp(spec.model, (), address, prompt, parser),
+        runs=options.runs,
+        sampled=options.sampled,
+        title=title,
+        file=file,
+        created=now().isoformat(timespec="seconds"),
+        rows=rows,
+    )
+
+
+class MMVet(Benchmark[Report]):
+    """The benchmark, with one task for each grade of an item, canary or probe."""
+
+    def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
+        samples = report.runs if report.sampled else 1
+        return [
+            Task(
+                run,
+                partial(grading, answered, run, report.protocol, spec, samples),
+                partial(Grade, answered.question.id, run, None),
+            )
+            for _, _, run, answered in _plan(report)
+        ]
+
+    def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
+        plan = _plan(report)
+        grades = {(one.kind, one.place, one.run): grade for one, grade in zip(plan, outcomes, strict=True)}
+        probes = {one.place for one in plan if one.kind == "probe"}
+        canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
+        runs = range(report.runs)
+        rows = []
+        for place, row in enumerate(report.rows):
+            given = tuple(grades["item", place, run] for run in runs)
+            if place in probes:
+                probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
+                given = tuple(withdrawn(grade, probe) for grade in given)
+            rows.append(replace(row, grades=given))
+        judge = report.judge.answered(grade.model for grade in outcomes)
+        return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
+
+    def ungraded(self, report: Report) -> str:
+        return ungraded(report)
+
+    def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        for each in tabulate(report):
+            yield each.name, each.lines
+
+    def files(self, report: Report) -> Mapping[str, bytes]:
+        """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
+        stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
+        more = {
+            f"{stem}-scores.csv": lines_csv(self.tables(report)),
+            f"{stem}-audit.jsonl": audit(report),
+            f"{stem}-audit.csv": safe_csv(report),
+        }
+        if report.missing:
+            more[f"{stem}-missing.csv"] = missing_csv(report)
+        return {**files(report), **more}
+
+
+def _plan(report: Report) -> Sequence[_JudgedAnswer]:
+    """Every pending grade, run by run, so that samples of one call are rarely awaited at the same time."""
+    hardened = report.protocol == "hardened"
+    answered: Mapping[Kind, Mapping[int, Filled]] = {
+        "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},
+        "canary": dict(enumerate(_CANARIES)) if hardened else {},
+        "probe": dict(_probes(report)) if hardened else {},
+    }
+    return [
+        _JudgedAnswer(kind, place, run, one)
+        for run in range(report.runs)
+        for kind, ones in answered.items()
+        for place, one in ones.items()
+    ]
+
+
+def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
+    questions = report.questions.questions
+    for place, row in enumerate(report.rows):
+        if row.flags and row.prediction is not None:
+            yield place, Filled(injection.swapped(row.question, row.prediction, questions), row.prediction)
+
+
+def _score_or_less(grade: Grade) -> float:
+    return -1.0 if grade.score is None else grade.score
+
+
+_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in injection.canaries())
+
+
+MM_VET = MMVet(
+    key="mm-vet",
+    name="MM-Vet",
+    report=Report,
+    way="questions first",
+    protocols={"Hardened": "hardened", "As in the paper": "paper"},
+    check="Check the file and show the cost",
+    unit="grade",
+    parts=frozenset({"questions", "missing", "runs"}),
+)

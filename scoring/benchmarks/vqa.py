@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -325,16 +325,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER))
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """A grading for each answer without a mark."""
-
-        def task(row: VQAnswer) -> Task[Grade]:
-            return Task(
-                0,
-                lambda: grading(row, self.key, report.protocol, spec),
-                lambda reason: Grade(row.id, 0, None, reason),
-            )
-
-        return [task(row) for row in report.unmarked]
+        return [
+            Task(0, partial(grading, row, self.key, report.protocol, spec), partial(Grade, row.id, 0, None))
+            for row in report.unmarked
+        ]
 
     def graded(self, report: MarksReport, outcomes: Sequence[Grade]) -> MarksReport:
         judge = report.judge and report.judge.answered(grade.model for grade in outcomes)

@@ -13,7 +13,7 @@ from typing import Any
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import FileBenchmark, OpenedFile
-from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs

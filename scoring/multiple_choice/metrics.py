@@ -98,14 +98,9 @@ class Success:
 
 
 def success(decisions: Iterable[Decision]) -> Success:
-    times: Counter[Step] = Counter()
-    none = n = 0
-    for decision in decisions:
-        n += 1
-        refused = decision.letter == NONE and decision.step != "fallback"
-        none += refused
-        times["none" if refused else decision.step] += 1
-    return Success(n, dict(times), none)
+    refused = [(decision.letter == NONE and decision.step != "fallback", decision.step) for decision in decisions]
+    times: Counter[Step] = Counter("none" if none else step for none, step in refused)
+    return Success(len(refused), dict(times), sum(none for none, _ in refused))
 
 
 def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:

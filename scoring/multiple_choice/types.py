@@ -153,11 +153,9 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Answered):
     """A question with the model's prediction and the letter extracted from it."""
 
-    question: ChoiceQuestion
-    prediction: str
     decision: Decision
 
     @property

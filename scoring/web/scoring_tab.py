@@ -16,7 +16,7 @@ from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
 from arena.web.middleware import sent_cookie
 from scoring.benchmarks.base import Benchmark, ChoicesError, Workflow
-from scoring.benchmarks.mm_vet_judge import Options, OptionsError
+from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import TRY_OUT, ChoiceRequest, JobService, JobServiceError, OwnJudge, Recognised, ScoreRequest
 from scoring.jobs.store import Job, JobError
