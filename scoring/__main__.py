@@ -1,4 +1,4 @@
-"""The scoring command line: `python -m scoring mm-vet|mmbench|mmt-bench|vqa FILE ... --out DIR`, and `fetch`."""
+"""The scoring command line: `python -m scoring score|mm-vet|mmbench|mmt-bench|vqa FILE ... --out DIR`, and `fetch`."""
 
 import sys
 from collections.abc import Sequence
