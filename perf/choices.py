@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arena.io.tables import COMMAND_LINE
-from scoring.benchmarks.choice_report import tabulated, under_protocol
-from scoring.benchmarks.detect import OpenedChoices, open_upload
+from scoring.benchmarks.choice import under_protocol
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.multiple_choice.types import LETTERS, PROTOCOLS
+from scoring.multiple_choice.types import LETTERS, PROTOCOL_WORDS
+from scoring.registry import choice_benchmark, open_upload
 
 ROOT = Path(__file__).parent.parent
 CHECKOUT = os.environ.get("VLMEVALKIT", "")
@@ -85,14 +85,14 @@ def write_file(path: Path) -> int:
 def measure(path: Path) -> None:
     """Print as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
     found = open_upload(path, COMMAND_LINE)
-    assert isinstance(found, OpenedChoices)
+    assert found
     report = found.report("strict")
     taken: dict[str, float] = {}
     read: dict[str, int] = {}
-    for protocol in PROTOCOLS:
+    for protocol in PROTOCOL_WORDS:
         begun = time.process_time()
         reading = under_protocol(report, protocol)
-        tabulated(reading)
+        choice_benchmark(reading).tabulated(reading)
         taken[protocol] = time.process_time() - begun
         read[protocol] = sum(row.decision.letter is not None for row in reading.rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
@@ -105,7 +105,7 @@ def peers(path: Path, folder: Path) -> tuple[float, int] | None:
     if not CHECKOUT or not source.is_file():
         return None
     found = open_upload(path, COMMAND_LINE)
-    assert isinstance(found, OpenedChoices)
+    assert found
     lines = folder / "rows.jsonl"
     with lines.open("w", encoding="utf-8") as file:
         for row in found.file.rows:
@@ -127,7 +127,7 @@ def main() -> int:
             runs.append(json.loads(done.stdout))
             theirs.append(peers(path, Path(folder)))
     print(f"{count:,} predictions, best of {ROUNDS} runs, seconds of one core")
-    best = {protocol: min(run["seconds"][protocol] for run in runs) for protocol in PROTOCOLS}
+    best = {protocol: min(run["seconds"][protocol] for run in runs) for protocol in PROTOCOL_WORDS}
     for protocol, seconds in best.items():
         print(f"{protocol:<16}{seconds:6.2f} s with tables, {runs[0]['read'][protocol] / count:.1%} read")
     known = [one for one in theirs if one]

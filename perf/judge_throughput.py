@@ -29,8 +29,7 @@ import psutil
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
-from scoring.benchmarks.mm_vet import grading
-from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet import Options, draft, grading
 from scoring.benchmarks.predictions import Filled
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge

@@ -1,4 +1,4 @@
-"""The scoring command line: `python -m scoring mm-vet|mmbench|mmt-bench|vqa FILE ... --out DIR`, and `fetch`."""
+"""The scoring command line: `python -m scoring score|mm-vet|mmbench|mmt-bench|vqa FILE ... --out DIR`, and `fetch`."""
 
 import sys
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ COMMANDS = {
     "agreement": Command("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
     "answer": Command("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
     "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
+    "score": Command("score a file of any benchmark that holds its questions", "scoring.cli.multiple_choice"),
     "mmbench": Command("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
     "mmt-bench": Command("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
     "vqa": Command("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"),

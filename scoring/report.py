@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,10 @@ class JudgeStamp:
     parser: str
     """Name and version of the reply parser."""
 
+    def answered(self, models: Iterable[str]) -> "JudgeStamp":
+        """The stamp after the judging, with the names of the models that replied ("" for none)."""
+        return replace(self, versions=tuple(sorted({*models} - {""})))
+
 
 class AnyReport(typing.Protocol):
     """What the reports of all benchmarks share, whatever their rows."""
@@ -110,9 +114,7 @@ class AnyReport(typing.Protocol):
         ...
 
     @property
-    def protocol(self) -> str:
-        """The rules it is scored by."""
-        ...
+    def protocol(self) -> str: ...
 
     @property
     def judge(self) -> JudgeStamp | None:
@@ -125,9 +127,7 @@ class AnyReport(typing.Protocol):
         ...
 
     @property
-    def file(self) -> str:
-        """Name of the uploaded file."""
-        ...
+    def file(self) -> str: ...
 
     @property
     def created(self) -> str:
@@ -147,11 +147,8 @@ class Report:
     sampled: StrictBool
     """Whether the runs are samples of one call (`n`) instead of separate calls."""
     title: str
-    """The model's name as its owner gave it."""
     file: str
-    """Name of the uploaded file."""
     created: str
-    """ISO time of creation, UTC."""
     rows: tuple[Row, ...]
     canaries: tuple[Grade, ...] = ()
 
@@ -283,14 +280,20 @@ def missing_notice(report: Report) -> str:
     return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
 
 
+def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any) -> bytes:
+    """A table as Excel reads it, every cell quoted; `how` are other options of `csv.writer`."""
+    out = io.StringIO()
+    writer = csv.writer(out, **{"quoting": csv.QUOTE_ALL, "lineterminator": "\n", **how})
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return out.getvalue().encode(encoding, "replace")
+
+
 def missing_csv(report: Report) -> bytes:
     """The questions without a prediction, safe in Excel."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["id", "groups", "question"])
-    for question in (row.question for row in report.rows if row.prediction is None):
-        writer.writerow(map(safe_cell, (question.id, " ".join(question.groups), question.text)))
-    return out.getvalue().encode("utf-8-sig", "replace")
+    missing = [row.question for row in report.rows if row.prediction is None]
+    rows = (map(safe_cell, (question.id, " ".join(question.groups), question.text)) for question in missing)
+    return csv_bytes(["id", "groups", "question"], rows)
 
 
 def bounds(line: ScoreLine, runs: int = 1) -> str:
@@ -302,15 +305,13 @@ def bounds(line: ScoreLine, runs: int = 1) -> str:
 
 def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
     """The lines of named tables with unscored counts, intervals, and worst and best cases."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"])
+    rows = []
     for name, lines in tables:
         for line in lines:
             means = (line.mean, line.low, line.high, line.worst, line.best)
             cells = ("" if mean is None else repr(mean) for mean in means)
-            writer.writerow([safe_cell(name), safe_cell(line.name), line.n, line.unscored, *cells])
-    return out.getvalue().encode("utf-8-sig", "replace")
+            rows.append([safe_cell(name), safe_cell(line.name), line.n, line.unscored, *cells])
+    return csv_bytes(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows)
 
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
@@ -318,7 +319,12 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 
 def file_stem(file: str) -> str:
     """The common start of an uploaded file's download names."""
-    return _NOT_IN_A_NAME.sub("_", Path(file).stem)[:100] or "_"
+    return safe_name(Path(file).stem)
+
+
+def safe_name(text: str) -> str:
+    """The text as part of a file name."""
+    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def audit(report: Report) -> bytes:
@@ -336,15 +342,12 @@ def safe_csv(report: Report) -> bytes:
     A cell that a program could run starts with an apostrophe, and one longer than Excel's limit is cut with a mark; the
     JSONL is lossless.
     """
-    runs = range(report.runs)
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
-    columns = ("id", "groups", "question", "truth", "prediction", *(f"score_{run + 1}" for run in runs))
-    writer.writerow([*columns, "flags", "reasons", "replies"])
+    rows = []
+    columns = ("id", "groups", "question", "truth", "prediction", *(f"score_{run + 1}" for run in range(report.runs)))
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
         question, grades = row.question, row.grades
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
-        writer.writerow(
+        rows.append(
             [
                 *map(safe_cell, (question.id, " ".join(question.groups), question.text, question.truth)),
                 safe_cell("" if row.prediction is None else row.prediction),
@@ -354,7 +357,7 @@ def safe_csv(report: Report) -> bytes:
                 safe_cell(" / ".join(reply for grade in grades for reply in grade.replies)),
             ]
         )
-    return out.getvalue().encode("utf-8-sig", "replace")
+    return csv_bytes([*columns, "flags", "reasons", "replies"], rows, lineterminator="\r\n")
 
 
 CELL_LIMIT = 32_767

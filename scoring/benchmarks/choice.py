@@ -1,91 +1,181 @@
-"""Multiple-choice and VQA benchmarks: judge tasks for what rules leave open, the graded report, and its downloads."""
+"""Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
 
-import csv
-import io
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, get_args
 
-from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks.choice_report import (
-    ChoiceReport,
-    MarksReport,
-    accuracy_csv,
-    score_lines,
-    tabulated,
-    under_protocol,
-    ungraded,
-)
-from scoring.benchmarks.vqa import VQAnswer
+from arena.io.tables import Record
+from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.circular_eval import PASS
 from scoring.multiple_choice.downloads import audit_lines, differences_csv, missing_csv, problems_csv, submission
-from scoring.multiple_choice.extract import extraction
-from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
-from scoring.report import Grade, file_stem, lines_csv
+from scoring.multiple_choice.extract import PARSER, Language, extract, extraction, language, prompt_digest
+from scoring.multiple_choice.metrics import ChoiceTables, Compared
+from scoring.multiple_choice.reader import Problem, ReadFile, read_choices
+from scoring.multiple_choice.types import (
+    LETTERS,
+    PROTOCOL_WORDS,
+    Answered,
+    ChoiceQuestion,
+    Clue,
+    Decided,
+    Decision,
+    Protocol,
+    Rule,
+)
+from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, safe_cell
 
 
-class LazyFiles(Mapping[str, bytes]):
-    """Downloads by name, each created on access."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
-        self._makers = makers
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._makers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+class ComparisonError(ValueError):
+    """Two reports cannot be compared; the message says why."""
 
 
-class MultipleChoice:
-    """MMBench and MMT-Bench."""
+@dataclass(frozen=True)
+class ChoiceReport:
+    """A file of multiple-choice answers with the extracted letters."""
 
-    report = ChoiceReport
+    benchmark: str
+    protocol: Protocol
+    title: str
+    file: str
+    created: str
+    judge: JudgeStamp | None
+    """The judge that read what rules left open; None if there was none."""
+    rows: tuple[Decided, ...]
+    problems: tuple[Problem, ...]
+    """What the owner should know about the file."""
+    missing: tuple[ChoiceQuestion, ...] | None = None
+    """Rows of the question file without an answer; None if no question file was given."""
+
+    @property
+    def left(self) -> int:
+        """Number of answers that rules leave to a judge."""
+        return sum(row.decision.open for row in self.rows)
+
+
+def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
+    """The letters that a protocol's rules alone read."""
+    return tuple(
+        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, protocol)) for row in rows
+    )
+
+
+def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
+    """The same file under another protocol, by its rules alone."""
+    return replace(report, protocol=protocol, judge=None, rows=decided(report.rows, protocol))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultipleChoice(FileBenchmark[ChoiceReport]):
+    """A multiple-choice benchmark, by its tables."""
+
+    report: type[ChoiceReport] = ChoiceReport
+    way: Workflow = "rules first"
+    protocols: Mapping[str, str] = field(
+        default_factory=lambda: {words: protocol for protocol, words in PROTOCOL_WORDS.items()}
+    )
+    check: str = "Read the letters (free)"
+    unit: str = "undecided answer"
+    rest: str = "Have a judge read {left}: show the cost"
+    called: Callable[[Sequence[ChoiceQuestion]], str]
+    """Name of the edition that these questions belong to."""
+    own: Callable[[Sequence[ChoiceQuestion]], bool] = lambda questions: True
+    """Whether these questions are the benchmark's."""
+    tabulate: Callable[[Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None], ChoiceTables[Any]]
+    """The tables of rows under a protocol, with the question file's rows without an answer and the file's name."""
+    compare: Callable[[Sequence[Decided], Sequence[Decided], Iterable[Any]], Sequence[Compared]]
+    """McNemar's comparisons of the rows of two files, given the tables of both."""
+
+    def fits(self, first: Record) -> bool:
+        return has_options(first)
+
+    def read(self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None) -> ReadFile[Answered]:
+        return read_choices(rows, questions)
+
+    def recognises(self, rows: Sequence[Answered]) -> bool:
+        return self.own([row.question for row in rows])
+
+    def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
+        questions = [row.question for row in file.rows]
+        circular = {question.index % PASS for question in questions if question.index >= PASS}
+        passes = f", {len(circular):,} questions with rotated passes" if circular else ""
+        known = sum(question.answer is not None for question in questions)
+        splits = Counter(question.split or "(none)" for question in questions)
+        counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
+        answers = f"{self.called(questions)}: {len(questions):,} answers{passes}"
+        return f"{answers}; {known:,} with the right letter beside them", f"splits: {counted}"
+
+    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
+        rows = decided(while_wanted(opened.file.rows, opened.wanted, opened.name), head["protocol"])
+        missing = None
+        if opened.questions is not None:
+            answered = {row.question.index for row in rows}
+            missing = tuple(question for index, question in opened.questions.items() if index not in answered)
+        return ChoiceReport(**head, rows=rows, problems=opened.file.problems, missing=missing)
+
+    def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
+        return (*opened.file.problems, *self.tabulated(opened.report("strict")).problems)
+
+    def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
+        used = {language(row.question) for row in report.rows if row.decision.open}
+        prompts = ", ".join(f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used)
+        return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, PARSER))
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
-        """An extraction for each answer that rules leave open."""
-
-        def task(row: Decided) -> Task[Decision]:
-            return Task(
+        return [
+            Task(
                 0,
-                lambda: extraction(row.question, row.prediction, report.protocol, spec),
-                lambda reason: replace(
-                    row.decision, trail=(*row.decision.trail, Clue(Rule.DECLINED, None, reason[:200]))
-                ),
+                partial(extraction, row.question, row.prediction, report.protocol, spec),
+                partial(_declined, row.decision),
             )
-
-        return [task(row) for row in report.rows if row.decision.open]
+            for row in report.rows
+            if row.decision.open
+        ]
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
-        """The draft with the judge's letters, which are in the order of the tasks."""
         left = iter(outcomes)
         rows = tuple(replace(row, decision=next(left)) if row.decision.open else row for row in report.rows)
-        versions = tuple(sorted({decision.model for decision in outcomes} - {""}))
-        return replace(report, judge=report.judge and replace(report.judge, versions=versions), rows=rows)
+        return replace(report, judge=report.judge and report.judge.answered(one.model for one in outcomes), rows=rows)
 
     def ungraded(self, report: ChoiceReport) -> str:
-        """A sentence saying that nothing was graded; "" if anything was."""
-        return ungraded(report)
+        known = [row for row in report.rows if row.question.answer is not None]
+        if not known:
+            return ""
+        if not any(map(_is_read, known)):
+            why = f"none of {len(known):,} answers could be read as an option ({known[0].decision.rule})"
+            return f"Nothing was graded: {why}"
+        if self.tabulated(report).splits[-1].tree.line.mean is None:
+            return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
+        return ""
+
+    def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
+        """The tables of a report; if no answer could be read, what a protocol assigns scores nothing."""
+        if report.rows and not any(map(_is_read, report.rows)):
+            rows = tuple(replace(row, decision=replace(row.decision, letter=None)) for row in report.rows)
+            report = replace(report, protocol="strict", rows=rows)
+        return self.tabulate(report.rows, report.protocol, report.missing, report.file)
+
+    def tables(self, report: ChoiceReport) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
+        return self.tabulated(report).tables()
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Accuracies in the public toolkit's layout, an audit of all items, and differences between protocols.
 
         If a split has no right answers, its letters are in a submission to the benchmark's own server.
         """
-        found = tabulated(report)
+        found = self.tabulated(report)
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
-            f"{stem}_acc.csv": lambda: accuracy_csv(report),
-            f"{stem}-scores.csv": lambda: lines_csv(score_lines(report)),
+            f"{stem}_acc.csv": found.accuracy_csv,
+            f"{stem}-scores.csv": lambda: lines_csv(found.tables()),
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
-                | {name: under_protocol(report, name).rows for name in PROTOCOLS if name != report.protocol}
+                | {name: decided(report.rows, name) for name in PROTOCOL_WORDS if name != report.protocol}
             ),
         }
         if found.missing:
@@ -96,73 +186,43 @@ class MultipleChoice:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
         return LazyFiles(makers)
 
-
-class VQAMarks:
-    """VQA answers with marks from 1 to 5."""
-
-    report = MarksReport
-
-    def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """A grading for each answer without a mark."""
-
-        def task(row: VQAnswer) -> Task[Grade]:
-            return Task(
-                0,
-                lambda: vqa_marks.grading(row, report.benchmark, report.protocol, spec),
-                lambda reason: Grade(row.id, 0, None, reason),
+    def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+        """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
+        if (first.benchmark, first.protocol) != (second.benchmark, second.protocol):
+            raise ComparisonError(
+                f"{first.title!r} is {first.benchmark} under {first.protocol}, {second.title!r} is {second.benchmark} "
+                f"under {second.protocol}; choose two reports of one benchmark and one protocol"
             )
-
-        return [task(row) for row in report.unmarked]
-
-    def graded(self, report: MarksReport, outcomes: Sequence[Grade]) -> MarksReport:
-        """The draft with the judge's marks, which are in the order of the tasks."""
-        versions = tuple(sorted({grade.model for grade in outcomes} - {""}))
-        judge = report.judge and replace(report.judge, versions=versions)
-        return replace(report, judge=judge, grades=(*report.grades, *outcomes))
-
-    def ungraded(self, report: MarksReport) -> str:
-        """A sentence saying that nothing was graded; "" if anything was."""
-        return ungraded(report)
-
-    def files(self, report: MarksReport) -> Mapping[str, bytes]:
-        """Accuracies and the mean mark, and an audit of all answers with their marks."""
-        stem = file_stem(report.file)
-        return LazyFiles(
-            {
-                f"{stem}_acc.csv": lambda: _marks_csv(report),
-                f"{stem}-scores.csv": lambda: lines_csv(score_lines(report)),
-                f"{stem}-problems.csv": lambda: problems_csv(report.problems),
-                f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
-            }
-        )
+        answers = {row.question.index: row.question.answer for row in first.rows}
+        shared = [row.question for row in second.rows if row.question.index in answers and row.question.answer]
+        other = [question.index for question in shared if question.answer != answers[question.index]]
+        if not shared:
+            raise ComparisonError("the files share no question with an answer; choose two files of one question set")
+        if other:
+            raise ComparisonError(
+                f"index {other[0]} and {len(other) - 1} others have another answer in each file; "
+                "choose two files of one question set"
+            )
+        return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
-def _marks_csv(report: MarksReport) -> bytes:
-    """VQA accuracy under the public toolkit's heading, in percent as there, with our figures beside it."""
-    table = tabulated(report)
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["Overall", "exact match", "mean mark", "marked"])
-    means = (table.consensus.mean, table.exact.mean, table.marks.mean)
-    marked = table.marks.n - table.marks.unscored
-    writer.writerow([*("" if mean is None else repr(mean) for mean in means), marked])
-    return out.getvalue().encode()
+def has_options(record: Record) -> bool:
+    return sum(letter in record.values for letter in LETTERS) > 1
 
 
-def _marked_lines(report: MarksReport) -> Iterator[str]:
-    grades = {grade.question: grade for grade in report.grades}
-    for row in report.rows:
-        grade = grades.get(row.id)
-        known = {
-            "index": row.id,
-            "question": row.text,
-            "answers": row.answers,
-            "prediction": row.prediction,
-            "exact": vqa_marks.exact(row) if row.answers else None,
-            "accuracy": vqa_marks.consensus(row.prediction, row.answers) if row.answers else None,
-            "mark": grade.score if grade else None,
-            "reason": grade.reason if grade else "not marked",
-            "replies": grade.replies if grade else (),
-            "judge": grade.model if grade else "",
-        }
-        yield json.dumps(known) + "\n"
+def _declined(decision: Decision, reason: str) -> Decision:
+    return replace(decision, trail=(*decision.trail, Clue(Rule.DECLINED, None, reason[:200])))
+
+
+def _is_read(row: Decided) -> bool:
+    return row.decision.letter is not None and row.decision.step != "fallback" and row.decision.rule is not Rule.EMPTY
+
+
+def comparison_csv(found: Iterable[Compared]) -> bytes:
+    """Comparisons as a table, one line per ability, with McNemar's exact p."""
+    rows = (
+        (compared.over, safe_cell(one.name), one.both, one.first_only, one.second_only, one.neither, repr(one.p))
+        for compared in found
+        for one in compared.lines
+    )
+    return csv_bytes(["over", "name", "both", "first only", "second only", "neither", "p"], rows)

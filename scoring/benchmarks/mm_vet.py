@@ -1,29 +1,52 @@
-"""MM-Vet prompts and results: what a judge is asked, how its replies are read, and the paper's tables and files.
+"""MM-Vet: what a judge is asked, how its replies are read, and the paper's tables and files.
 
 There are two protocols. `paper` does what the authors' script does, call by call: what cannot be read is asked again
 at rising temperatures. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
-reads strictly, and leaves what cannot be read unscored.
+reads strictly, and leaves what cannot be read unscored. It grades more than the file's predictions: canaries, which
+deserve nothing, and each flagged prediction once more under another question's truth.
 """
 
 import csv
 import hashlib
-import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from arena.database import now
 from arena.io.tables import read_records
+from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
+from scoring.benchmarks.predictions import Filled, Missing
+from scoring.judges import injection
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.report import Grade, Question, Report, Row, ScoreTable, table
-from scoring.report import Protocol as ProtocolName
+from scoring.judges.run import Task
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    Kind,
+    Protocol,
+    Question,
+    QuestionSet,
+    Report,
+    Row,
+    ScoreLine,
+    ScoreTable,
+    audit,
+    csv_bytes,
+    file_stem,
+    lines_csv,
+    missing_csv,
+    safe_csv,
+    safe_name,
+    table,
+)
 
 _PROMPTS = Path(__file__).parent.parent / "prompts"
 _PAPER = (_PROMPTS / "mm_vet.txt").read_text("utf-8")
@@ -31,7 +54,7 @@ _HARDENED = (_PROMPTS / "mm_vet_hardened.txt").read_text("utf-8")
 _ROW = (_PROMPTS / "mm_vet_hardened_row.txt").read_text("utf-8")
 _PUBLISHED = Path(__file__).parent.parent / "data" / "mm_vet_published.csv"
 
-PARSERS: Mapping[ProtocolName, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
+PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
 """Name and version of each protocol's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
@@ -43,29 +66,9 @@ OBEDIENCE = 0.5
 _RAMP = "\nPredict the correctness of the answer (digit): "
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
-_READ: Mapping[ProtocolName, int] = {"paper": 5, "hardened": 3}
+_READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
 """Number of replies read: the script pays for a sixth that it never parses."""
-_GRID = tuple(tenths / 10 for tenths in range(11))
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"score": {"type": "number", "enum": _GRID}},
-        "required": ["score"],
-        "additionalProperties": False,
-    }
-)
-
-
-class AnsweredQuestion(Protocol):
-    """A question with a model's prediction."""
-
-    @property
-    def question(self) -> Question: ...
-
-    @property
-    def prediction(self) -> str | None:
-        """None if the file has none."""
-        ...
+_SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)])
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class PublishedScores:
     spread: float
 
 
-def grading(filled: AnsweredQuestion, run: int, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> Grading:
+def grading(filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int) -> Grading:
     """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, one sample each.
 
     A prediction missing from the file is unscored at once, without a call.
@@ -118,7 +121,6 @@ def read_paper(text: str, finish: str = "stop") -> float | None:
 _NUMBER = r"-?0(?:[.,]0+)?|0[.,]\d+|1(?:[.,]0+)?"
 _WRAPPED = rf"[\s|*`\"']*+(?:(?:correctness|score|correctness score)\s*+[:=][\s*`\"']*+)?({_NUMBER})[\s|*`\"'.]*+"
 _OBJECT = rf"\s*(?:```(?:json)?\s*)?\{{\s*\"score\"\s*:\s*({_NUMBER})\s*\}}(?:\s*```)?\s*"
-_NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 _STRICT = re.compile(rf"{_WRAPPED}|{_OBJECT}", re.ASCII | re.IGNORECASE)
 
 
@@ -149,13 +151,13 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
     return replace(grade, score=None, reason=reason, flags=(*flags, OBEYED))
 
 
-def prompt_digest(protocol: ProtocolName) -> str:
+def prompt_digest(protocol: Protocol) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
     fixed = _PAPER + _RAMP if protocol == "paper" else _HARDENED + _ROW + _REMINDER
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
-def _asks(question: Question, prediction: str, protocol: ProtocolName, spec: JudgeSpec, samples: int) -> list[Ask]:
+def _asks(question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int) -> list[Ask]:
     """The requests to send, in order, until a reply can be read."""
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
@@ -230,19 +232,15 @@ def files(report: Report) -> Mapping[str, bytes]:
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
-    model = _file_name(Path(report.file).stem)
+    model = file_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
-    stem, runs = f"{model}_{others}{partial}{_file_name(report.judge.model)}", f"{report.runs}runs"
+    stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs"
     return {
         f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
         f"{stem}-cap-int-score-{runs}.csv": _score_file(model, integrations),
     }
-
-
-def _file_name(text: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
@@ -258,7 +256,7 @@ def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None
     }
 
 
-def _content(protocol: ProtocolName, grade: Grade) -> str:
+def _content(protocol: Protocol, grade: Grade) -> str:
     last = grade.replies[-1] if grade.replies else ""
     return last.split(" ")[0].strip() if protocol == "paper" and UNREADABLE not in grade.flags else last
 
@@ -268,11 +266,8 @@ def _score_file(model: str, scored: ScoreTable) -> bytes:
     groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
     runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["", *(group.name for group in groups), "total", "std", "runs"])
-    writer.writerow([model, *means, _rounded(scored.spread), runs])
-    return out.getvalue().encode()
+    heads = ["", *(group.name for group in groups), "total", "std", "runs"]
+    return csv_bytes(heads, [[model, *means, _rounded(scored.spread), runs]], "utf-8", quoting=csv.QUOTE_MINIMAL)
 
 
 def _rounded(value: float | None) -> str:
@@ -293,3 +288,152 @@ def published() -> tuple[PublishedScores, ...]:
         )
         for values in (record.values for record in read_records(_PUBLISHED))
     )
+
+
+class OptionsError(ValueError):
+    """Choices that do not go together; the message says which, and what to choose instead."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The owner's choices for scoring a file."""
+
+    protocol: Protocol = "hardened"
+    runs: int = 5
+    sampled: bool = False
+    """Whether the runs are samples of one call."""
+    missing: Missing = "stop"
+    """What happens to questions without a prediction."""
+
+
+class _JudgedAnswer(NamedTuple):
+    """A pending grade; `place` is the row's for an item or its probe, and the canary's own for a canary."""
+
+    kind: Kind
+    place: int
+    run: int
+    answered: Filled
+
+
+def draft(
+    filled: Sequence[Filled],
+    questions: QuestionSet,
+    options: Options,
+    spec: JudgeSpec,
+    address: str,
+    file: str,
+    title: str,
+) -> Report:
+    """A file's report before its judging: without grades, predictions that look like an attack flagged.
+
+    `address` is the judge's public address. Raises OptionsError for samples from a judge that gives none.
+    """
+    if options.sampled and not spec.samples:
+        raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
+    flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
+    rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
+    prompt, parser = prompt_digest(options.protocol), PARSERS[options.protocol]
+    return Report(
+        benchmark=questions.benchmark,
+        questions=replace(questions, outside=()),
+        protocol=options.protocol,
+        judge=JudgeStamp(spec.model, (), address, prompt, parser),
+        runs=options.runs,
+        sampled=options.sampled,
+        title=title,
+        file=file,
+        created=now().isoformat(timespec="seconds"),
+        rows=rows,
+    )
+
+
+class MMVet(Benchmark[Report]):
+    """The benchmark, with one task for each grade of an item, canary or probe."""
+
+    def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
+        samples = report.runs if report.sampled else 1
+        return [
+            Task(
+                run,
+                partial(grading, answered, run, report.protocol, spec, samples),
+                partial(Grade, answered.question.id, run, None),
+            )
+            for _, _, run, answered in _plan(report)
+        ]
+
+    def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
+        plan = _plan(report)
+        grades = {(one.kind, one.place, one.run): grade for one, grade in zip(plan, outcomes, strict=True)}
+        probes = {one.place for one in plan if one.kind == "probe"}
+        canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
+        runs = range(report.runs)
+        rows = []
+        for place, row in enumerate(report.rows):
+            given = tuple(grades["item", place, run] for run in runs)
+            if place in probes:
+                probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
+                given = tuple(withdrawn(grade, probe) for grade in given)
+            rows.append(replace(row, grades=given))
+        judge = report.judge.answered(grade.model for grade in outcomes)
+        return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
+
+    def ungraded(self, report: Report) -> str:
+        return ungraded(report)
+
+    def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        for each in tabulate(report):
+            yield each.name, each.lines
+
+    def files(self, report: Report) -> Mapping[str, bytes]:
+        """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
+        stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
+        more = {
+            f"{stem}-scores.csv": lines_csv(self.tables(report)),
+            f"{stem}-audit.jsonl": audit(report),
+            f"{stem}-audit.csv": safe_csv(report),
+        }
+        if report.missing:
+            more[f"{stem}-missing.csv"] = missing_csv(report)
+        return {**files(report), **more}
+
+
+def _plan(report: Report) -> Sequence[_JudgedAnswer]:
+    """Every pending grade, run by run, so that samples of one call are rarely awaited at the same time."""
+    hardened = report.protocol == "hardened"
+    answered: Mapping[Kind, Mapping[int, Filled]] = {
+        "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},
+        "canary": dict(enumerate(_CANARIES)) if hardened else {},
+        "probe": dict(_probes(report)) if hardened else {},
+    }
+    return [
+        _JudgedAnswer(kind, place, run, one)
+        for run in range(report.runs)
+        for kind, ones in answered.items()
+        for place, one in ones.items()
+    ]
+
+
+def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
+    questions = report.questions.questions
+    for place, row in enumerate(report.rows):
+        if row.flags and row.prediction is not None:
+            yield place, Filled(injection.swapped(row.question, row.prediction, questions), row.prediction)
+
+
+def _score_or_less(grade: Grade) -> float:
+    return -1.0 if grade.score is None else grade.score
+
+
+_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in injection.canaries())
+
+
+MM_VET = MMVet(
+    key="mm-vet",
+    name="MM-Vet",
+    report=Report,
+    way="questions first",
+    protocols={"Hardened": "hardened", "As in the paper": "paper"},
+    check="Check the file and show the cost",
+    unit="grade",
+    parts=frozenset({"questions", "missing", "runs"}),
+)

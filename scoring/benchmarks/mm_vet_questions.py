@@ -50,7 +50,7 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
     path = folder / MM_VET_FILE if folder.is_dir() else folder
     if not path.is_file():
         raise QuestionsError(f"{path} is not there; set MM_VET_PATH to the folder that holds {MM_VET_FILE}")
-    official = _sha256(path) == MM_VET_SHA256
+    official = file_sha256(path) == MM_VET_SHA256
     return _question_set("MM-Vet" if official else "MM-Vet, changed (not the published file)", official, path)
 
 
@@ -84,7 +84,7 @@ def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[f
     A folder that already holds the published questions is left unchanged. Raises QuestionsError.
     """
     file = folder / MM_VET_FILE
-    if file.is_file() and _sha256(file) == MM_VET_SHA256:
+    if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise QuestionsError(f"{folder} already holds something else; name a folder that is empty or not there yet")
@@ -125,7 +125,7 @@ def _digest(questions: tuple[Question, ...]) -> str:
     return hashlib.sha256(written.encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -195,7 +195,7 @@ def _unpack(path: Path, folder: Path) -> None:
         (folder / "images").mkdir(parents=True)
         with archive.open(parts[files[0]]) as source:
             _copy(source, folder / MM_VET_FILE)
-        if _sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
+        if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
             raise QuestionsError(f"its {MM_VET_FILE} is not the published one (sha256 differs); report it")
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
             picture = parts.get(files[0].parent / "images" / name)

@@ -3,17 +3,16 @@
 Also for MMBench-CN, v1.1 and CCBench, whose categories belong to none of the paper's abilities and stay as they are.
 """
 
-import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from arena.io.tables import read_records
+from scoring.benchmarks.choice import MultipleChoice
 from scoring.multiple_choice.circular_eval import (
     PASS,
     Circle,
@@ -24,10 +23,11 @@ from scoring.multiple_choice.circular_eval import (
     rotation_problems,
 )
 from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
     Comparison,
-    LetterCount,
     Node,
-    Success,
+    SplitScores,
     compared,
     letter_counts,
     missing_problem,
@@ -37,6 +37,7 @@ from scoring.multiple_choice.metrics import (
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
+from scoring.report import ScoreLine
 
 Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench"]
 
@@ -75,11 +76,9 @@ _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 
 
 @dataclass(frozen=True)
-class MMBenchScores:
-    """Accuracies of one split, or of all."""
+class MMBenchScores(SplitScores):
+    """Accuracies of one split, or of all; `tree` is circular if the file is."""
 
-    split: str
-    """As written in the file; "" if it has none."""
     vanilla: Node
     """Over base rows."""
     circular: Node | None
@@ -87,22 +86,16 @@ class MMBenchScores:
 
 
 @dataclass(frozen=True)
-class MMBenchReport:
-    """MMBench results of one file under one protocol."""
+class MMBenchReport(ChoiceTables[MMBenchScores]):
+    """MMBench results of one file under one protocol; the splits end with "all" if there are several."""
 
     edition: Edition
-    protocol: Protocol
-    splits: tuple[MMBenchScores, ...]
-    """One per split, followed by "all" if there are several."""
-    problems: tuple[Problem, ...]
-    success: Success
-    letters: tuple[LetterCount, ...]
-    without_answer: int
-    """Rows whose right answer is unknown: extracted, not scored."""
-    missing: tuple[ChoiceQuestion, ...] = ()
-    """Rows of the question file whose answers are needed."""
-    partial: bool = False
-    """Whether answers are missing, so that the score is not that of the whole benchmark."""
+
+    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        for scores in self.splits:
+            for name, tree in (("circular", scores.circular), ("vanilla", scores.vanilla)):
+                if tree is not None:
+                    yield f"{scores.split or '(no split)'}: {name}", [node.line for node in tree.walk()]
 
 
 @dataclass(frozen=True)
@@ -127,12 +120,6 @@ def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
-
-
-def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Whether a file looks like MMBench: rotated passes, or most rows of its abilities."""
-    known = sum(question.category in _L2_OF or question.group in L2 for question in questions)
-    return is_circular(questions) or 2 * known > len(questions)
 
 
 def _is_foreign(questions: Sequence[ChoiceQuestion]) -> bool:
@@ -174,7 +161,6 @@ def tabulate(
     splits = dict.fromkeys(question.split for question in questions)
     names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
     return MMBenchReport(
-        gaps.edition,
         protocol,
         tuple(_split_scores(name, scored, found if complete else None, wrong, gaps) for name in names),
         (*gaps.problems, *problems, *_unknown(questions)),
@@ -183,6 +169,7 @@ def tabulate(
         len(rows) - len(scored),
         gaps.missing,
         gaps.partial,
+        gaps.edition,
     )
 
 
@@ -297,8 +284,11 @@ def _split_scores(
         return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
     base = [(row.question, row.right) for row in rows if row.question.index < PASS and chosen(row.question)]
-    whole = None if found is None else [(one.question, one.right) for one in found if chosen(one.question)]
-    return MMBenchScores(split, tree(base, False), None if whole is None else tree(whole, True))
+    vanilla = tree(base, False)
+    if found is None:
+        return MMBenchScores(split, vanilla, vanilla, None)
+    circular = tree([(one.question, one.right) for one in found if chosen(one.question)], True)
+    return MMBenchScores(split, circular, vanilla, circular)
 
 
 _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
@@ -371,20 +361,12 @@ def _by_index(rows: Sequence[Decided], circular: bool) -> dict[int, tuple[Choice
     return {row.question.index: (row.question, row.right) for row in rows if row.question.index < PASS}
 
 
-def accuracy_csv(report: MMBenchReport) -> bytes:
-    """The public toolkit's `_acc.csv`: fractions, one line per split; circular if the file is, else vanilla."""
-    trees = {scores.split or "none": scores.circular or scores.vanilla for scores in report.splits}
-    groups = sorted({node.line.name for tree in trees.values() for node in tree.find("L-2")})
-    leaves = sorted({node.line.name for tree in trees.values() for node in tree.find("L-3")})
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["split", "Overall", *groups, *leaves])
-    for split, tree in trees.items():
-        means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
-        wanted = [("overall", "Overall"), *(("L-2", name) for name in groups), *(("L-3", name) for name in leaves)]
-        cells = [means.get(key) for key in wanted]
-        writer.writerow([split, *("" if mean is None else repr(mean / 100) for mean in cells)])
-    return out.getvalue().encode()
+def comparisons(first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]) -> list[Compared]:
+    """McNemar's comparisons over base rows, and over whole questions if both files are circular."""
+    found = [Compared("base rows", comparison(first, second, circular=False))]
+    if all(one.splits[-1].circular for one in tables):
+        found.append(Compared("whole questions", comparison(first, second, circular=True)))
+    return found
 
 
 @cache
@@ -400,3 +382,12 @@ def published() -> tuple[PublishedTable, ...]:
         )
         for values in (record.values for record in read_records(_PUBLISHED))
     )
+
+
+MMBENCH = MultipleChoice(
+    key="mmbench",
+    name="MMBench, CN, v1.1, CCBench",
+    called=edition,
+    tabulate=tabulate,
+    compare=comparisons,
+)

@@ -4,22 +4,23 @@ The paper's Overall is a mean over subtasks for some models and over samples for
 the 127 subtasks outside Visual Recognition: each is computed under its own name.
 """
 
-import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from arena.io.tables import read_records
+from scoring.benchmarks.choice import MultipleChoice
 from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
     Comparison,
-    LetterCount,
     Node,
-    Success,
+    SplitScores,
     compared,
+    fractions_csv,
     letter_counts,
     mean_of,
     missing_problem,
@@ -80,13 +81,13 @@ class Overalls:
 
 
 @dataclass(frozen=True)
-class MMTBenchScores:
-    """Accuracies of one split, or of all."""
+class MMTBenchScores(SplitScores):
+    """Accuracies of one split, or of all.
 
-    split: str
+    `tree` is the mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank if the file has none.
+    """
+
     overall: Overalls
-    tree: Node
-    """Mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank if the file has none of them."""
     image_types: tuple[ScoreLine, ...]
     capabilities: tuple[ScoreLine, ...]
     """Means over the subtasks of each; a subtask counts in each of its groups."""
@@ -97,20 +98,29 @@ class MMTBenchScores:
 
 
 @dataclass(frozen=True)
-class MMTBenchReport:
-    """MMT-Bench results of one file under one protocol."""
+class MMTBenchReport(ChoiceTables[MMTBenchScores]):
+    """MMT-Bench results of one file under one protocol; the splits end with ALL."""
 
-    protocol: Protocol
-    splits: tuple[MMTBenchScores, ...]
-    """One per split of the file, then ALL."""
-    problems: tuple[Problem, ...]
-    success: Success
-    letters: tuple[LetterCount, ...]
-    without_answer: int
-    missing: tuple[ChoiceQuestion, ...] = ()
-    """Rows of the question file without an answer."""
-    partial: bool = False
-    """Whether answers are missing, so that the score is not that of the whole benchmark."""
+    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        for scores in self.splits:
+            overall = scores.overall
+            lines = [overall.subtasks, overall.samples, overall.star]
+            yield scores.split, [*lines, *(node.line for node in scores.tree.walk() if node.level != "overall")]
+            yield f"{scores.split}: image types", scores.image_types
+            yield f"{scores.split}: capabilities", scores.capabilities
+
+    def accuracy_csv(self) -> bytes:
+        """The public toolkit's `_acc.csv`, with the Overall over samples; blank where the file has no questions."""
+        tree = self.splits[-1].tree
+        names = sorted({node.line.name for node in tree.find("subtask") if node.line.n})
+        metas = dict.fromkeys([*meta_tasks(), *(node.line.name for node in tree.find("meta-task"))])
+        heads = [meta_tasks()[key].abbreviation if key in meta_tasks() else key for key in metas]
+        rows = []
+        for scores in self.splits:
+            means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
+            keys = [*(("meta-task", key) for key in metas), *(("subtask", name) for name in names)]
+            rows.append((scores.split, [scores.overall.samples.mean, *map(means.get, keys)]))
+        return fractions_csv(["Overall", *heads, *names], rows)
 
 
 @dataclass(frozen=True)
@@ -279,16 +289,20 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
         name: share(name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0))
         for name in dict.fromkeys([*by_subtask, *metas])
     }
+    chance, frequent = {}, {}
+    for name, members in by_subtask.items():
+        chance[name] = _guessed(name, members, sum(1 / len(row.question.options) for row in members))
+        frequent[name] = _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
     overall = _overalls(lines, metas)
     samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
     return MMTBenchScores(
         split,
-        Overalls(overall.subtasks, samples, overall.star),
         _tree(lines, metas),
+        Overalls(overall.subtasks, samples, overall.star),
         _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
         _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
-        _overalls({name: _chance(name, members) for name, members in by_subtask.items()}, metas),
-        _overalls({name: _most_frequent(name, members) for name, members in by_subtask.items()}, metas),
+        _overalls(chance, metas),
+        _overalls(frequent, metas),
     )
 
 
@@ -301,12 +315,11 @@ def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overa
     return Overalls(
         mean_of("Overall (mean over subtasks)", lines.values()),
         ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, *ends),
-        mean_of("Overall* (mean over subtasks, without Visual Recognition)", _without_recognition(lines, metas)),
+        mean_of(
+            "Overall* (mean over subtasks, without Visual Recognition)",
+            (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
+        ),
     )
-
-
-def _without_recognition(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> list[ScoreLine]:
-    return [line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION]
 
 
 def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
@@ -335,14 +348,9 @@ def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) 
     )
 
 
-def _chance(name: str, rows: Sequence[Decided]) -> ScoreLine:
-    mean = 100 * sum(1 / len(row.question.options) for row in rows) / len(rows)
-    return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
-
-
-def _most_frequent(name: str, rows: Sequence[Decided]) -> ScoreLine:
-    times = Counter(row.question.answer for row in rows)
-    mean = 100 * times.most_common(1)[0][1] / len(rows)
+def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
+    """The line of a guess that gets so many of the rows right."""
+    mean = 100 * right / len(rows)
     return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 
@@ -364,20 +372,17 @@ def image_comparison(single: Sequence[Decided], multiple: Sequence[Decided]) -> 
     return comparison(kept[0], kept[1])
 
 
-def accuracy_csv(report: MMTBenchReport) -> bytes:
-    """The public toolkit's `_acc.csv`: fractions, Overall over samples; blank where the file has no questions."""
-    names = sorted({node.line.name for node in report.splits[-1].tree.find("subtask") if node.line.n})
-    strange = [
-        node.line.name for node in report.splits[-1].tree.find("meta-task") if node.line.name not in meta_tasks()
-    ]
-    metas = [*meta_tasks(), *strange]
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    heads = [meta_tasks()[key].abbreviation if key in meta_tasks() else key for key in metas]
-    writer.writerow(["split", "Overall", *heads, *names])
-    for scores in report.splits:
-        means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
-        cells = [scores.overall.samples.mean, *(means.get(("meta-task", key)) for key in metas)]
-        cells += [means.get(("subtask", name)) for name in names]
-        writer.writerow([scores.split, *("" if mean is None else repr(mean / 100) for mean in cells)])
-    return out.getvalue().encode()
+def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:
+    """McNemar's comparisons over all questions, and of a model with single and with several images."""
+    several = Compared("subtasks that take several images", image_comparison(first, second))
+    return [Compared("all questions", comparison(first, second)), several]
+
+
+MMT_BENCH = MultipleChoice(
+    key="mmt-bench",
+    name="MMT-Bench",
+    called=lambda questions: "MMT-Bench",
+    own=recognises,
+    tabulate=tabulate,
+    compare=comparisons,
+)

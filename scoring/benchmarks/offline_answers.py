@@ -5,9 +5,6 @@ A file of any size streams through: only the questions stay in memory, and the i
 
 import base64
 import binascii
-import csv
-import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +17,13 @@ from arena.inference.offline import Task, TaskError
 from arena.io.images import PictureError, read_picture
 from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
-from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.multiple_choice.circular_eval import PASS, is_circular
+from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract, language
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
 from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
-from scoring.report import QuestionSet
+from scoring.report import QuestionSet, csv_bytes
 
 Answers = Mapping[str, str]
 """A model's answers, by question key."""
@@ -39,7 +37,6 @@ _INSTRUCTION = {
     "Chinese": "请选出正确的选项，只回答它的字母。",
 }
 """Our own words; benchmarks prescribe none."""
-_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
 
 
 class AnsweringError(ValueError):
@@ -93,7 +90,7 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Offlin
     sheet = _ChoiceSheet(file, rows, references)
     rounds = range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
     return OfflineBenchmark(
-        _sha256(file),
+        file_sha256(file),
         len(questions),
         tuple(partial(sheet.tasks, number) for number in rounds),
         partial(_tsv, questions),
@@ -223,22 +220,16 @@ def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
 def _tsv(questions: Sequence[ChoiceQuestion], answers: Answers, _: str) -> bytes:
     """A TSV with the columns of the official files, except images, followed by the prediction."""
     used = sorted({letter for question in questions for letter in question.options}, key=LETTERS.index)
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["index", "question", "hint", *used, "answer", "category", "l2-category", "split", "prediction"])
+    rows = []
     for question in questions:
         said = answers.get(str(question.index))
         if said is not None:
             options = [question.options.get(letter, "") for letter in used]
             about = [question.answer or "", question.category, question.group, question.split, said]
             cells = [str(question.index), question.text, question.hint, *options, *about]
-            writer.writerow([cell.translate(_CONTROL) for cell in cells])
-    return out.getvalue().encode("utf-8", "replace")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+            rows.append(map(printable, cells))
+    heads = ["index", "question", "hint", *used, "answer", "category", "l2-category", "split", "prediction"]
+    return csv_bytes(heads, rows, "utf-8", delimiter="\t")
 
 
 Asked = Literal["mm-vet", "mmbench", "mmt-bench", "visit-bench"]

@@ -49,9 +49,6 @@ class UploadError(ValueError):
         super().__init__(f"{file}: " + "; ".join(problems))
         self.file, self.problems = file, problems
 
-    def __reduce__(self) -> tuple[type["UploadError"], tuple[str, tuple[str, ...]]]:
-        return UploadError, (self.file, self.problems)
-
 
 @dataclass(frozen=True)
 class Prediction:

@@ -9,29 +9,33 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record, read_records
+from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow
+from scoring.benchmarks.choice import has_options
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
+from scoring.judges.run import Task
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
+from scoring.multiple_choice.downloads import problems_csv
+from scoring.multiple_choice.extract import asked
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import Problem
-from scoring.report import Grade, ScoreLine, line
+from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
-ATTEMPTS = 3
 PARSER = "closed mark 1"
 """Name and version of the parser of the judge's replies."""
 _PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -39,14 +43,7 @@ _ONE_ANSWER = (_PROMPTS / "vqa_marks_gqa.txt").read_text("utf-8")
 _SEVERAL = (_PROMPTS / "vqa_marks_lists.txt").read_text("utf-8")
 PROMPTS: Mapping[Dataset, str] = {"GQA": _ONE_ANSWER, "OK-VQA": _SEVERAL, "TextVQA": _SEVERAL}
 _PUBLISHED = Path(__file__).parent.parent / "data" / "vqa_marks_published.csv"
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"mark": {"type": "integer", "enum": MARKS}},
-        "required": ["mark"],
-        "additionalProperties": False,
-    }
-)
+_SCHEMA = closed_schema("mark", "integer", MARKS)
 _MARK = re.compile(
     r"[\s\"'`*]*+(?:(?:your )?mark\s*+(?:is|:)?\s*+[\"'`*]*+)?([1-5])(?:\.0)?[\"'`*.\s]*+"
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
@@ -73,26 +70,39 @@ class VQAnswer:
 
 
 @dataclass(frozen=True)
-class VQAFile:
-    """A file of VQA answers, read completely."""
+class MarksReport:
+    """A file of VQA answers with a judge's marks; it has none until a judge is asked."""
 
+    benchmark: Dataset
+    protocol: MarkProtocol
+    title: str
+    file: str
+    created: str
+    judge: JudgeStamp | None
     rows: tuple[VQAnswer, ...]
+    grades: tuple[Grade, ...]
     problems: tuple[Problem, ...]
+
+    @property
+    def left(self) -> int:
+        return len(self.unmarked)
+
+    @property
+    def unmarked(self) -> tuple[VQAnswer, ...]:
+        """Answers with references that a judge may mark and none was asked about."""
+        marked = {grade.question for grade in self.grades}
+        return tuple(row for row in self.gradable if row.answers and row.id not in marked)
+
+    @property
+    def gradable(self) -> tuple[VQAnswer, ...]:
+        """The rows; none if every prediction is blank."""
+        return self.rows if any(row.prediction.strip() for row in self.rows) else ()
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Mean of the judge's marks."""
+class Marks(ScoreLine):
+    """Mean of the judge's marks, from 1 to 5, with its 95% interval by the normal distribution."""
 
-    n: int
-    unscored: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    """95% interval of the mean, by the normal distribution."""
-    worst: float
-    best: float
-    """The mean if every answer without a mark had the lowest, and if it had the highest."""
     times: Mapping[int, int]
     """Number of times each mark was given."""
 
@@ -119,7 +129,7 @@ class PublishedMark:
     mark: float
 
 
-def read_answers(records: Iterable[Record]) -> VQAFile:
+def read_answers(records: Iterable[Record]) -> ReadFile[VQAnswer]:
     """Rows of a file with the columns index, question, answer and prediction, with all problems."""
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
@@ -145,7 +155,7 @@ def read_answers(records: Iterable[Record]) -> VQAFile:
         for row in rows
         if times[row.id] > 1
     ]
-    return VQAFile(tuple(rows), tuple(problems))
+    return ReadFile(tuple(rows), tuple(problems))
 
 
 def references(cell: JSON) -> tuple[str, ...]:
@@ -179,17 +189,11 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     """Mark one answer from 1 to 5; the grade's score is the mark."""
     if not row.answers:
         return Grade(row.id, 0, None, "the question has no reference answer")
-    replies: list[str] = []
-    model = ""
-    for ask in [_ask(row, dataset, protocol, spec)] * ATTEMPTS:
-        reply = yield ask
-        replies.append(reply.texts[0] if reply.texts else "")
-        model = reply.model
-        mark = read_mark(replies[-1], reply.finish[0] if reply.finish else "no reply")
-        if mark is not None:
-            return Grade(row.id, 0, float(mark), "", (), tuple(replies), model)
+    mark, replies, model = yield from asked(_ask(row, dataset, protocol, spec), read_mark)
+    if mark is not None:
+        return Grade(row.id, 0, float(mark), "", (), replies, model)
     reason = f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last was {replies[-1]!r:.80}"
-    return Grade(row.id, 0, None, reason, (), tuple(replies), model)
+    return Grade(row.id, 0, None, reason, (), replies, model)
 
 
 def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Ask:
@@ -232,7 +236,6 @@ def normal(answer: str) -> str:
 
 
 def exact(row: VQAnswer) -> bool:
-    """Whether an answer equals one of its references."""
     return normal(row.prediction) in map(normal, row.answers)
 
 
@@ -245,13 +248,18 @@ def consensus(prediction: str, answers: Sequence[str]) -> float:
     return math.fsum(min(1.0, (matches - (one == said)) / 3) for one in given) / len(given)
 
 
+def tabulated(report: MarksReport) -> VQAReport:
+    return tabulate(report.gradable, report.grades, report.benchmark)
+
+
 def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out."""
     known = [row for row in rows if row.answers]
     equal = share("exact match", map(exact, known))
     soft = np.array([[consensus(row.prediction, row.answers)] for row in known]).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
-    return VQAReport(dataset, equal, line("VQA accuracy", soft), _marks([marked.get(row.id) for row in known]))
+    marks = _marks([marked.get(row.id) for row in known])
+    return VQAReport(dataset, equal, line("VQA accuracy", soft), marks)
 
 
 def _marks(scores: Sequence[float | None]) -> Marks:
@@ -261,12 +269,12 @@ def _marks(scores: Sequence[float | None]) -> Marks:
     unmarked = len(scores) - len(known)
     worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in (1, 5))
     if not known:
-        return Marks(len(scores), unmarked, None, None, None, worst, best, counts)
+        return Marks("mean mark", len(scores), unmarked, None, None, None, worst, best, counts)
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / max(1, len(known) - 1))
     reach = NormalDist().inv_cdf(0.975) * spread / math.sqrt(len(known))
     low, high = (mean - reach, mean + reach) if len(known) > 1 else (None, None)
-    return Marks(len(scores), unmarked, mean, low, high, worst, best, counts)
+    return Marks("mean mark", len(scores), unmarked, mean, low, high, worst, best, counts)
 
 
 @cache
@@ -276,3 +284,107 @@ def published() -> tuple[PublishedMark, ...]:
         PublishedMark(str(row["dataset"]), str(row["model"]), float(str(row["accuracy"])), float(str(row["mark"])))
         for row in (record.values for record in read_records(_PUBLISHED))
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VQAMarks(FileBenchmark[MarksReport]):
+    """A data set of VQA answers with marks from 1 to 5; `key` is its name."""
+
+    key: Dataset
+    report: type[MarksReport] = MarksReport
+    way: Workflow = "rules first"
+    protocols: Mapping[str, str] = field(
+        default_factory=lambda: {"Strict (ours)": "strict", "MMBench's paper": "mmbench-paper"}
+    )
+    check: str = "Compare with the references (free)"
+    unit: str = "mark"
+    rest: str = "Have a judge give {left}: show the cost"
+
+    def fits(self, first: Record) -> bool:
+        """Whether it is a question with reference answers and a prediction, and neither options' nor MM-Vet's."""
+        names = {name.strip().lower(): name for name in first.values}
+        id = str(first.values.get(names.get("index", names.get("question_id", "")), ""))
+        mm_vet = "capability" in names or id.startswith("v1_")
+        answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
+        return "question" in names and bool(answers) and not mm_vet and not has_options(first)
+
+    def read(self, rows: Iterable[Record], questions: object) -> ReadFile[VQAnswer]:
+        return read_answers(rows)
+
+    def recognises(self, rows: Sequence[VQAnswer]) -> bool:
+        return recognised(rows) == self.key
+
+    def lines(self, file: ReadFile[VQAnswer]) -> tuple[str, ...]:
+        known = sum(bool(row.answers) for row in file.rows)
+        return (f"{self.key}: {len(file.rows):,} answers, {known:,} with references",)
+
+    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
+        return MarksReport(**head, rows=opened.file.rows, grades=(), problems=opened.file.problems)
+
+    def stamped(self, report: MarksReport, spec: JudgeSpec, address: str) -> MarksReport:
+        return replace(report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER))
+
+    def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
+        return [
+            Task(0, partial(grading, row, self.key, report.protocol, spec), partial(Grade, row.id, 0, None))
+            for row in report.unmarked
+        ]
+
+    def graded(self, report: MarksReport, outcomes: Sequence[Grade]) -> MarksReport:
+        judge = report.judge and report.judge.answered(grade.model for grade in outcomes)
+        return replace(report, judge=judge, grades=(*report.grades, *outcomes))
+
+    def ungraded(self, report: MarksReport) -> str:
+        why = ""
+        if not any(row.answers for row in report.rows):
+            why = f"none of {len(report.rows):,} questions has a reference answer"
+        elif not report.gradable:
+            why = f"all {len(report.rows):,} predictions are blank"
+        elif report.judge and report.grades and all(grade.score is None for grade in report.grades):
+            why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
+        return why and f"Nothing was graded: {why}"
+
+    def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        table = tabulated(report)
+        yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
+
+    def files(self, report: MarksReport) -> Mapping[str, bytes]:
+        """Accuracies and the mean mark, and an audit of all answers with their marks."""
+        stem = file_stem(report.file)
+        return LazyFiles(
+            {
+                f"{stem}_acc.csv": lambda: _marks_csv(tabulated(report)),
+                f"{stem}-scores.csv": lambda: lines_csv(self.tables(report)),
+                f"{stem}-problems.csv": lambda: problems_csv(report.problems),
+                f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
+            }
+        )
+
+
+def _marks_csv(table: VQAReport) -> bytes:
+    """VQA accuracy under the public toolkit's heading, in percent as there, with our figures beside it."""
+    means = (table.consensus.mean, table.exact.mean, table.marks.mean)
+    cells = [*("" if mean is None else repr(mean) for mean in means), table.marks.n - table.marks.unscored]
+    return csv_bytes(["Overall", "exact match", "mean mark", "marked"], [cells], "utf-8")
+
+
+def _marked_lines(report: MarksReport) -> Iterator[str]:
+    grades = {grade.question: grade for grade in report.grades}
+    for row in report.rows:
+        grade = grades.get(row.id)
+        known = {
+            "index": row.id,
+            "question": row.text,
+            "answers": row.answers,
+            "prediction": row.prediction,
+            "exact": exact(row) if row.answers else None,
+            "accuracy": consensus(row.prediction, row.answers) if row.answers else None,
+            "mark": grade.score if grade else None,
+            "reason": grade.reason if grade else "not marked",
+            "replies": grade.replies if grade else (),
+            "judge": grade.model if grade else "",
+        }
+        yield json.dumps(known) + "\n"
+
+
+VQA = tuple(VQAMarks(key=dataset, name=f"{dataset}: marks 1 to 5") for dataset in get_args(Dataset))

@@ -8,8 +8,7 @@ from typer import Argument, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks.mm_vet import tabulate
-from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet import Options, draft, tabulate
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions

@@ -1,29 +1,52 @@
-"""Commands `mmbench`, `mmt-bench` and `vqa`: score by rules, with a judge for what they leave open; reports as text."""
+"""Commands `score`, `mmbench`, `mmt-bench` and `vqa`: rules, and a judge for what they leave open; reports as text."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks import choice_report, mmbench, mmt_bench
+from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks.detect import ChoicesError, Opened, OpenedChoices, OpenedMarks, open_upload, question_file
-from scoring.benchmarks.vqa import Dataset, MarkProtocol
+from scoring.benchmarks.base import ChoicesError, OpenedFile
+from scoring.benchmarks.choice import ChoiceReport, comparison_csv
+from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import Level, Node, Success
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, Level, Node, Success
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
-from scoring.report import ScoreLine, bounds, file_stem
+from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file
+from scoring.report import AnyReport, ScoreLine, bounds, file_stem
 
-R = TypeVar("R", choice_report.ChoiceReport, choice_report.MarksReport)
 app = Typer(rich_markup_mode=None)
 File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
 JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
 NoJudge = Annotated[bool, Option("--no-judge", help="rules alone")]
+
+
+@app.command()
+def score(
+    file: File,
+    out: progress.Out,
+    benchmark: Annotated[str | None, Option(metavar="NAME", help="recognised from the file without")] = None,
+    protocol: Annotated[str | None, Option(metavar="NAME", help="the benchmark's first without")] = None,
+    judge: JudgeModel = "",
+    no_judge: NoJudge = False,
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    title: progress.Title = "",
+) -> Iterator[str]:
+    serving = _serving(judge, no_judge, base_url, batch, yes)
+    found = open_upload(file, COMMAND_LINE, benchmark=benchmark)
+    if found is None:
+        raise ChoicesError(f"{file.name}: expected answers with their questions; choose another file, or --benchmark")
+    first, *_ = found.benchmark.protocols.values()
+    report = yield from _judged(found, found.report(protocol or first, title), judge, serving)
+    yield from progress.finished(report, report_lines(report), out)
 
 
 @app.command("mmbench")
@@ -47,20 +70,18 @@ def score_choices(
     serving = _serving(judge, no_judge, base_url, batch, yes)
     asked = question_file(questions, COMMAND_LINE) if questions else None
 
-    def report_of(path: Path, title: str) -> progress.Lines[choice_report.ChoiceReport]:
-        benchmark = cast(choice_report.ChoiceBenchmark, context.info_name)
-        found = open_upload(path, COMMAND_LINE, benchmark=benchmark, questions=asked)
-        if not isinstance(found, OpenedChoices):
-            raise ChoicesError(f"{path.name}: expected answers to multiple-choice questions; choose another file")
+    def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
+        found = open_upload(path, COMMAND_LINE, benchmark=context.info_name, questions=asked)
+        assert found, "a benchmark that is given takes any file"
         return (yield from _judged(found, found.report(protocol, title), judge, serving))
 
     report = yield from report_of(file, title)
     yield from progress.finished(report, report_lines(report), out)
     if against:
         other = yield from report_of(against, "")
-        found = choice_report.comparisons(report, other)
+        found = choice_benchmark(report).comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
-        progress.written({name: choice_report.comparison_csv(found)}, out)
+        progress.written({name: comparison_csv(found)}, out)
         yield from comparison_lines(report.title, other.title, found)
         yield f"\nThe comparison is in {out / name}."
 
@@ -80,7 +101,7 @@ def mark(
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes)
     found = open_upload(file, COMMAND_LINE, benchmark=dataset)
-    if not isinstance(found, OpenedMarks):
+    if found is None or not isinstance(found.benchmark, VQAMarks):
         raise ChoicesError(
             f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
             "or choose --dataset"
@@ -99,8 +120,9 @@ def _serving(
 
 
 def _judged(
-    found: Opened, report: R, judge: str, serving: Callable[[], progress.CommandJudge] | None
-) -> progress.Lines[R]:
+    found: OpenedFile, report: Any, judge: str, serving: Callable[[], progress.CommandJudge] | None
+) -> progress.Lines[Any]:
+    """Return a report by rules, with a judge for what they leave open if one is chosen."""
     yield from found.lines
     yield from problem_lines(found.file.problems)
     if not report.left or serving is None:
@@ -113,7 +135,7 @@ def _judged(
     asked = serving()
     spec = yield from asked.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    return (yield from asked.judged(choice_report.judge_draft(report, spec, asked.address.shown), spec))
+    return (yield from asked.judged(found.benchmark.stamped(report, spec, asked.address.shown), spec))
 
 
 _SHOWN = 20
@@ -121,16 +143,23 @@ _WIDTH = 68
 _DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
 
 
-def report_lines(report: choice_report.ChoiceReport | choice_report.MarksReport) -> Iterator[str]:
-    tables = choice_report.tabulated(report)
-    if isinstance(tables, vqa_marks.VQAReport):
-        yield from _marks(tables)
-        return
+def report_lines(report: AnyReport) -> Iterator[str]:
+    if isinstance(report, vqa_marks.MarksReport):
+        yield from _marks(vqa_marks.tabulated(report))
+    elif isinstance(report, ChoiceReport):
+        yield from _choices(report, choice_benchmark(report).tabulated(report))
+    else:
+        yield from _tables(BENCHMARKS[report.benchmark].tables(report))
+
+
+def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     yield from problem_lines(tables.problems)
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
-    else:
+    elif isinstance(tables, mmt_bench.MMTBenchReport):
         yield from _mmt_bench(tables)
+    else:
+        yield from _tables(tables.tables())
     yield from _success(tables.success)
     if report.protocol == "mmbench-paper":
         yield f"What the judge left open was assigned at random from the seed {SEED}."
@@ -139,19 +168,27 @@ def report_lines(report: choice_report.ChoiceReport | choice_report.MarksReport)
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield a file's problems; the first ones are shown in full."""
     for problem in problems[:_SHOWN]:
         yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
     if len(problems) > _SHOWN:
         yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
 
 
-def comparison_lines(first: str, second: str, found: Sequence[choice_report.Compared]) -> Iterator[str]:
+def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iterator[str]:
+    """Yield where two models differ, with McNemar's exact p."""
     for compared in found:
         yield f"\n{first} against {second}, {compared.over}"
         yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"
         for one in compared.lines:
             counts = f"{one.both:>7,}{one.first_only:>12,}{one.second_only:>13,}{one.neither:>9,}"
             yield f"{one.name[:_WIDTH]:{_WIDTH}}{counts}{one.p:>8.4f}"
+
+
+def _tables(tables: Iterable[tuple[str, Sequence[ScoreLine]]]) -> Iterator[str]:
+    for name, lines in tables:
+        yield f"\n{name}"
+        yield from (_line(line.name, line) for line in lines)
 
 
 def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
@@ -167,8 +204,11 @@ def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
     for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
         if scores.overall.samples.n:
             yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
-            ways = {"": scores.overall, "Random: ": scores.random, "Frequency: ": scores.frequency}
-            for name, overalls in ways.items():
+            for overalls, name in (
+                (scores.overall, ""),
+                (scores.random, "Random: "),
+                (scores.frequency, "Frequency: "),
+            ):
                 for line in (overalls.subtasks, overalls.samples, overalls.star):
                     yield _line(f"{name}{line.name}", line)
             yield from (_node(node) for node in scores.tree.children if node.line.n)
@@ -182,12 +222,11 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
     if marks.mean is None:
         yield "No answer is marked."
         return
-    shown = f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}"
-    if marks.low is not None:
-        shown += f"  [{marks.low:.2f}, {marks.high:.2f}]"
-    if marks.unscored:
-        shown += f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
-    yield shown
+    interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
+    unscored = (
+        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}" if marks.unscored else ""
+    )
+    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
 
 
 def _success(success: Success) -> Iterator[str]:

@@ -7,24 +7,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.choice_report import ChoiceReport, MarksReport, judge_draft
-from scoring.benchmarks.detect import CHOICE_BENCHMARKS, VQA_BENCHMARKS, BenchmarkName, open_upload
-from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.mm_vet import Options, draft
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
-from scoring.jobs.uploads import UploadStore
+from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import Protocol
-from scoring.registry import quote
+from scoring.registry import BENCHMARKS, open_upload, quote
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
@@ -99,15 +98,15 @@ class JobService:
             return self._submission(owner, token)
         found = None
         if benchmark != "mm-vet":
-            subject = None if benchmark is None else _subject(benchmark)
+            key = _of_files(benchmark).key if benchmark else None
             found = open_upload(
-                arrived.path, name=arrived.name, benchmark=subject, wanted=lambda: arrived.path.exists() and waits()
+                arrived.path, name=arrived.name, benchmark=key, wanted=lambda: arrived.path.exists() and waits()
             )
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
         problems = found.problems
         scorable = not any(problem.blocks == "scoring" for problem in problems)
-        return Recognised(found.benchmark, found.title, found.lines, problems, scorable)
+        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable)
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         arrived = self.upload_store.find(owner, token)
@@ -123,14 +122,18 @@ class JobService:
         report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
-    def extract(self, owner: str, token: str, benchmark: str, protocol: Protocol, title: str) -> Job:
+    def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:
+        """Store the report that rules alone make of a file, as a finished job."""
         arrived = self.upload_store.find(owner, token)
         self.upload_store.check_disk()
-        subject, wanted = _subject(benchmark), arrived.path.exists
-        found = open_upload(arrived.path, name=arrived.name, benchmark=subject, wanted=wanted)
-        if found is None:
-            raise JobServiceError(f"{arrived.name!r} holds no answers of {benchmark}; choose another benchmark")
-        return self.jobs.add_done(owner, found.report(protocol, title), arrived.network)
+        return self.jobs.add_done(owner, self._opened(arrived, benchmark).report(protocol, title), arrived.network)
+
+    def judge_file(
+        self, owner: str, token: str, benchmark: str, protocol: str, title: str, judge: OwnJudge | None
+    ) -> Job:
+        """Quote judging all that the rules leave open in a file."""
+        found = self._opened(self.upload_store.find(owner, token), benchmark)
+        return self._rest_quoted(owner, found.report(protocol, title), judge)
 
     def delete(self, owner: str, link: str) -> None:
         job = self.jobs.delete(owner, link)
@@ -140,17 +143,30 @@ class JobService:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
         if job.model or job.state != "done":
             return 0
-        report = self.jobs.report(job.link)
-        return report.left if isinstance(report, ChoiceReport | MarksReport) else 0
+        ruled = isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        report: Any = self.jobs.report(job.link) if ruled else None
+        return report.left if report else 0
 
     def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
         job, report = self.jobs.find(link), self.jobs.report(link)
-        if job is None or job.owner != owner or not isinstance(report, ChoiceReport | MarksReport):
+        ruled = job is not None and job.owner == owner and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
+        return self._rest_quoted(owner, report, judge)
+
+    def _rest_quoted(self, owner: str, report: Any, judge: OwnJudge | None) -> Job:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
         address, spec = self._judge(judge)
-        return self._quoted(owner, judge_draft(report, spec, address.shown), address, spec, judge)
+        draft = _of_files(report.benchmark).stamped(report, spec, address.shown)
+        return self._quoted(owner, draft, address, spec, judge)
+
+    def _opened(self, arrived: StoredUpload, benchmark: str) -> OpenedFile:
+        found = open_upload(
+            arrived.path, name=arrived.name, benchmark=_of_files(benchmark).key, wanted=arrived.path.exists
+        )
+        assert found, "a benchmark that is given takes any file"
+        return found
 
     def _submission(self, owner: str, token: str) -> Recognised:
         """Describe a submission; its problems are listed only when its cost is asked for."""
@@ -193,11 +209,12 @@ class JobService:
         return self.operator.address, self.operator.spec
 
 
-def _subject(benchmark: str) -> BenchmarkName:
-    for subject in (*CHOICE_BENCHMARKS, *VQA_BENCHMARKS):
-        if subject == benchmark:
-            return subject
-    raise JobServiceError(f"Choose a benchmark out of: {', '.join((*CHOICE_BENCHMARKS, *VQA_BENCHMARKS))}")
+def _of_files(key: str) -> FileBenchmark[Any]:
+    benchmark = BENCHMARKS.get(key)
+    if isinstance(benchmark, FileBenchmark):
+        return benchmark
+    known = (one.key for one in BENCHMARKS.values() if isinstance(one, FileBenchmark))
+    raise JobServiceError(f"Choose a benchmark out of: {', '.join(known)}")
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:

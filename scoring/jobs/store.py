@@ -35,7 +35,6 @@ from sqlalchemy import Column as Field
 
 from arena.battles.quotas import NetworkDays
 from arena.database import METADATA, Database, Moment, now, take_turn
-from scoring.benchmarks.choice_report import ChoiceReport, MarksReport
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import BENCHMARKS
@@ -146,7 +145,7 @@ class Jobs:
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
             return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
 
-    def add_done(self, owner: str, report: ChoiceReport | MarksReport, network: str | None = None) -> Job:
+    def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
         """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.

@@ -80,6 +80,14 @@ class Reply:
     model: str
 
 
+def closed_schema(name: str, kind: Literal["integer", "number", "string"], values: Sequence[object]) -> str:
+    """JSON schema of a reply that is an object with one of these values and nothing else."""
+    field = {"type": kind, "enum": values}
+    return json.dumps(
+        {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+    )
+
+
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
 """Grading of one prediction without network access: yields what to ask, is sent the reply, returns the grade."""
 

@@ -4,7 +4,8 @@ The question file says which passes a question has. Without one, its options tel
 and the last ones ("all of the above") may stay in place.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
@@ -57,16 +58,16 @@ def circles(
     `missing` are the rows of the question file without an answer; None if there is no question file. With
     `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
-    by_base: dict[int, list[Decided]] = {}
+    by_base: defaultdict[int, list[Decided]] = defaultdict(list)
     for row in rows:
-        by_base.setdefault(row.question.index % PASS, []).append(row)
-    gone: dict[int, set[int]] = {}
+        by_base[row.question.index % PASS].append(row)
+    gone: defaultdict[int, set[int]] = defaultdict(set)
     for question in missing or ():
-        gone.setdefault(question.index % PASS, set()).add(question.index // PASS)
+        gone[question.index % PASS].add(question.index // PASS)
     found = []
     for base in sorted(by_base):
         passes = tuple(sorted(by_base[base], key=lambda row: row.question.index))
-        lacking = gone.get(base, set()) if missing is not None else _missing([row.question for row in passes])
+        lacking = gone[base] if missing is not None else _missing([row.question for row in passes])
         known = [row.right for row in passes]
         ends = undecided_wrong and None in known
         outcome = _outcome(known, bool(lacking) and not ends)
@@ -116,36 +117,34 @@ def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of questions with passes but no base row: vanilla cannot count them."""
-    first: dict[int, ChoiceQuestion] = {}
-    for question in questions:
-        kept = first.setdefault(question.index % PASS, question)
-        if question.index < kept.index:
-            first[question.index % PASS] = question
     return tuple(
         Problem(
-            question.row, base, f"question {base} has passes and no base row; add the row with index {base}", "nothing"
+            first.row, base, f"question {base} has passes and no base row; add the row with index {base}", "nothing"
         )
-        for base, question in first.items()
-        if question.index >= PASS
+        for base, (first, *_) in _passes_by_base(questions).items()
+        if first.index >= PASS
     )
 
 
 def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of passes whose options are not a reordering of the base row's, or whose answer differs from it."""
-    by_base: dict[int, list[ChoiceQuestion]] = {}
-    for question in questions:
-        by_base.setdefault(question.index % PASS, []).append(question)
     problems = []
-    for base, passes in by_base.items():
-        passes.sort(key=lambda question: question.index)
-        first = passes[0]
-        for question in passes[1:]:
+    for base, (first, *others) in _passes_by_base(questions).items():
+        for question in others:
             if wrong := _other_question(first, question):
                 text = (
                     f"pass {question.index // PASS} of question {base}: {wrong}; take both rows from one question file"
                 )
                 problems.append(Problem(question.row, question.index, text, "circular"))
     return tuple(problems)
+
+
+def _passes_by_base(questions: Iterable[ChoiceQuestion]) -> Mapping[int, Sequence[ChoiceQuestion]]:
+    """The passes of each question, in order."""
+    found: defaultdict[int, list[ChoiceQuestion]] = defaultdict(list)
+    for question in questions:
+        found[question.index % PASS].append(question)
+    return {base: sorted(passes, key=lambda question: question.index) for base, passes in found.items()}
 
 
 def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:

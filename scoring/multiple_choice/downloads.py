@@ -1,17 +1,14 @@
 """Multiple-choice downloads: audit of every item, differences between protocols, submissions to official servers."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, Decided, Decision
-from scoring.report import safe_cell
+from scoring.report import csv_bytes, safe_cell
 
-_CONTROL = dict.fromkeys([*range(0x20), 0x7F])
-_KEPT = {ord("\n"): "\n", ord("\t"): "\t"}
+_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
 
 
 def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
@@ -44,16 +41,19 @@ def audit_record(row: Decided) -> dict[str, Any]:
 def submission(rows: Sequence[Decided]) -> bytes:
     """A TSV for the official servers with the letters in the column `opt`; undecided is "Z" there."""
     used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"])
+    lines = []
     for row in rows:
         question = row.question
         options = [question.options.get(letter, "") for letter in used]
         cells = [question.text, *options, question.category, question.group, question.split, row.prediction]
-        letter = row.decision.letter or NONE
-        writer.writerow([question.index, *(cell.translate(_CONTROL | _KEPT) for cell in cells), letter])
-    return out.getvalue().encode("utf-8", "replace")
+        lines.append([question.index, *map(printable, cells), row.decision.letter or NONE])
+    heads = ["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"]
+    return csv_bytes(heads, lines, "utf-8", delimiter="\t")
+
+
+def printable(text: str) -> str:
+    """The text without control characters, line breaks and tabs apart."""
+    return text.translate(_CONTROL)
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
@@ -61,18 +61,16 @@ def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
 
     `readings` are keyed by protocol and hold the same questions in the same order.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    columns = (column for name in readings for column in (name, f"{name}: trail"))
-    writer.writerow(["index", "row", "question", "options", "answer", "prediction", *columns])
+    lines = []
     for rows in zip(*readings.values(), strict=True):
         if len({row.decision.letter for row in rows}) > 1:
             question = rows[0].question
             options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
             texts = (question.text, options, question.answer or "", rows[0].prediction)
             read = (cell for row in rows for cell in (row.decision.letter or "", trail_text(row.decision)))
-            writer.writerow([question.index, question.row, *map(safe_cell, (*texts, *read))])
-    return out.getvalue().encode("utf-8-sig", "replace")
+            lines.append([question.index, question.row, *map(safe_cell, (*texts, *read))])
+    columns = (column for name in readings for column in (name, f"{name}: trail"))
+    return csv_bytes(["index", "row", "question", "options", "answer", "prediction", *columns], lines)
 
 
 def trail_text(decision: Decision) -> str:
@@ -82,20 +80,11 @@ def trail_text(decision: Decision) -> str:
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:
     """A file's problems, one per line, safe in Excel."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["row", "index", "keeps from", "problem"])
-    for problem in problems:
-        index = "" if problem.index is None else problem.index
-        writer.writerow([problem.row or "", index, problem.blocks, safe_cell(problem.text)])
-    return out.getvalue().encode("utf-8-sig", "replace")
+    rows = ((one.row or "", one.index, one.blocks, safe_cell(one.text)) for one in problems)
+    return csv_bytes(["row", "index", "keeps from", "problem"], rows)
 
 
 def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
     """Rows of the question file without an answer, safe in Excel."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["index", "question", "category", "l2-category", "split"])
-    for one in questions:
-        writer.writerow([one.index, *map(safe_cell, (one.text, one.category, one.group, one.split))])
-    return out.getvalue().encode("utf-8-sig", "replace")
+    rows = ([one.index, *map(safe_cell, (one.text, one.category, one.group, one.split))] for one in questions)
+    return csv_bytes(["index", "question", "category", "l2-category", "split"], rows)

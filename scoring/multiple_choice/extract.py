@@ -5,18 +5,18 @@ then ends as its protocol does: MMBench assigns at random, MMT-Bench assigns non
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, JudgeSpec, Message, Reply
+from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.strict import strict
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
 
+T = TypeVar("T")
 Language = Literal["English", "Chinese"]
 Extraction: TypeAlias = Generator[Ask, Reply, Decision]
 """Generator that extracts one letter without a network: yields what to ask, is sent the reply, returns the decision."""
@@ -64,20 +64,29 @@ def extraction(
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
+
+    def read(text: str, finish: str) -> str | None:
+        return read_reply(text, question.options, finish)
+
+    letter, replies, model = yield from asked(_ask(question, prediction, protocol, spec), read)
+    if letter is None:
+        clue = _left_over(question, protocol, seed, replies[-1])
+    else:
+        clue = _judged(decision, letter, replies[-1], question)
+    return Decision(clue.letter, (*decision.trail, clue), replies, model)
+
+
+def asked(
+    ask: Ask, read: Callable[[str, str], T | None]
+) -> Generator[Ask, Reply, tuple[T | None, tuple[str, ...], str]]:
+    """Ask until a reply and its finish reason can be read; return what was read, the replies and the judge's name."""
     replies: list[str] = []
-    model = ""
-    for ask in [_ask(question, prediction, protocol, spec)] * ATTEMPTS:
+    found, model = None, ""
+    while found is None and len(replies) < ATTEMPTS:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
-        model = reply.model
-        finish = reply.finish[0] if reply.finish else "no reply"
-        letter = read_reply(replies[-1], question.options, finish)
-        if letter is not None:
-            clue = _judged(decision, letter, replies[-1], question)
-            break
-    else:
-        clue = _left_over(question, protocol, seed, replies[-1])
-    return Decision(clue.letter, (*decision.trail, clue), tuple(replies), model)
+        found, model = read(replies[-1], reply.finish[0] if reply.finish else "no reply"), reply.model
+    return found, tuple(replies), model
 
 
 def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
@@ -114,19 +123,8 @@ def _ask(question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: Ju
         options=" ".join(f"{letter}. {text}" for letter, text in question.options.items()),
         prediction=neutralise(prediction) if strictly else prediction,
     )
-    schema = _schema("".join(question.options)) if strictly and spec.json_schema else None
+    schema = closed_schema("choice", "string", [*question.options, "X"]) if strictly and spec.json_schema else None
     return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
-
-
-def _schema(letters: str) -> str:
-    return json.dumps(
-        {
-            "type": "object",
-            "properties": {"choice": {"type": "string", "enum": [*letters, "X"]}},
-            "required": ["choice"],
-            "additionalProperties": False,
-        }
-    )
 
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:

@@ -2,19 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from arena.ratings.intervals import wilson
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, csv_bytes
 
 _SHOWN = 20
 Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
+_IN_CSV: tuple[Level, ...] = ("L-2", "L-3")
+S = TypeVar("S", bound="SplitScores")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,6 @@ class Node:
             yield from child.walk()
 
     def find(self, level: Level) -> tuple["Node", ...]:
-        """The nodes of one level, in order."""
         return tuple(node for node in self.walk() if node.level == level)
 
 
@@ -88,33 +89,18 @@ class Success:
     """Answers read as "none of the options" by rules or judge: refusals."""
 
     def rate(self, *steps: Step) -> float | None:
-        """Percentage of answers read as an option by these steps."""
+        """Percentage of answers read by these steps."""
         return 100 * sum(self.by_step.get(step, 0) for step in steps) / self.n if self.n else None
 
     @property
-    def rules(self) -> float | None:
-        """Percentage of MMBench's step 1: read by rules, "none of the options" included."""
-        return 100 * (self._options(("letter", "content")) + self.by_step.get("none", 0)) / self.n if self.n else None
-
-    @property
     def refused(self) -> float | None:
-        """Percentage read as none of the options."""
         return 100 * self.none / self.n if self.n else None
-
-    def _options(self, steps: Sequence[Step]) -> int:
-        return sum(self.by_step.get(step, 0) for step in steps)
 
 
 def success(decisions: Iterable[Decision]) -> Success:
-    """Number of decisions by extraction step."""
-    times: Counter[Step] = Counter()
-    none = n = 0
-    for decision in decisions:
-        n += 1
-        refused = decision.letter == NONE and decision.step != "fallback"
-        none += refused
-        times["none" if refused else decision.step] += 1
-    return Success(n, dict(times), none)
+    refused = [(decision.letter == NONE and decision.step != "fallback", decision.step) for decision in decisions]
+    times: Counter[Step] = Counter("none" if none else step for none, step in refused)
+    return Success(len(refused), dict(times), sum(none for none, _ in refused))
 
 
 def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
@@ -142,6 +128,66 @@ def letter_counts(rows: Sequence[Decided]) -> tuple[LetterCount, ...]:
     predicted = Counter(row.decision.letter for row in rows if row.decision.letter)
     right = Counter(row.question.answer for row in rows if row.question.answer)
     return tuple(LetterCount(letter, predicted[letter], right[letter]) for letter in sorted({*predicted, *right}))
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """Accuracies of one split, or of all."""
+
+    split: str
+    """As written in the file; "" if it has none."""
+    tree: Node
+    """The Overall and what is below it."""
+
+
+@dataclass(frozen=True)
+class ChoiceTables(Generic[S]):
+    """Results of one file under one protocol."""
+
+    protocol: Protocol
+    splits: tuple[S, ...]
+    """One per split, followed by one of all."""
+    problems: tuple[Problem, ...]
+    success: Success
+    letters: tuple[LetterCount, ...]
+    without_answer: int
+    """Rows whose right answer is unknown: extracted, not scored."""
+    missing: tuple[ChoiceQuestion, ...]
+    """Rows of the question file whose answers are needed."""
+    partial: bool
+    """Whether answers are missing, so that the score is not that of the whole benchmark."""
+
+    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        """Every table with its name; the first line of each is its Overall."""
+        for scores in self.splits:
+            yield scores.split or "(no split)", [node.line for node in scores.tree.walk()]
+
+    def accuracy_csv(self) -> bytes:
+        """The public toolkit's `_acc.csv`: fractions, one line per split."""
+        trees = {scores.split or "none": scores.tree for scores in self.splits}
+        keys: list[tuple[Level, str]] = [("overall", "Overall")]
+        for level in _IN_CSV:
+            names = {node.line.name for tree in trees.values() for node in tree.find(level)}
+            keys += [(level, name) for name in sorted(names)]
+        rows = []
+        for split, tree in trees.items():
+            means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
+            rows.append((split, [means.get(key) for key in keys]))
+        return fractions_csv([name for _, name in keys], rows)
+
+
+def fractions_csv(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]) -> bytes:
+    """Percentages by split as a table of fractions."""
+    cells = ([split, *("" if mean is None else repr(mean / 100) for mean in means)] for split, means in rows)
+    return csv_bytes(["split", *heads], cells, "utf-8")
+
+
+class Compared(NamedTuple):
+    """Two models on the same questions."""
+
+    over: str
+    """Description of these questions."""
+    lines: tuple["Comparison", ...]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.plain_answers import squeezed
 from scoring.multiple_choice.statements import denied_letter, speaks
+from scoring.multiple_choice.strict import FAILURE
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 
 _WORD_MARKS = ".,:;!?()[]*\"'`"
@@ -23,7 +24,6 @@ _REFUSALS = (
     "I'm sorry, but without the image provided",
     "Cannot determine the answer",
 )
-_FAILURE = "Failed to obtain answer via API"
 _WORD = re.compile(r"\S+")
 _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
@@ -70,7 +70,7 @@ def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:
 
 def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
     """The only option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
-    if _FAILURE in prediction:
+    if FAILURE in prediction:
         return None
     for refusal in _REFUSALS:
         if refusal in prediction:

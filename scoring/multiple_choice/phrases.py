@@ -22,7 +22,6 @@ def one_of(phrases: str) -> str:
 
 
 def words(phrases: str) -> frozenset[str]:
-    """The words of a list separated by blanks."""
     return frozenset(phrases.split())
 
 
@@ -80,23 +79,9 @@ RIGHT = re.compile(
     re.IGNORECASE,
 )
 """Text after the option in "B is the best answer"."""
-ORDINALS = {
-    word: place
-    for place, names in enumerate(
-        (
-            "first 1st 一",
-            "second 2nd 二",
-            "third 3rd 三",
-            "fourth 4th 四",
-            "fifth 5th 五",
-            "sixth 6th 六",
-            "seventh 7th 七",
-            "eighth 8th 八",
-            "ninth 9th 九",
-        )
-    )
-    for word in names.split()
-}
+_NUMBERED = """first 1st 一, second 2nd 二, third 3rd 三, fourth 4th 四, fifth 5th 五, sixth 6th 六, seventh 7th 七,
+    eighth 8th 八, ninth 9th 九"""
+ORDINALS = {word: place for place, names in enumerate(_NUMBERED.split(",")) for word in names.split()}
 """Index from 0 of "the second option"."""
 ORDINAL = re.compile(
     rf"\s*(?:the\s+)?\b({'|'.join(word for word in ORDINALS if word.isascii())}|last)\s+"

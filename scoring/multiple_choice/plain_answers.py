@@ -47,17 +47,7 @@ _TAGGED = re.compile(r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|
 _BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_KEYS = (
-    "final_answer",
-    "answer",
-    "choice",
-    "option",
-    "letter",
-    "correct_answer",
-    "correct_option",
-    "selection",
-    "答案",
-)
+_KEYS = "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
 _RAW = re.compile(r"[<◁\[{]")
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record
 from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
 
+T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
 """What a problem prevents; "whole" prevents the score from being that of the whole benchmark."""
 
@@ -42,23 +43,18 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceFile:
-    """A file of predictions, read completely."""
+class ReadFile(Generic[T]):
+    """A file of answers, read completely."""
 
-    rows: tuple[Answered, ...]
+    rows: tuple[T, ...]
     problems: tuple[Problem, ...]
-    model: str
+    model: str = ""
     """The model's name if the file gives it; else ""."""
 
     @property
     def scorable(self) -> bool:
-        """Whether there are rows, and no problem keeps the file from being scored."""
-        return bool(self.rows) and not any(problem.blocks == "scoring" for problem in self.problems)
-
-    @property
-    def answered(self) -> int:
-        """Number of rows with a right answer; the others are extracted only."""
-        return sum(row.question.answer is not None for row in self.rows)
+        """Whether no problem keeps the file from being scored."""
+        return not any(problem.blocks == "scoring" for problem in self.problems)
 
 
 def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
@@ -69,7 +65,9 @@ def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion]
     return {row.question.index: row.question for row in reader.rows}, reader.finished()
 
 
-def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None) -> ChoiceFile:
+def read_choices(
+    records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None
+) -> ReadFile[Answered]:
     """A file's predictions with their questions: from its own columns, or from `questions` if it has no options.
 
     A row without an index is matched by its question's text in `questions`, or else counted from 0.
@@ -78,7 +76,7 @@ def read_choices(records: Iterable[Record], questions: Mapping[int, ChoiceQuesti
     for record in records:
         reader.take(record)
     problems = reader.finished()
-    return ChoiceFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
+    return ReadFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
 
 
 class _Reader:
@@ -104,9 +102,7 @@ class _Reader:
         prediction = self._text(record, _PREDICTIONS)
         if self._with_predictions and prediction is None:
             found = ", ".join(map(repr, list(record.values)[:20])) or "none"
-            self._tell(
-                record.row, None, f"expected a column prediction with text, found {found}; rename or add it", "scoring"
-            )
+            self._tell(f"expected a column prediction with text, found {found}; rename or add it", record.row)
             return
         index = self._index(record)
         if index is None:
@@ -123,27 +119,24 @@ class _Reader:
         for row in self.rows:
             if times[row.question.index] > 1:
                 text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
-                self._tell(row.question.row, row.question.index, text, "scoring")
-        whole = []
+                self._tell(text, row.question.row, row.question.index)
         if len(self.models) > 1:
             named = ", ".join(sorted(self.models)[:20])
-            whole.append(
-                Problem(0, None, f"expected one model's answers, found those of {named}; split the file", "scoring")
-            )
+            self._tell(f"expected one model's answers, found those of {named}; split the file")
         if len(splits := dict.fromkeys(row.question.split for row in self.rows)) > 1:
             named = ", ".join(split or "(none)" for split in splits)
-            whole.append(Problem(0, None, f"the file mixes the splits {named}; each is reported on its own", "nothing"))
+            self._tell(f"the file mixes the splits {named}; each is reported on its own", blocks="nothing")
         if self._unnamed_options:
             text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
-            whole.append(Problem(0, None, text, "nothing"))
+            self._tell(text, blocks="nothing")
         if self._counted:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
-            whole.append(Problem(0, None, text, "nothing"))
+            self._tell(text, blocks="nothing")
         if not self.rows:
-            whole.append(Problem(0, None, "expected rows with predictions, found none that can be used", "scoring"))
-        return (*whole, *sorted(self._problems, key=lambda problem: problem.row))
+            self._tell("expected rows with predictions, found none that can be used")
+        return tuple(sorted(self._problems, key=lambda problem: problem.row))
 
-    def _tell(self, row: int, index: int | None, text: str, blocks: Blocks) -> None:
+    def _tell(self, text: str, row: int = 0, index: int | None = None, blocks: Blocks = "scoring") -> None:
         self._problems.append(Problem(row, index, text, blocks))
 
     def _text(self, record: Record, names: Sequence[str]) -> str | None:
@@ -161,8 +154,7 @@ class _Reader:
         if not _WHOLE.fullmatch(written.strip()) or not math.isclose(
             float(written), round(float(written)), abs_tol=1e-9
         ):
-            text = f"expected a whole number as index, found {written[:40]!r}; correct it"
-            self._tell(record.row, None, text, "scoring")
+            self._tell(f"expected a whole number as index, found {written[:40]!r}; correct it", record.row)
             return None
         return round(float(written))
 
@@ -174,7 +166,7 @@ class _Reader:
         if len(meant) == 1:
             return meant[0]
         found = "none" if not meant else f"{len(meant)} of them"
-        self._tell(record.row, None, f"expected the text of one question, found {found}; add a column index", "scoring")
+        self._tell(f"expected the text of one question, found {found}; add a column index", record.row)
         return None
 
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
@@ -183,10 +175,10 @@ class _Reader:
             return self._known(record, index, self._questions.get(index), options)
         if not options:
             text = "expected option columns A, B ...; add them, or give the benchmark's question file as well"
-            self._tell(record.row, index, text, "scoring")
+            self._tell(text, record.row, index)
             return None
         if len(options) == 1:
-            self._tell(record.row, index, f"index {index} has one option only; it is scored as it is", "nothing")
+            self._tell(f"index {index} has one option only; it is scored as it is", record.row, index, "nothing")
         return ChoiceQuestion(
             index=index,
             text=self._text(record, ("question",)) or "",
@@ -204,7 +196,7 @@ class _Reader:
     ) -> ChoiceQuestion | None:
         """The benchmark's own question; a problem if the file's options or answer differ from it."""
         if known is None:
-            self._tell(record.row, index, f"index {index} is none of the benchmark's; correct or delete it", "scoring")
+            self._tell(f"index {index} is none of the benchmark's; correct or delete it", record.row, index)
             return None
         answer = self._answer(record, index, options or known.options)
         other = [
@@ -214,7 +206,7 @@ class _Reader:
         ]
         if other or (answer and known.answer and answer != known.answer):
             text = f"index {index} has other options or another answer than in the question file; choose the right one"
-            self._tell(record.row, index, text, "scoring")
+            self._tell(text, record.row, index)
         return replace(known, row=record.row, answer=known.answer or answer)
 
     def _options(self, record: Record) -> dict[str, str]:
@@ -236,10 +228,9 @@ class _Reader:
             return None
         if written in options:
             return written
-        text = (
-            f"the answer {written[:40]!r} is none of the options {', '.join(options)}; it is not scored until corrected"
-        )
-        self._tell(record.row, index, text, "nothing")
+        known = ", ".join(options)
+        text = f"the answer {written[:40]!r} is none of the options {known}; it is not scored until corrected"
+        self._tell(text, record.row, index, "nothing")
         return None
 
     def _same(self, record: Record, names: Sequence[str]) -> str:

@@ -14,7 +14,11 @@ NONE = "Z"
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
-PROTOCOLS: tuple[Protocol, ...] = ("strict", "mmbench-paper", "mmt-paper")
+PROTOCOL_WORDS: Mapping[Protocol, str] = {
+    "strict": "Strict (ours)",
+    "mmbench-paper": "MMBench's paper",
+    "mmt-paper": "MMT-Bench's paper",
+}
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "undecided"]
 """How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback."""
@@ -103,7 +107,6 @@ class Decision:
 
     @property
     def rule(self) -> Rule:
-        """The rule that decided."""
         return self.trail[-1].rule
 
     @property
@@ -150,11 +153,9 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Answered):
     """A question with the model's prediction and the letter extracted from it."""
 
-    question: ChoiceQuestion
-    prediction: str
     decision: Decision
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from scoring.benchmarks.base import Benchmark
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.serialize import record_json
@@ -17,10 +18,8 @@ from scoring.visit_bench.prompts import ORDERS, Contest, judging
 _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
 
 
-class VisitBench:
+class VisitBench(Benchmark[MatchReport]):
     """The benchmark, with one task for each order of each match."""
-
-    report = MatchReport
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
@@ -30,8 +29,7 @@ class VisitBench:
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
-        versions = tuple(sorted({verdict.model for verdict in outcomes} - {""}))
-        return replace(report, judge=replace(report.judge, versions=versions), matches=matches)
+        return replace(report, judge=report.judge.answered(verdict.model for verdict in outcomes), matches=matches)
 
     def ungraded(self, report: MatchReport) -> str:
         return ungraded(report)
@@ -45,6 +43,18 @@ class VisitBench:
             "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
             "report.json": record_json(report).encode("ascii"),
         }
+
+
+VISIT_BENCH = VisitBench(
+    key="visit-bench",
+    name="VisIT-Bench",
+    report=MatchReport,
+    way="compare",
+    protocols={"Hardened": "hardened", "As in the paper": "paper"},
+    check="Check the file and show the cost",
+    unit="verdict",
+    parts=frozenset({"stored", "opponents", "reference", "context"}),
+)
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,7 @@ from typing import Any, Protocol, TypeAlias
 from arena.figures import Figure
 from arena.templates import macros
 from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import ChoiceBenchmark, Compared
-from scoring.multiple_choice.metrics import Comparison, LetterCount, Level, Node
+from scoring.multiple_choice.metrics import Compared, Comparison, LetterCount, Level, Node
 from scoring.report import ScoreLine
 from scoring.web.report_parts import PARTS, REPORT, PublishedBars, TableRow, bars_figure, number, rows_figure
 
@@ -219,11 +218,11 @@ class MMBenchView:
         return bars_figure("Abilities", INTERVALS, title, [lines[name] for name in (*names, "Overall")], other)
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
-        success = found.success
-        own = (success.rules, success.rate("letter", "content", "none", "judge"), success.refused)
+        rate = found.success.rate
+        steps = rate("letter", "content", "none"), rate("letter", "content", "none", "judge")
         heads = ("Step 1: rules", "Step 2: and judge", "None of the options")
         note = "As in MMBench's Table 2; what says none of the options is read too."
-        return success_html(heads, [(title, own)], note)
+        return success_html(heads, [(title, (*steps, found.success.refused))], note)
 
 
 class MMTBenchView:
@@ -277,7 +276,7 @@ class MMTBenchView:
         return success_html(heads, rows, "Table A17 is of the whole benchmark.")
 
 
-BENCHMARK_VIEWS: Mapping[ChoiceBenchmark, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
+BENCHMARK_VIEWS: Mapping[str, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
 
 
 def split_names(found: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from itertools import islice
 from unicodedata import normalize
 
 from scoring.multiple_choice.metrics import Difference, differences
-from scoring.multiple_choice.types import NONE, Decided, Decision, Protocol, Rule
+from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
 from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import REPORT, answers_html
 
@@ -18,11 +18,6 @@ SHOWS: Mapping[str, Callable[[Decided], bool]] = {
     "wrong": lambda row: row.right is False,
     "none of the options": lambda row: row.decision.letter == NONE,
     "read by the judge": lambda row: bool(row.decision.replies),
-}
-PROTOCOL_WORDS: Mapping[Protocol, str] = {
-    "strict": "Strict (ours)",
-    "mmbench-paper": "MMBench's paper",
-    "mmt-paper": "MMT-Bench's paper",
 }
 _OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open", "not scored")}
 _ALNUM = re.compile(r"[A-Za-z0-9]")

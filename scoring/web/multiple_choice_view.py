@@ -9,20 +9,13 @@ import gradio as gr
 
 from arena.figures import plotly_figure
 from arena.web.events import LATEST, Updates
-from scoring.benchmarks.choice_report import (
-    ChoiceReport,
-    ChoiceTables,
-    ComparisonError,
-    comparisons,
-    tabulated,
-    under_protocol,
-    ungraded,
-)
+from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.jobs.store import Jobs
 from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import Difference, differences
-from scoring.multiple_choice.types import Protocol
+from scoring.multiple_choice.metrics import ChoiceTables, Difference, differences
+from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
+from scoring.registry import choice_benchmark
 from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList
 from scoring.web.benchmark_views import (
@@ -36,7 +29,7 @@ from scoring.web.benchmark_views import (
     letters_html,
     split_names,
 )
-from scoring.web.choice_audit import DIFFERS, PROTOCOL_WORDS, SHOWS, audit_html
+from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
 from scoring.web.report_parts import (
     PARTS,
     REPORT,
@@ -66,7 +59,7 @@ class _Seen(NamedTuple):
     """Report with its tables."""
 
     report: ChoiceReport
-    found: ChoiceTables
+    found: ChoiceTables[Any]
 
     @property
     def benchmark_view(self) -> BenchmarkView:
@@ -153,7 +146,7 @@ class ChoiceView:
         if first is None or other is None:
             return {self.comparison: REPORT.alert("There is no report of multiple choice under this link.")}
         try:
-            found = comparisons(first.report, other.report)
+            found = choice_benchmark(first.report).comparisons(first.report, other.report)
         except ComparisonError as error:
             return {self.comparison: REPORT.alert(error)}
         return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
@@ -196,14 +189,14 @@ class ChoiceView:
     def _read(self, link: str) -> _Seen:
         report = self._jobs.report(link)
         assert isinstance(report, ChoiceReport)
-        return _Seen(report, tabulated(report))
+        return _Seen(report, choice_benchmark(report).tabulated(report))
 
     def _reread(self, link: str, protocol: Protocol) -> _Seen:
         report = under_protocol(self._tabulated(link).report, protocol)
-        return _Seen(report, tabulated(report))
+        return _Seen(report, choice_benchmark(report).tabulated(report))
 
 
-def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> str:
+def choice_head_html(report: ChoiceReport, found: ChoiceTables[Any], place: int) -> str:
     benchmark_view = BENCHMARK_VIEWS[report.benchmark]
     totals = benchmark_view.totals(found, place) if found.splits else ()
     shown = REPORT.totals([headline(*one) for one in totals]) if totals else REPORT.total("nothing scored")
@@ -213,8 +206,8 @@ def choice_head_html(report: ChoiceReport, found: ChoiceTables, place: int) -> s
     return head_html(report, [benchmark_view.name(found)], shown, warnings, [PARTS.note(notes), problems])
 
 
-def _warnings(report: ChoiceReport, found: ChoiceTables, overall: tuple[str, ScoreLine] | None) -> Sequence[str]:
-    nothing = ungraded(report)
+def _warnings(report: ChoiceReport, found: ChoiceTables[Any], overall: tuple[str, ScoreLine] | None) -> Sequence[str]:
+    nothing = choice_benchmark(report).ungraded(report)
     warnings = [nothing] if nothing else []
     refused = sum(problem.blocks == "circular" for problem in found.problems)
     if refused and is_circular(row.question for row in report.rows):
@@ -267,7 +260,7 @@ def _plot(seen: _Seen, split: object, beside: object) -> Any:
     return plotly_figure(seen.benchmark_view.figure(seen.report.title, seen.found, place, str(beside)))
 
 
-def _place(found: ChoiceTables, split: object) -> int:
+def _place(found: ChoiceTables[Any], split: object) -> int:
     """Return the index of the chosen split; if none is chosen, the last, which holds all of them."""
     names = split_names(found)
     return names.index(str(split)) if split in names else -1

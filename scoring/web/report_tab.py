@@ -14,6 +14,7 @@ from scoring.serialize import ReportError
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.tables_view import TablesView
 from scoring.web.visit_bench_view import MatchesView
 from scoring.web.vqa_view import MarksView
 
@@ -41,6 +42,7 @@ class ReportTab:
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
         self.files = gr.HTML(padding=False)
         choices, marks = ChoiceView(jobs), MarksView(jobs)
+        self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
             "mm-vet": MMVetView(jobs),
             "visit-bench": MatchesView(jobs),
@@ -50,7 +52,7 @@ class ReportTab:
             "OK-VQA": marks,
             "TextVQA": marks,
         }
-        self._each = list(dict.fromkeys(self._views.values()))
+        self._each = list(dict.fromkeys([*self._views.values(), self._plain]))
 
     def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
         shown = [self.head, self.files]
@@ -74,7 +76,7 @@ class ReportTab:
             return {self.head: REPORT.alert(error)}
         if report is None:
             return {self.head: REPORT.alert("There is no such report. Its owner may have deleted it.")}
-        view = self._views[report.benchmark]
+        view = self._views.get(report.benchmark, self._plain)
         head, shown = view.opened(str(link), report)
         return {
             self.head: head,

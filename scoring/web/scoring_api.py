@@ -16,7 +16,7 @@ from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.registry import BENCHMARKS
-from scoring.visit_bench.benchmark import VisitBench
+from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 
 UPLOADS = "/uploads"
@@ -66,7 +66,7 @@ def board_routes(submissions: Submissions) -> APIRouter:
         if name in BOARDS:
             content = BOARDS[name]([submissions.store.standings(key).board])
         else:
-            content = VisitBench().files(submissions.board_report(key))[name]
+            content = VISIT_BENCH.files(submissions.board_report(key))[name]
         headers = {"content-disposition": f"attachment; filename={name}", "cache-control": "no-store"}
         return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -16,19 +16,20 @@ from arena.types import Secret
 from arena.web.cookies import cookie_hash
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
 from arena.web.middleware import sent_cookie
-from scoring.benchmarks.detect import ChoicesError
-from scoring.benchmarks.mm_vet_judge import Options, OptionsError
+from scoring.benchmarks.base import Benchmark, ChoicesError, Workflow
+from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import TRY_OUT, JobService, JobServiceError, OwnJudge
 from scoring.jobs.store import KEPT_FREE, Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
+from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
 
 OWN = "My own key"
-FIRST = forms.FORMS["mm-vet"]
+FIRST = BENCHMARKS["mm-vet"]
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
@@ -52,7 +53,9 @@ class ScoringTab:
     def __init__(self, service: JobService, copied: bool) -> None:
         self._service = service
         self._copied = copied
-        self._ways: Mapping[forms.Workflow, Callable[[str, Any, Values], Job]] = {
+        self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
+        self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
+            "questions first": self._joined,
             "judge first": self._judged_first,
             "rules first": self._read_first,
             "compare": self._compared,
@@ -87,7 +90,7 @@ class ScoringTab:
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_settings(self) -> None:
-        self.benchmark = _radio("benchmark", "Benchmark", forms.NAMES)
+        self.benchmark = _radio("benchmark", "Benchmark", self._names)
         questions = _radio("questions", "Questions", self._service.question_sets)
         with gr.Row():
             self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
@@ -143,13 +146,13 @@ class ScoringTab:
 
     @_shows_errors
     def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        benchmark = _known(forms.NAMES, name)
-        return self._read(token, questions, request, benchmark) if token else self._form(forms.FORMS[benchmark])
+        benchmark = _known(self._names, name)
+        return self._read(token, questions, request, benchmark) if token else self._form(BENCHMARKS[benchmark])
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        benchmark = _known(forms.NAMES, values[self.benchmark])
-        job = self._ways[forms.FORMS[benchmark].way](self._owner(request), benchmark, values)
+        benchmark = _known(self._names, values[self.benchmark])
+        job = self._ways[BENCHMARKS[benchmark].way](self._owner(request), benchmark, values)
         return self._shown(job.link, request)
 
     @_shows_errors
@@ -189,7 +192,7 @@ class ScoringTab:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
+    def _joined(self, owner: str, benchmark: Any, values: Values) -> Job:
         count, sampled = self._part("runs", forms.RUNS, values)
         protocol, missing = self._protocol(benchmark, values), self._part("missing", forms.MISSING, values)
         options = Options(protocol, count, sampled, missing)
@@ -199,6 +202,10 @@ class ScoringTab:
     def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
         protocol = self._protocol(benchmark, values)
         return self._service.extract(owner, str(values[self.token]), benchmark, protocol, self._title(values))
+
+    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
+        protocol, judge = self._protocol(benchmark, values), self._judge(owner, values)
+        return self._service.judge_file(owner, str(values[self.token]), benchmark, protocol, self._title(values), judge)
 
     def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
         request = SubmissionRequest(
@@ -218,12 +225,12 @@ class ScoringTab:
         return _known(choices, values[self.parts[part]])
 
     def _protocol(self, benchmark: str, values: Values) -> Any:
-        return _known(forms.FORMS[benchmark].protocols, values[self.protocol])
+        return _known(BENCHMARKS[benchmark].protocols, values[self.protocol])
 
     def _title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def _form(self, form: forms.Form) -> Updates:
+    def _form(self, form: Benchmark[Any]) -> Updates:
         protocols = list(form.protocols)
         stored = [forms.FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [forms.FILE]
         return {
@@ -237,13 +244,13 @@ class ScoringTab:
     def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
         owner = self._owner(request)
         recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
-        title, lines, form = recognised.title, recognised.lines, forms.FORMS[recognised.benchmark]
+        title, lines, form = recognised.title, recognised.lines, BENCHMARKS[recognised.benchmark]
         if "questions" in form.parts:
             title, lines = self._service.look(owner, str(token), str(questions))
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
         return {
             **self._blank(),
-            **self._form(forms.FORMS[benchmark] if benchmark else form),
+            **self._form(BENCHMARKS[benchmark] if benchmark else form),
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,
@@ -261,12 +268,12 @@ class ScoringTab:
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left, form = (self._service.left(job), forms.FORMS[job.benchmark]) if job else (0, FIRST)
+        left, form = (self._service.left(job), BENCHMARKS[job.benchmark]) if job else (0, FIRST)
         return {
             self.link: job.link if job else "",
             self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
             self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
-            self.rest: gr.update(visible=left > 0, value=form.rest.format(left=form.counted(left))),
+            self.rest: gr.update(visible=left > 0, value=form.rest.format(left=counted(left, form.unit))),
             self.confirm: gr.update(visible=state == "quoted"),
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
@@ -325,13 +332,13 @@ def quote_html(job: Job, ceiling: float) -> str:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
-    form = forms.FORMS[job.benchmark]
-    asked = form.counted(quote.grades)
+    form = BENCHMARKS[job.benchmark]
+    asked = counted(quote.grades, form.unit)
     if form.way == "compare":
-        asked = f"{forms.counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    return SCORING.quote(forms.counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
 
 
 def progress_html(job: Job, ahead: int) -> str:
@@ -345,7 +352,7 @@ def progress_html(job: Job, ahead: int) -> str:
         "failed": job.problem,
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
-    text = f"{job.done:,} of {forms.FORMS[job.benchmark].counted(job.total)}. {words}"
+    text = f"{job.done:,} of {counted(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
     return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
 
 
@@ -353,7 +360,7 @@ def mine_html(jobs: Sequence[Job]) -> str:
     listed = []
     for job in jobs:
         about = (
-            forms.FORMS[job.benchmark].name,
+            BENCHMARKS[job.benchmark].name,
             job.protocol,
             job.model or "rules alone",
             f"{job.created:%Y-%m-%d %H:%M}",
@@ -386,3 +393,8 @@ def _duration(seconds: float) -> str:
 
 def _tokens(count: int) -> str:
     return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"
+
+
+def counted(number: int, unit: str) -> str:
+    """Return a number with its unit: "1 call", "2 calls"."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 import gradio as gr
 
 from arena.web.events import Updates
-from scoring.benchmarks.choice_report import MarksReport, tabulated, ungraded
-from scoring.benchmarks.vqa import Marks, VQAnswer, VQAReport, exact, published
+from scoring.benchmarks.vqa import Marks, MarksReport, VQAnswer, VQAReport, exact, published, tabulated
 from scoring.jobs.store import Jobs
+from scoring.registry import BENCHMARKS
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.benchmark_views import CHOICE
@@ -67,7 +67,7 @@ class MarksView:
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    marks, nothing = found.marks, ungraded(report)
+    marks, nothing = found.marks, BENCHMARKS[report.benchmark].ungraded(report)
     notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'No judge was asked yet: exact match only')}"
     warnings = [nothing] if nothing else []
     if report.judge and marks.unscored:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from scoring.benchmarks import vqa
+from scoring.registry import choice_benchmark
 from tests.support.commands import Command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "circular"
@@ -35,6 +37,11 @@ class ChoiceCommand(Command):
 @pytest.fixture
 def command(tmp_path):
     return ChoiceCommand(tmp_path)
+
+
+def tabulated(report):
+    """Return the tables of a report of letters or marks."""
+    return vqa.tabulated(report) if isinstance(report, vqa.MarksReport) else choice_benchmark(report).tabulated(report)
 
 
 def row(index=1, said="B", **cells):

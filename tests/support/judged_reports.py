@@ -9,7 +9,7 @@ from arena.budget import JobBudget
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
-from scoring.benchmarks.mm_vet_judge import Options
+from scoring.benchmarks.mm_vet import Options
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.rate_limit import RateLimits

@@ -24,7 +24,7 @@ from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
 from arena.types import Secret
-from scoring.benchmarks.mm_vet_judge import Options, draft
+from scoring.benchmarks.mm_vet import Options, draft
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import fill, read_predictions
 from scoring.jobs.store import JOB, Job, Jobs

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arena.database import Database
-from scoring.benchmarks.mm_vet_judge import Options, OptionsError, draft
+from scoring.benchmarks.mm_vet import Options, OptionsError, draft
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import Filled, UploadError
 from scoring.judges.cache import ReplyCache

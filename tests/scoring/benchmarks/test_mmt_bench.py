@@ -104,7 +104,7 @@ def test_a_subset_leaves_the_missing_meta_tasks_blank():
     )
     assert ["'ocr_unheard_of' is no subtask" in problem.text for problem in report.problems] == [True]
     assert (scores.overall.subtasks.mean, scores.overall.samples.mean) == (50.0, 50.0)
-    table = list(csv.DictReader(io.StringIO(mmt_bench.accuracy_csv(report).decode())))
+    table = list(csv.DictReader(io.StringIO(report.accuracy_csv().decode())))
     assert (table[0]["VG"], table[0]["Emo"], table[0]["reason_seg"]) == ("1.0", "", "1.0")
 
 
@@ -150,7 +150,7 @@ def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
     ]
     report = mmt_bench.tabulate(rows, protocol)
     assert not report.problems and report.without_answer == 0
-    ours = list(csv.reader(io.StringIO(mmt_bench.accuracy_csv(report).decode())))
+    ours = list(csv.reader(io.StringIO(report.accuracy_csv().decode())))
     theirs = list(csv.reader((data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL_acc.csv").read_text().splitlines()))
     assert ours[0] == theirs[0] and [line[0] for line in ours] == [line[0] for line in theirs]
     assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from scoring.benchmarks.choice_report import tabulated
-from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.circular_eval import PASS
+from scoring.registry import open_upload
 from scoring.web.multiple_choice_view import choice_head_html
 from scoring.web.report_parts import file_problems_html
-from tests.support.choice_tables import COLUMNS, command, row, table_file
+from tests.support.choice_tables import COLUMNS, command, row, table_file, tabulated
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.openai_server import OpenAIServer
 

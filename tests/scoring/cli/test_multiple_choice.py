@@ -13,12 +13,11 @@ import pytest
 
 from arena.io.tables import COMMAND_LINE
 from scoring.benchmarks import mmbench
-from scoring.benchmarks.choice_report import accuracy_csv, tabulated
-from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mmt_bench import VISUAL_RECOGNITION, subtasks
 from scoring.multiple_choice.types import LETTERS
+from scoring.registry import open_upload
 from tests.support import choice_tables
-from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file
+from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file, tabulated
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT
 
@@ -319,7 +318,7 @@ def test_chosen_accuracies_of_31325_rows_come_back_exactly(tmp_path):
     file = tmp_path / "m.tsv"
     chosen = whole_file(file)
     report = open_upload(file, COMMAND_LINE).report("strict")
-    *_, accuracies = csv.DictReader(accuracy_csv(report).decode().splitlines())
+    *_, accuracies = csv.DictReader(tabulated(report).accuracy_csv().decode().splitlines())
     for key, share in chosen.items():
         assert Fraction(accuracies[key]).limit_denominator(1000) == share
     sizes = {subtask.key: subtask.samples for subtask in subtasks().values()}

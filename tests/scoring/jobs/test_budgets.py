@@ -8,7 +8,7 @@ import pytest
 from arena.budget import Budget, BudgetError, Ceilings
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
-from scoring.benchmarks.mm_vet_judge import Options
+from scoring.benchmarks.mm_vet import Options
 from scoring.judges.client import Judge
 from scoring.registry import quote, score
 from scoring.report import Report

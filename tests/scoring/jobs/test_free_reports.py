@@ -13,12 +13,12 @@ from sqlalchemy import func, select
 from arena.battles.store import BattleStore
 from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
-from scoring.benchmarks.detect import open_upload
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.jobs.service import JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.registry import open_upload
 from tests.support.choice_tables import row, table_file
 from tests.support.judging_process import OWNER, Bench, set_job
 from tests.support.live_visitor import picture

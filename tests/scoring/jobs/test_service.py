@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.benchmarks.choice_report import (
-    ChoiceReport,
-    ComparisonError,
-    MarksReport,
-    comparisons,
-    judge_draft,
-    tabulated,
-    under_protocol,
-)
-from scoring.benchmarks.detect import ChoicesError, open_upload
+from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.vqa import MarksReport
 from scoring.jobs.service import JobService, JobServiceError
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import Submissions
@@ -30,11 +23,11 @@ from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.types import PROTOCOLS, Clue, Decided, Decision, Rule
-from scoring.registry import BENCHMARKS
+from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
+from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp
 from scoring.serialize import ReportError, read_record, record_json
-from tests.support.choice_tables import GOLDEN, row, table_file
+from tests.support.choice_tables import GOLDEN, row, table_file, tabulated
 from tests.support.job_worker import ended, running
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
@@ -211,7 +204,7 @@ TEXT = st.text(st.characters(), max_size=20)
 @given(
     TEXT,
     st.lists(TEXT, max_size=3),
-    st.sampled_from(PROTOCOLS),
+    st.sampled_from(list(PROTOCOL_WORDS)),
     st.sampled_from(list(Rule)),
     st.sampled_from([*"ABCD", "Z", None]),
 )
@@ -249,7 +242,7 @@ def test_shuffling_the_rows_of_a_file_changes_nothing(tmp_path):
 
 
 def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_again(unsure):
-    report = judge_draft(open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
+    report = BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
     benchmark = BENCHMARKS["mmbench"]
     tasks: list[Task] = list(benchmark.tasks(report, SPEC))
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
@@ -270,18 +263,20 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
     spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
-    english = judge_draft(open_upload(unsure).report("strict"), spec, "there").judge
+    english = BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
     assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
     chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])
-    both = judge_draft(open_upload(chinese).report("strict"), spec, "there").judge
+    both = BENCHMARKS["mmbench"].stamped(open_upload(chinese).report("strict"), spec, "there").judge
     assert both and "English" in both.prompt and "Chinese" in both.prompt and both.model == "j"
 
 
 def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
     report = open_upload(unsure).report("strict")
     with pytest.raises(ComparisonError, match="one benchmark and one protocol"):
-        comparisons(report, under_protocol(report, "mmt-paper"))
+        BENCHMARKS["mmbench"].comparisons(report, under_protocol(report, "mmt-paper"))
     with pytest.raises(ComparisonError, match="share no question"):
-        comparisons(report, open_upload(table_file(tmp_path / "o.tsv", [row(99)])).report("strict"))
+        BENCHMARKS["mmbench"].comparisons(
+            report, open_upload(table_file(tmp_path / "o.tsv", [row(99)])).report("strict")
+        )
     whole = open_upload(GOLDEN / "complete.tsv").report("strict")
-    assert [one.over for one in comparisons(whole, whole)] == ["base rows", "whole questions"]
+    assert [one.over for one in BENCHMARKS["mmbench"].comparisons(whole, whole)] == ["base rows", "whole questions"]

@@ -19,7 +19,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
-from scoring.visit_bench.benchmark import VisitBench, battle_rows
+from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
 from scoring.visit_bench.leaderboard import (
     FLOOR,
     DecidedMatch,
@@ -124,7 +124,7 @@ def judged(report: MatchReport, seed: int = 0) -> MatchReport:
     for _ in report.matches:
         winner = coin.choice(["a", "b"])
         outcomes += coin.choice([[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]])
-    return VisitBench().graded(report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes])
+    return VISIT_BENCH.graded(report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes])
 
 
 # What comes in.
@@ -266,7 +266,7 @@ def test_stored_models_are_those_with_answers_in_use(submissions, database):
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
     Ingest(submissions._database).add_items("test", "visit", pictured())
     report = submit(asked_for=SubmissionRequest(context="images")).report
-    shown = [next(task.begin()).messages[-1].pictures for task in VisitBench().tasks(report, None)]  # type: ignore[arg-type]
+    shown = [next(task.begin()).messages[-1].pictures for task in VISIT_BENCH.tasks(report, None)]  # type: ignore[arg-type]
     assert {len(pictures) for pictures in shown} == {1, 2}
     submissions.store.enter("ada", judged(report))
     submissions.store.enter("ada", judged(submit().report))
@@ -460,7 +460,7 @@ def test_rank_correlation_is_spearmans():
 def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp_path):
     submissions.store.enter("ada", judged(submit().report))
     for board_key in submissions.store.board_keys():
-        files = VisitBench().files(submissions.board_report(board_key))
+        files = VISIT_BENCH.files(submissions.board_report(board_key))
         path = tmp_path / "battles.jsonl"
         path.write_bytes(files["battles.jsonl"])
         battles = read(path)
@@ -478,7 +478,7 @@ def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp
 def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     report = submit().report
     swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
-    submissions.store.enter("ada", VisitBench().graded(report, swayed))
+    submissions.store.enter("ada", VISIT_BENCH.graded(report, swayed))
     board_key = submissions.store.board_keys()[0]
     html = board_html(board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3})
     assert "12 matches" in html and "read the pictures' captions" in unescape(html)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.multiple_choice.extract import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
-from scoring.multiple_choice.types import NONE, PROTOCOLS, ChoiceQuestion, Clue, Decision, Rule
+from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, ChoiceQuestion, Clue, Decision, Rule
 from tests.support.timing import work_seconds
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
@@ -195,7 +195,7 @@ OPTIONS = st.lists(
 ).map(lambda texts: dict(zip("ABCDEFGHI", texts, strict=False)))
 
 
-@given(TEXTS, OPTIONS, st.sampled_from(PROTOCOLS))
+@given(TEXTS, OPTIONS, st.sampled_from(list(PROTOCOL_WORDS)))
 def test_never_a_letter_that_is_no_option(text, options, protocol):
     decision = extract(text, options, protocol)
     assert decision.letter in {*options, NONE, None}
@@ -230,7 +230,7 @@ def test_strict_reads_both_ends_of_a_long_answer_and_says_so():
 )
 def test_no_text_takes_long(piece):
     text = "B" + piece * (20_000 // len(piece)) + "x"
-    assert work_seconds(lambda: [extract(text, ANIMALS, protocol) for protocol in PROTOCOLS]) < 4
+    assert work_seconds(lambda: [extract(text, ANIMALS, protocol) for protocol in PROTOCOL_WORDS]) < 4
 
 
 def reply(text: str, finish: str = "stop") -> Reply:

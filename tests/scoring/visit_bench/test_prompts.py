@@ -28,7 +28,7 @@ from scoring.judges.spec import (
 )
 from scoring.report import JudgeStamp, Protocol
 from scoring.serialize import read_record, record_json
-from scoring.visit_bench.benchmark import VisitBench, battle_rows
+from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
 from scoring.visit_bench.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
 from scoring.visit_bench.prompts import (
     ORDERS,
@@ -286,7 +286,7 @@ def drafted(sides: dict[str, str], protocol: Protocol = "hardened") -> MatchRepo
 def scored(report: MatchReport, judge) -> MatchReport:
     """Return a report judged by a function from messages to a reply."""
     outcomes = []
-    for task in VisitBench().tasks(report, SPEC):
+    for task in VISIT_BENCH.tasks(report, SPEC):
         asking = task.begin()
         try:
             ask = next(asking)
@@ -294,16 +294,16 @@ def scored(report: MatchReport, judge) -> MatchReport:
                 ask = asking.send(Reply((judge(ask.messages),), ("stop",), 1, 1, "test-judge-1"))
         except StopIteration as end:
             outcomes.append(end.value)
-    return VisitBench().graded(report, outcomes)
+    return VISIT_BENCH.graded(report, outcomes)
 
 
 def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
-    tasks = VisitBench().tasks(drafted({"m": "no", "n": LONG}, "paper"), SPEC)
+    tasks = VISIT_BENCH.tasks(drafted({"m": "no", "n": LONG}, "paper"), SPEC)
     asked = [next(task.begin()).messages[-1].text for task in tasks]
     assert len(asked) == len(ORDERS) == 2 and {task.run for task in tasks} == {0}
     assert f"Response A: no\nResponse B: {LONG}" in asked[0] and f"Response A: {LONG}\nResponse B: no" in asked[1]
     refused = tasks[0].refused("the server refuses the prompt")
-    report = VisitBench().graded(drafted({"m": "no", "n": LONG}, "paper"), [refused, Verdict("b")])
+    report = VISIT_BENCH.graded(drafted({"m": "no", "n": LONG}, "paper"), [refused, Verdict("b")])
     assert report.matches[0].winner is None and refused.reason == "the server refuses the prompt"
 
 
@@ -341,7 +341,7 @@ def test_a_report_comes_back_from_its_json_and_its_battles_have_the_authors_colu
     report = scored(drafted({"m": "no", "n": LONG}), lambda messages: f"Step 1 \u2028 \ud800.\n{B}")
     assert read_record(MatchReport, record_json(report)) == report
     assert report.judge.versions == ("test-judge-1",)
-    files = VisitBench().files(report)
+    files = VISIT_BENCH.files(report)
     assert [json.loads(line) for line in files["battles.jsonl"].decode("ascii").splitlines()] == list(
         battle_rows(report)
     )

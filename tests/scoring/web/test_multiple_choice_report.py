@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks import mmbench, mmt_bench
-from scoring.benchmarks.choice_report import ChoiceReport, Compared, MarksReport, tabulated, under_protocol
-from scoring.benchmarks.vqa import VQAnswer
+from scoring.benchmarks.choice import ChoiceReport, under_protocol
+from scoring.benchmarks.vqa import MarksReport, VQAnswer
 from scoring.multiple_choice.circular_eval import PASS
-from scoring.multiple_choice.metrics import Comparison, differences
+from scoring.multiple_choice.metrics import Compared, Comparison, differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.report import Grade, JudgeStamp
@@ -33,6 +33,7 @@ from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
 from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
+from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
 

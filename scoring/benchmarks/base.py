@@ -1,0 +1,179 @@
+"""Benchmark records: all that forms, the job service, the command line and reports ask of a benchmark.
+
+A draft is a file's report before any judge call; it holds everything that shapes the scores.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from arena.database import now
+from arena.io.tables import Record
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.report import AnyReport, ScoreLine
+
+Workflow = Literal["questions first", "judge first", "rules first", "compare"]
+"""questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
+that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
+matches with other models, then the report."""
+Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
+"""Settings that only some benchmarks have."""
+R = TypeVar("R", bound=AnyReport)
+T = TypeVar("T")
+_ROWS_AT_A_TIME = 20
+"""Rows between two checks whether the file is still wanted."""
+
+
+class ChoicesError(ValueError):
+    """A file cannot be scored; the message gives all reasons, and how to fix them."""
+
+
+@dataclass(frozen=True)
+class Benchmark(ABC, Generic[R]):
+    """A benchmark: its form, and pure functions on its type of report."""
+
+    key: str
+    """Name in the job store and on the command line."""
+    name: str
+    """Label in the list of benchmarks."""
+    report: type[R]
+    """Type of its reports, which the job store writes and reads."""
+    way: Workflow
+    protocols: Mapping[str, str]
+    """Protocols by label; the first is the default."""
+    check: str
+    """Label of the button that reads the file."""
+    unit: str
+    """What the judge is asked for, in the singular."""
+    rest: str = ""
+    """Label of the button that has a judge read what the rules left open."""
+    parts: frozenset[Part] = frozenset()
+
+    @abstractmethod
+    def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
+        """The judge tasks of a draft."""
+
+    @abstractmethod
+    def graded(self, report: R, outcomes: Sequence[Any]) -> R:
+        """The draft with the outcomes, which are in the order of the tasks."""
+
+    @abstractmethod
+    def ungraded(self, report: R) -> str:
+        """A sentence saying that nothing was graded, and why; "" if anything was."""
+
+    @abstractmethod
+    def files(self, report: R) -> Mapping[str, bytes]:
+        """Every download by file name."""
+
+    def tables(self, report: R) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
+        """Named tables; the first line of the first is the headline."""
+        return ()
+
+
+@dataclass(frozen=True)
+class FileBenchmark(Benchmark[R]):
+    """A benchmark whose files hold their questions: rules alone make a report, and leave the rest to a judge.
+
+    Its reports have a property `left`, the number of answers that are left.
+    """
+
+    @abstractmethod
+    def fits(self, first: Record) -> bool:
+        """Whether a file with this first row may be the benchmark's; benchmarks of one class fit alike."""
+
+    @abstractmethod
+    def read(self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None) -> ReadFile[Any]: ...
+
+    def recognises(self, rows: Sequence[Any]) -> bool:
+        """Whether the rows that were read are the benchmark's, and not those of another one of its class."""
+        return True
+
+    @abstractmethod
+    def lines(self, file: ReadFile[Any]) -> tuple[str, ...]:
+        """Summary of a file in words."""
+
+    @abstractmethod
+    def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
+        """The report by rules alone; `head` are the fields that all reports share."""
+
+    def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
+        """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
+        return opened.file.problems
+
+    @abstractmethod
+    def stamped(self, report: R, spec: JudgeSpec, address: str) -> R:
+        """The report as a draft for a judge at this public address."""
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file of answers, read completely."""
+
+    benchmark: FileBenchmark[Any]
+    file: ReadFile[Any]
+    name: str
+    """The owner's name for the file."""
+    wanted: Callable[[], bool] = lambda: True
+    questions: Mapping[int, ChoiceQuestion] | None = None
+    """The benchmark's own questions, if its question file was given."""
+
+    @property
+    def title(self) -> str:
+        """The model's name if the file gives it, else the file's name without its extension."""
+        return self.file.model or Path(self.name).stem
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.benchmark.problems(self) if self.file.scorable else self.file.problems
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self.benchmark.lines(self.file)
+
+    def report(self, protocol: str, title: str = "") -> Any:
+        """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
+        check_scorable(self.name, self.file.problems)
+        known = self.benchmark.protocols.values()
+        if protocol not in known:
+            raise ChoicesError(f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}")
+        shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
+        head = {"benchmark": self.benchmark.key, "protocol": protocol, "title": shown, "file": self.name}
+        return self.benchmark.reported(self, {**head, "created": made, "judge": None})
+
+
+def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:
+    """The rows as long as the file is wanted. Raises ChoicesError when it no longer is."""
+    for number, row in enumerate(rows):
+        if number % _ROWS_AT_A_TIME == 0 and not wanted():
+            raise ChoicesError(f"{name}: nobody waits for it any more, or it was replaced; choose the file again")
+        yield row
+
+
+def check_scorable(name: str, problems: Iterable[Problem], shown: int = 20) -> None:
+    """Raise ChoicesError with the problems that keep a file from being scored, the first `shown` in full."""
+    blocking = [problem for problem in problems if problem.blocks == "scoring"]
+    if blocking:
+        lines = [f"row {problem.row}: {problem.text}" if problem.row else problem.text for problem in blocking[:shown]]
+        lines += [f"and {len(blocking) - shown:,} more"] if len(blocking) > shown else []
+        raise ChoicesError(f"{name}: {'; '.join(lines)}")
+
+
+class LazyFiles(Mapping[str, bytes]):
+    """Downloads by name, each created on access."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)

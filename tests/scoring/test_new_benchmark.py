@@ -1,0 +1,260 @@
+"""A benchmark is one file and one line of the registry: a judged toy and a multiple-choice toy go all the way."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+from anyio import to_thread
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from scoring.web.scoring_api import routes
+
+from arena.database import Database
+from arena.io.tables import Record
+from arena.web.cookies import COOKIE, cookie_hash
+from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.service import JobService
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import UploadStore
+from scoring.jobs.worker import Operator
+from scoring.judges.run import Task
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, Node, SplitScores, letter_counts, share, success
+from scoring.multiple_choice.reader import ReadFile
+from scoring.registry import BENCHMARKS, open_upload
+from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
+from scoring.web.report_tab import ReportTab
+from scoring.web.scoring_tab import ScoringTab
+from tests.support.choice_tables import ChoiceCommand, row, table_file
+from tests.support.job_worker import ended, running
+from tests.support.judging_process import SPEC, Bench
+from tests.support.openai_server import OpenAIServer
+
+SENT = "c" * 32
+
+
+@dataclass(frozen=True)
+class RiddleReport:
+    """Riddles with their grades."""
+
+    benchmark: str
+    protocol: str
+    title: str
+    file: str
+    created: str
+    judge: JudgeStamp | None
+    rows: tuple[Row, ...]
+
+    @property
+    def left(self) -> int:
+        return sum(not row.grades for row in self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Riddles(FileBenchmark[RiddleReport]):
+    """A judged benchmark whose files have the columns riddle, truth and said."""
+
+    def fits(self, first: Record) -> bool:
+        return "riddle" in first.values
+
+    def read(self, rows: Iterable[Record], questions: object) -> ReadFile[Row]:
+        cells = ((str(row.row), *(str(row.values[name]) for name in ("riddle", "truth", "said"))) for row in rows)
+        return ReadFile(tuple(Row(Question(id, text, truth, ()), said, ()) for id, text, truth, said in cells), ())
+
+    def lines(self, file: ReadFile[Row]) -> tuple[str, ...]:
+        return (f"{len(file.rows)} riddles",)
+
+    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> RiddleReport:
+        return RiddleReport(**head, rows=opened.file.rows)
+
+    def stamped(self, report: RiddleReport, spec: JudgeSpec, address: str) -> RiddleReport:
+        return replace(report, judge=JudgeStamp(spec.model, (), address, "no prompt", "riddle 1"))
+
+    def tasks(self, report: RiddleReport, spec: JudgeSpec) -> Sequence[Task]:
+        def grading(row: Row) -> Grading:
+            reply = yield Ask((Message("user", f"Riddle: {row.question.text} Said: {row.prediction}"),))
+            score = float(reply.texts[0]) if reply.texts[0] else None
+            return Grade(row.question.id, 0, score, "", (), reply.texts, reply.model)
+
+        return [
+            Task(0, lambda row=row: grading(row), lambda why, row=row: Grade(row.question.id, 0, None, why))
+            for row in report.rows
+            if not row.grades
+        ]
+
+    def graded(self, report: RiddleReport, outcomes: Sequence[Grade]) -> RiddleReport:
+        rows = tuple(replace(row, grades=(grade,)) for row, grade in zip(report.rows, outcomes, strict=True))
+        return replace(report, judge=report.judge and report.judge.answered(one.model for one in outcomes), rows=rows)
+
+    def ungraded(self, report: RiddleReport) -> str:
+        return "Nothing was graded: no judge was asked" if report.left else ""
+
+    def tables(self, report: RiddleReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
+        yield "Riddles", [line("All riddles", scores(report.rows, 1))]
+
+    def files(self, report: RiddleReport) -> Mapping[str, bytes]:
+        kept = json.dumps([asdict(row) for row in report.rows]).encode()
+        return {"riddles.json": kept, "riddles.csv": lines_csv(self.tables(report))}
+
+
+RIDDLES = Riddles(
+    key="riddles",
+    name="Riddles",
+    report=RiddleReport,
+    way="judge first",
+    protocols={"As ever": "as ever"},
+    check="Show what riddles cost",
+    unit="riddle",
+)
+
+
+def tabulate(rows, protocol, missing, file):
+    def node(name, level, chosen, below=()):
+        return Node(share(name, [row.right for row in chosen]), level, tuple(below))
+
+    pets = [node(name, "L-2", [row for row in rows if row.question.category == name]) for name in ("pets", "wild")]
+    tree = node("Overall", "overall", rows, pets)
+    counts = success(row.decision for row in rows), letter_counts(rows)
+    return ChoiceTables(protocol, (SplitScores("dev", tree),), (), *counts, 0, (), False)
+
+
+ANIMALS = MultipleChoice(
+    key="animals",
+    name="Animals",
+    called=lambda questions: "Animals",
+    own=lambda questions: {question.category for question in questions} <= {"pets", "wild"},
+    tabulate=tabulate,
+    compare=lambda first, second, tables: [Compared("all questions", ())],
+)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    for benchmark in (RIDDLES, ANIMALS):
+        monkeypatch.setitem(BENCHMARKS, benchmark.key, benchmark)
+
+
+@pytest.fixture
+def judge() -> Iterator[OpenAIServer]:
+    with OpenAIServer(lambda body, sample: "A" if "Options" in str(body) or "option" in str(body) else "0.5") as server:
+        yield server
+
+
+@pytest.fixture
+def riddles(tmp_path) -> Path:
+    rows = [{"riddle": f"Number {number}?", "truth": "a dog", "said": f"cat {number}"} for number in range(3)]
+    return table_file(tmp_path / "riddles.tsv", rows, list(rows[0]))
+
+
+@pytest.fixture
+def animals(tmp_path) -> Path:
+    rows = [row(number, "B" if number < 3 else "A", category="pets" if number % 2 else "wild") for number in range(4)]
+    return table_file(tmp_path / "animals.tsv", [*rows, row(4, "Cat or dog, hard to say", category="pets")])
+
+
+async def _here() -> bool:
+    return False
+
+
+class Person:
+    """A visitor of the tabs "Score outputs" and "Report", without a browser."""
+
+    def __init__(self, folder: Path, judge: OpenAIServer) -> None:
+        self.bench = Bench(Database(f"sqlite:///{folder / 'arena.db'}"), judge.address)
+        self.uploads = UploadStore(folder / "uploads")
+        operator = Operator(self.bench.address, SPEC)
+        parts = (self.bench.jobs, self.bench.worker, self.bench.cache, operator, {}, 10**9)
+        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, Submissions(self.bench.database))
+        self.request: Any = SimpleNamespace(headers={"cookie": f"{COOKIE}={SENT}"}, is_disconnected=_here)
+        with gr.Blocks():
+            self.tab, self.reports = ScoringTab(self.service, copied=False), ReportTab(self.bench.jobs)
+        app = FastAPI()
+        app.include_router(routes(self.uploads, self.bench.jobs))
+        self.web = TestClient(app)
+
+    def brings(self, file: Path) -> str:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return asyncio.run(self.uploads.receive(cookie_hash(SENT), file.name, chunks())).token
+
+    def in_thread(self, handler: Any, *values: object) -> Any:
+        """Call a handler as Gradio does."""
+
+        async def call() -> Any:
+            return await to_thread.run_sync(handler, *values)
+
+        return asyncio.run(call())
+
+    def checks(self, file: Path, benchmark: str) -> str:
+        """Upload a file, see that it is recognised, press the button; return the job's link."""
+        token, toy = self.brings(file), BENCHMARKS[benchmark]
+        form = self.in_thread(self.tab.on_arrived, token, None, self.request)
+        assert (form[self.tab.benchmark], form[self.tab.check]["value"]) == (toy.name, toy.check)
+        assert all(not form[part]["visible"] for part in self.tab.parts.values())
+        sent = {self.tab.token: token, self.tab.benchmark: toy.name, self.tab.title: "", self.tab.judge: "test-judge"}
+        pressed = self.tab.on_check({**sent, self.tab.protocol: next(iter(toy.protocols))}, self.request)
+        self.seen = "".join(str(part) for part in pressed.values())
+        return pressed[self.tab.link]
+
+    def opened(self, link: str) -> str:
+        """Open a report and fetch its downloads; return what the report shows."""
+        shown = self.reports.on_open(link)
+        view = self.reports._plain
+        assert shown[view.body]["visible"] and not shown[self.reports._views["mm-vet"].body]["visible"]
+        for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(self.bench.jobs.report(link)):
+            assert name in shown[self.reports.files]
+            assert self.web.get(f"/reports/{link}/{name}").status_code == 200
+        return f"{shown[self.reports.head]} {''.join(shown[part] for part in view.shown)}"
+
+
+@pytest.fixture
+def person(tmp_path, judge) -> Iterator[Person]:
+    here = Person(tmp_path, judge)
+    yield here
+    here.bench.database.close()
+
+
+def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
+    link = person.checks(riddles, "riddles")
+    assert "3 calls" in person.seen and "3 riddles" in person.seen
+    person.service.start(cookie_hash(SENT), link, None)
+    with running(person.bench):
+        assert ended(person.bench, link).state == "done"
+    report = person.bench.jobs.report(link)
+    assert [row.grades[0].score for row in report.rows] == [0.5] * 3 and report.judge.versions
+    shown = person.opened(link)
+    assert "All riddles" in shown and "50.0" in shown and "Riddles" in shown
+
+
+def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals):
+    link = person.checks(animals, "animals")
+    shown = person.opened(link)
+    assert "75.0" in shown and "pets" in shown and "wild" in shown
+    assert person.service.left(person.bench.jobs.find(link)) == 1
+    rest = person.service.judge_rest(cookie_hash(SENT), link, None)
+    person.service.start(cookie_hash(SENT), rest.link, None)
+    with running(person.bench):
+        assert ended(person.bench, rest.link).state == "done"
+    assert "60.0" in person.opened(rest.link)
+
+
+@pytest.mark.parametrize(("name", "headline"), [("riddles", "50.0"), ("animals", "60.0")])
+def test_the_command_line_scores_toys(name, headline, judge, tmp_path, request):
+    file = request.getfixturevalue(name)
+    command = ChoiceCommand(tmp_path)
+    done = command("score", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+    assert done.code == 0 and headline in done.out, done.err
+    found = open_upload(file)
+    assert found and found.benchmark.key == name
+    report = found.report(next(iter(BENCHMARKS[name].protocols.values())))
+    assert set(command.files()) == set(BENCHMARKS[name].files(report))
+    assert command("score", file, "--protocol", "none").err.startswith(f"{'none'!r} is none of the protocols here")
