@@ -6,7 +6,7 @@ from typing import Any
 
 from arena.figures import Figure
 from arena.leaderboard.board import Board, Span, Standing, VoteShare
-from arena.ratings.report_files import csv_text, table_text
+from arena.ratings.report import csv_text, table_text
 
 _COLUMNS = (
     "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"

@@ -27,8 +27,9 @@ from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import intervals, rank_ranges, ranks, wilson
-from arena.ratings.votes import Votes, coded, decided
+from arena.ratings.votes import Votes, coded
 from arena.types import REFERENCE, Battle
+from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts, new_postgresql_database
 
