@@ -30,8 +30,6 @@ class Fragility:
     """Wins to remove: winner x loser, half a win on either side for a tie."""
     votes: int
     """Number of removed votes."""
-    share: float
-    """Share of all the fit's votes."""
 
 
 def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
@@ -53,7 +51,7 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     if not found:
         return None
     votes, rival, removed = min(found, key=lambda one: one[:2])
-    return Fragility(leader, rival, removed, votes, float(votes / fit.wins.sum()))
+    return Fragility(leader, rival, removed, votes)
 
 
 class _Removal(NamedTuple):
