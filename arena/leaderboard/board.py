@@ -262,7 +262,7 @@ def _trust(votes: int, status: Status, reach: float) -> Trust:
 
 def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:
     """Return each model's share of its battles with the reference; None for the reference itself and without any."""
-    reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
+    reference = next((place for code, place in counts.places.items() if entrants[code].is_reference), None)
     if reference is None:
         return [None] * len(counts.codes)
     won, lost = counts.decided[:, reference], counts.decided[reference]

@@ -114,7 +114,8 @@ def same_counts(one: Counts, other: Counts) -> bool:
 
 
 def added_counts(one: Counts, other: Counts) -> Counts:
-    """Return the sum of two counts, by code."""
+    if not other.codes:
+        return one
     codes = np.union1d(one.codes, other.codes).astype(np.int64)
     wins, left, ties = np.zeros((3, len(codes), len(codes)))
     for part in (one, other):

@@ -154,7 +154,7 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
         assert sum(line.votes for line in board.standings) == 2 * len(votes)
         for model, (printed_matches, wins, met, printed_rate) in table.items():
             line = lines[model]
-            assert (line.votes, line.win_rate[:2]) == (printed_matches, (wins, met))
+            assert (line.votes, line.win_rate.hits, line.win_rate.n) == (printed_matches, wins, met)
             assert f"{line.win_rate.value:.2%}" == printed_rate
         assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
         check_ratings(board, votes)
