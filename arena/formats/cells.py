@@ -116,6 +116,12 @@ def shown(value: object) -> str:
     return "nothing" if value is None or value == "" else repr(value)[:80]
 
 
+def two(row: Row, column: str) -> list[Any] | None:
+    """A list of two values; None for anything else."""
+    value = row.get(column)
+    return value if isinstance(value, list) and len(value) == 2 else None
+
+
 class TurnCell(NamedTuple):
     """What was put to the models: a text, and what stands for each of its images."""
 

@@ -3,9 +3,7 @@
 Votes on stored answers, live votes and imported votes have the same columns. In a tie, side A stands as the winner.
 """
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
-    Row,
     Select,
     bindparam,
     case,
@@ -38,7 +35,7 @@ from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSumma
 from arena.leaderboard.statistics import Crowd, History, Tuples, history
 from arena.leaderboard.win_counts import summed_counts
 from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
-from arena.ratings.votes import Outcome
+from arena.ratings.votes import Outcome, integers
 from arena.settings import CountSettings
 
 _DAY = 24 * 3600 * 1_000_000
@@ -76,7 +73,7 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 
     Rows of family, winner, loser, 0 (none tied), n, n on the left.
     """
-    rows = _table(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted(key)), 5)
+    rows = integers(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted(key)), 5)
     return np.insert(rows, 3, 0, axis=1)
 
 
@@ -168,11 +165,7 @@ def _counts(connection: Connection, votes: FromClause) -> Counts:
 def _grouped(connection: Connection, columns: tuple[ColumnElement, ...], *sums: ColumnElement) -> Table:
     """Return each combination of values in the columns, with the number of its rows and sums over them."""
     query = select(*columns, func.count(), *map(func.sum, sums)).group_by(*columns)
-    return _table(connection.execute(query), len(columns) + 1 + len(sums))
-
-
-def _table(rows: Iterable[Row], columns: int) -> Table:
-    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
+    return integers(connection.execute(query), len(columns) + 1 + len(sums))
 
 
 def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:

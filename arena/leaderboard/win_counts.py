@@ -1,14 +1,13 @@
 """Win counts: one source's single or multi-image items, kept in memory and updated by changed rows."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arena.leaderboard.board import NOTHING, Counts
-from arena.ratings.votes import Codes
+from arena.ratings.votes import Codes, integers
 
 
 class WinCounts:
@@ -38,7 +37,7 @@ class WinCounts:
         self.seen = seen
         if not rows:
             return
-        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(len(rows), -1)
+        table = integers(rows, 5)
         family, winner, loser = self._places(table[:, 0]), table[:, 1], table[:, 2]
         self._grow(int(table[:, 1:3].max()) + 1)
         news = table[:, 3:5].T - self._cells[:, family, winner, loser]

@@ -1,10 +1,10 @@
 """Votes: columns of integer codes, and Elo over them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from itertools import count
+from itertools import chain, count
 from math import exp, log
 from typing import NamedTuple, Self
 
@@ -77,6 +77,11 @@ class Votes:
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
     """Sum of the weights of each code from 0 to size-1."""
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
+
+
+def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int64]:
+    """Rows of integers, such as a query's, as one array: rows x columns."""
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
 
 
 def outcome_counts(votes: Votes) -> Floats:
