@@ -282,7 +282,7 @@ def test_a_loser_of_all_has_a_win_rate_of_zero_not_of_none(poll):
 def test_the_reference_is_known_by_what_it_is_not_by_its_shown_name(poll):
     Ingest(poll.database).rename(REFERENCE, "Gold")
     poll.vote(REFERENCE, "m1")
-    assert poll.lines()["m1"].win_rate.votes == 1
+    assert poll.lines()["m1"].win_rate.n == 1
     assert "Gold" in poll.lines()
 
 
