@@ -92,7 +92,6 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
 
 
 def _records(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the rows of a file, and collect notices about them."""
     try:
         with path.open("rb") as file:
             blocks = iter(lambda: file.read(_HEAD), b"")
@@ -190,7 +189,6 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
 
 
 def _without_place(vote: Vote | None, form: Format) -> list[str]:
-    """What of a row has no place in a format."""
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
     without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]

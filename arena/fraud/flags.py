@@ -87,7 +87,6 @@ class FlagService:
         """Number of words of each answer, by its id."""
 
     def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
-        """Return all flags, a voter's together."""
         out = set(connection.scalars(flagged_voters()))
         flags = select(VOTER_FLAG, MODEL.c.display).outerjoin(MODEL)
         return tuple(

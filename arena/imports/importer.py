@@ -121,7 +121,6 @@ def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
 
 
 def _one_judge(judges: Collection[str | None]) -> None:
-    """Raise ImportedVotesError for votes of several judges."""
     if len(judges) > 1:
         named = ", ".join(sorted(map(repr, judges))[:_SHOWN_JUDGES])
         raise ImportedVotesError(
@@ -155,8 +154,6 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
 
 @dataclass(frozen=True)
 class _Draft:
-    """A row to import."""
-
     digest: str
     format: str
     text: str
@@ -178,7 +175,6 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
 
 
 def _content_mark(battles: Battles) -> str:
-    """Return the hash of all rows of a file."""
     mark = hashlib.sha256()
     for row, _ in battles.lines():
         mark.update("\n".join(_origin(battles, row)).encode())
@@ -215,7 +211,6 @@ class _RowWriter:
         self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
     def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
-        """Store the rows that are not there yet."""
         there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
         mine = IMPORTED_ROW.c.source_id == self._source
         known = set(connection.scalars(select(IMPORTED_ROW.c.digest).where(mine, there)))

@@ -134,7 +134,6 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
 
 
 def _rows_of(source: ImportedSource) -> Select:
-    """Return a SELECT of a source's counted rows, with the columns of each vote."""
     vote = IMPORTED_VOTE.c
     said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.judge, *(vote[name] for name in AS_TOLD))
     named = (FAMILY.c.name.label("category"), IMPORTED_VOTER.c.name.label("voter"))

@@ -45,7 +45,6 @@ class BoardKey:
 
     @property
     def dated(self) -> bool:
-        """Whether only some days count."""
         return self.since is not None or self.until is not None
 
 
@@ -178,7 +177,6 @@ class Board:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """The lines of all groups, in order."""
         return tuple(chain.from_iterable(self.groups))
 
 
@@ -245,12 +243,10 @@ def _lines(
 
 
 def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | None]:
-    """Return values, with None for those that are not shown."""
     return [value if show else None for value, show in zip(values, shown, strict=True)]
 
 
 def _shares(hits: Floats, votes: Floats) -> list[Share | None]:
-    """Return the shares hits / votes; None where there are no votes."""
     return _blanked(shares(hits, votes), (votes > 0).tolist())
 
 
@@ -302,7 +298,6 @@ def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
 
 
 def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:
-    """Return values, None when unknown."""
     listed = values.astype(object)
     listed[~known] = None
     return listed.tolist()

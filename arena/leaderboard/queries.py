@@ -108,7 +108,6 @@ def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Coun
 
 
 def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
-    """Count the votes of flagged voters that a board would have."""
     return _counts(connection, _of_flagged(key, who).subquery("votes"))
 
 

@@ -49,7 +49,7 @@ def board_sources(connection: Connection) -> list[BoardSource]:
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the default source: the newest of the bank, else of live votes, else of imported ones."""
+    """Return the default: the newest of the bank, else of live votes, else of imported ones."""
     return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))
 
 

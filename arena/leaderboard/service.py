@@ -235,7 +235,6 @@ class Leaderboard:
         return self._imported[whole]
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
-        """Return the codes of the families with final votes."""
         imported = set(self._imported_rows(connection, key)[:, 0].tolist())
         win_counts, still_open = self._win_counts(connection, key)
         votes = Counter(win_counts.voted_families())
@@ -321,8 +320,6 @@ def _of_family(rows: Table, key: BoardKey) -> Counts:
 
 @dataclass(eq=False)
 class _BoardState:
-    """The cached state of one board."""
-
     turn: Lock = field(default_factory=Lock)
     """Held while computing for this board, so that others wait for the result."""
     counts: Counts = NOTHING
@@ -346,7 +343,6 @@ class _BoardState:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether statistics are being computed."""
         return self.computing is not None and not self.computing.done()
 
 

@@ -46,7 +46,6 @@ class Tuples:
     n: Codes
 
     def one_by_one(self) -> Votes:
-        """Return the votes, one entry each."""
         winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
         return Votes(winner, loser, outcome, len(self.codes))
 
@@ -57,7 +56,6 @@ class Tuples:
         return ties + ties.T
 
     def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
-        """Return the (item, pair) tuples of these rows."""
         columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
         votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
         return pair_clusters(votes, "tuple")

@@ -143,7 +143,6 @@ def share(hits: int, n: int) -> Share:
 
 
 def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
-    """The contests with several votes."""
     return {contest: chosen for contest, chosen in choices.items() if sum(chosen) > 1}
 
 

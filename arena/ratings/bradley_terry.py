@@ -219,7 +219,6 @@ class _Point(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """Largest difference between wins and expected wins."""
         return float(np.abs(self.slope).max(initial=0.0))
 
 
@@ -245,7 +244,6 @@ class _Likelihood:
         return _Point(chance, of_phantom, self.won - expected + self._prior * (1 - 2 * of_phantom))
 
     def information(self, point: _Point) -> Floats:
-        """Negative Hessian."""
         information = -self._games * point.chance * point.chance.T
         diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
         information.flat[:: len(diagonal) + 1] += diagonal

@@ -125,7 +125,6 @@ class _Lead:
         return found
 
     def _removal(self, votes: int) -> _Removal:
-        """Remove so many votes in order, and refit."""
         taken = np.zeros_like(self._votes)
         taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
         wins = taken[0] + (taken[1] + taken[1].T) / 2

@@ -100,7 +100,6 @@ class RatingReport:
 
     @cached_property
     def rows(self) -> tuple[BoardRow, ...]:
-        """The board, in board order."""
         played, method, blank = win_loss_counts(self.votes), self.order.method, [np.full(len(self.models), np.nan)] * 3
         elos = [
             blank[0] if method == "bt" else elo(self.votes),
@@ -262,7 +261,6 @@ def table_text(name: str) -> str:
 
 
 def figures(report: RatingReport) -> tuple[Figure, ...]:
-    """A report's plots, with models in board order."""
     names = [row.model for row in report.rows]
     m, votes = len(names), report.votes
     grid = np.ix_(report.places, report.places)
