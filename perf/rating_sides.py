@@ -55,11 +55,10 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     code = {name: number for number, name in enumerate(OUTCOMES)}
 
     def elo_from_names() -> dict[str, float]:
-        coded = ratings.coded(battles.names_a, battles.names_b)
-        a, b = coded.columns
+        names, (a, b) = ratings.coded(battles.names_a, battles.names_b)
         outcome = np.fromiter(map(code.__getitem__, battles.winners), np.int8, len(battles.winners))
-        rated = ratings.elo(ratings.Votes(a, b, outcome, len(coded.names)))
-        return dict(zip(coded.names, rated.tolist(), strict=True))
+        rated = ratings.elo(ratings.Votes(a, b, outcome, len(names)))
+        return dict(zip(names, rated.tolist(), strict=True))
 
     def by_name(values) -> dict[str, float]:
         return {f"model-{model:03}": float(value) for model, value in enumerate(values)}

@@ -13,7 +13,7 @@ from arena.io.images import PictureStore
 from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.ratings.report_files import csv_text
+from arena.ratings.report import csv_text
 from arena.settings import Settings
 
 SHOWN_PROBLEMS = 20

@@ -9,8 +9,7 @@ from typer import BadParameter, Option, Typer
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
-from arena.ratings.report import ClusterChoice, Method, RatingOrder, rating_report
-from arena.ratings.report_files import write_report
+from arena.ratings.report import ClusterChoice, Method, RatingOrder, rating_report, write_report
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]

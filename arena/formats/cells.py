@@ -36,7 +36,6 @@ def text(row: Row, column: str) -> str | None:
 
 
 def number(row: Row, column: str) -> float | None:
-    """Finite number; None if absent or empty."""
     value = row.get(column)
     if value is None or value == "":
         return None
@@ -80,7 +79,6 @@ def moment(row: Row, column: str) -> float | None:
 
 
 def _dated(time: float | None, row: Row, column: str) -> float | None:
-    """A time, checked to be one that a calendar has."""
     if time is None or _FIRST <= time < _LAST:
         return time
     problem = f"expected a time in the years 1 to 9999, found {shown(row[column])}; write seconds since 1970, or a date"
@@ -88,7 +86,6 @@ def _dated(time: float | None, row: Row, column: str) -> float | None:
 
 
 def iso(time: float | None) -> str | None:
-    """Time in ISO 8601, UTC."""
     return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
 
 
@@ -114,6 +111,12 @@ def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
 def shown(value: object) -> str:
     """A value as an error shows it."""
     return "nothing" if value is None or value == "" else repr(value)[:80]
+
+
+def two(row: Row, column: str) -> list[Any] | None:
+    """A list of two values; None for anything else."""
+    value = row.get(column)
+    return value if isinstance(value, list) and len(value) == 2 else None
 
 
 class TurnCell(NamedTuple):

@@ -4,7 +4,6 @@ VisionArena-Battle, arena-human-preference-100k and -140k have its columns and m
 (bothbad)" is "both_bad".
 """
 
-from collections.abc import Set
 from typing import Any
 
 from arena.formats import cells
@@ -17,7 +16,9 @@ _MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "questi
 
 def vote_of(row: Row, images: list[Any] | None) -> Vote:
     """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn."""
-    question = _first_turn(row)
+    turns = row.get("conversation_a")
+    first = turns[0] if isinstance(turns, list) and turns else None
+    question = cells.turn_cell(first.get("content") if isinstance(first, dict) else None)
     shown = [*question.images, *(images or [])]
     return Vote(
         model_a=cells.name(row, "model_a"),
@@ -49,26 +50,14 @@ def row_of(vote: Vote) -> dict[str, Any]:
     }
 
 
-def _first_turn(row: Row) -> cells.TurnCell:
-    """Question of the first turn, empty without a conversation."""
-    conversation = row.get("conversation_a")
-    if isinstance(conversation, list) and conversation and isinstance(conversation[0], dict):
-        return cells.turn_cell(conversation[0].get("content"))
-    return cells.TurnCell("", [])
-
-
 def _vote(row: Row) -> Vote:
     images = row.get("images")
     return vote_of(row, images if isinstance(images, list) else None)
 
 
-def _fits(columns: Set[str]) -> bool:
-    return {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns)
-
-
 CLEAN_BATTLES = Format(
     name="clean-battles",
-    fits=_fits,
+    fits=lambda columns: {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns),
     vote=_vote,
     row=row_of,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "language", "turns", "conversation", "blind"}),

@@ -22,7 +22,8 @@ def _vote(row: Row) -> Vote | SkippedRow:
     kind = row.get("type")
     if "models" not in row or kind == "share":
         return SkippedRow(f"of type {kind!r}, no battle vote")
-    models, states = _models(row), _states(row)
+    models = _models(row)
+    states = [state if isinstance(state, dict) else {} for state in cells.two(row, "states") or ({}, {})]
     if None in models:
         return SkippedRow("null for a name on the page")
     shown = list(map(_shown_name, models))
@@ -48,17 +49,10 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 def _models(row: Row) -> list[Any]:
     """What the page showed above each side; FastChat's cleaner skips null."""
-    models = row["models"]
-    if isinstance(models, list) and len(models) == 2 and all(isinstance(name, str | None) for name in models):
-        return models
-    raise RowsError(f"expected a list of two names, found {cells.shown(models)}; mend it", column="models")
-
-
-def _states(row: Row) -> list[dict[str, Any]]:
-    """State of each side, empty if there is none."""
-    states = row.get("states")
-    both = states if isinstance(states, list) and len(states) == 2 else [None, None]
-    return [state if isinstance(state, dict) else {} for state in both]
+    models = cells.two(row, "models")
+    if models is None or not all(isinstance(name, str | None) for name in models):
+        raise RowsError(f"expected a list of two names, found {cells.shown(row['models'])}; mend it", column="models")
+    return models
 
 
 def _shown_name(name: str) -> str:

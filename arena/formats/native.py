@@ -33,15 +33,17 @@ def _vote(row: Row) -> Vote | SkippedRow:
     )
 
 
-def _row(vote: Vote) -> dict[str, Any]:
-    return {**vote._asdict(), ORIGIN: None, ORIGIN_ROW: None}
+def native_row(vote: Vote | None, origin: str | None = None, origin_row: str | None = None) -> dict[str, Any]:
+    """Row of a vote, None for a row that is no vote, with its first format and its row there as JSON text."""
+    told = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
+    return {**told, ORIGIN: origin, ORIGIN_ROW: origin_row}
 
 
 STEREOSCOPE = Format(
     name="stereoscope",
     fits=lambda columns: {"model_a", "model_b", "winner", ORIGIN, ORIGIN_ROW} <= columns,
     vote=_vote,
-    row=_row,
+    row=native_row,
     holds=frozenset(Vote._fields),
     suffixes=(".jsonl", ".parquet"),
 )

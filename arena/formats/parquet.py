@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,8 @@ def _finite(value: Any, row: int, column: str) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> None:
-    """Write rows whose cells in a column are of one kind; a column without any value is one of texts."""
-    write_columns(path, {column: [row.get(column) for row in rows] for column in columns})
-
-
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of one length, as `write_rows` does."""
+    """Write columns of one length, the cells of each of one kind; a column without any value is one of texts."""
     arrow, parquet = _pyarrow()
     try:
         arrays = {name: arrow.array(column) for name, column in columns.items()}

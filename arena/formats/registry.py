@@ -6,20 +6,20 @@ import itertools
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Any, get_args
 from uuid import UUID
 
 from arena.formats import parquet
-from arena.formats.base import Battles, Columns, Format, FormatName, OtherRow, Row, SkippedRow, Vote, columns_of, joined
+from arena.formats.base import Battles, Columns, Format, FormatName, OtherRow, Row, Vote, columns_of, joined
 from arena.formats.clean_battles import CLEAN_BATTLES
 from arena.formats.comparia import COMPARIA
 from arena.formats.fastchat_log import FASTCHAT_LOG
-from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE, native_row
 from arena.formats.three_columns import THREE_COLUMNS
 from arena.formats.visit_battles import VISIT_BATTLES
 from arena.formats.visit_bench import VISIT_BENCH
@@ -91,9 +91,7 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
 
 
-# Reading: the rows of a file, its format, and the votes.
 def _records(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the rows of a file, and collect notices about them."""
     try:
         with path.open("rb") as file:
             blocks = iter(lambda: file.read(_HEAD), b"")
@@ -147,13 +145,6 @@ class _SortedRows:
     reasons: Counter[str] = field(default_factory=Counter)
     """Counts of the reasons why the others are no votes."""
 
-    def add(self, row: Row, vote: Vote | SkippedRow) -> None:
-        if isinstance(vote, Vote):
-            self.rows.append(row)
-        else:
-            self.others.append(OtherRow(len(self.rows), row))
-            self.reasons[vote.reason] += 1
-
 
 def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRows) -> Iterator[Columns]:
     """Yield the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
@@ -161,26 +152,26 @@ def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRow
         values = [record.values for record in portion]
         columns = form.columns(values)
         if columns is None:
-            votes = _votes(form, portion, file)
-            for row, vote in zip(values, votes, strict=True):
-                found.add(row, vote)
-            columns = tuple(zip(*(vote for vote in votes if isinstance(vote, Vote)), strict=True))
+            columns = tuple(zip(*_votes(form, portion, file, found), strict=True))
         else:
             found.rows += values
         yield columns
 
 
-def _votes(form: Format, records: Iterable[Record], file: str) -> list[Vote | SkippedRow]:
-    votes = []
-    for record in records:
+def _votes(form: Format, records: Iterable[Record], file: str, found: _SortedRows) -> Iterator[Vote]:
+    for number, row in records:
         try:
-            votes.append(form.vote(record.values))
+            vote = form.vote(row)
         except RowsError as error:
-            raise error.at(file=file, row=record.row) from error
-    return votes
+            raise error.at(file=file, row=number) from error
+        if isinstance(vote, Vote):
+            found.rows.append(row)
+            yield vote
+        else:
+            found.others.append(OtherRow(len(found.rows), row))
+            found.reasons[vote.reason] += 1
 
 
-# Writing: the new rows, and the file.
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
     """Yield the rows in order, and count what has no place in the format. Raises RowsError with the vote."""
     votes = 0
@@ -198,7 +189,6 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
 
 
 def _without_place(vote: Vote | None, form: Format) -> list[str]:
-    """What of a row has no place in a format."""
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
     without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
@@ -217,8 +207,7 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
     """Row in a format that it never had, None without a place there; our own format carries the first row along."""
     if form is STEREOSCOPE and (row or vote is None):
-        made = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
-        return {**made, ORIGIN: battles.format, ORIGIN_ROW: row_text(row)}
+        return native_row(vote, battles.format, row_text(row))
     return None if vote is None else form.row(vote)
 
 
@@ -227,21 +216,17 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
     columns = dict.fromkeys(column for row in rows for column in row)
     columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
     if suffix == ".parquet":
-        return parquet.write_rows(path, rows, columns)
+        parquet.write_columns(path, {column: [row.get(column) for row in rows] for column in columns})
+        return
     with path.open("w", encoding="utf-8", newline="") as file:
         if suffix in (".csv", ".tsv"):
-            _write_table(file, rows, columns, "\t" if suffix == ".tsv" else ",")
+            writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",")
+            writer.writerow(columns)
+            writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
         elif suffix == ".json" and not form.lines:
             json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
         else:
             file.writelines(f"{row_text(row)}\n" for row in rows)
-    return None
-
-
-def _write_table(file: TextIO, rows: Iterable[Row], columns: Mapping[str, Any], delimiter: str) -> None:
-    writer = csv.writer(file, delimiter=delimiter)
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
 
 
 def _cell(value: Any) -> Any:

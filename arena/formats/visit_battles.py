@@ -51,9 +51,10 @@ def _judge(row: Row) -> str | None:
 
 def results(row: Row) -> tuple[Result | None, Result | None]:
     """Winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
-    given = row.get(RESULTS)
-    if not isinstance(given, list) or len(given) != 2:
-        raise RowsError(f"expected a list of two results, found {cells.shown(given)}; mend it", column=RESULTS)
+    given = cells.two(row, RESULTS)
+    if given is None:
+        found = cells.shown(row.get(RESULTS))
+        raise RowsError(f"expected a list of two results, found {found}; mend it", column=RESULTS)
     return _winner(given[0], row), _winner(given[1], row)
 
 
@@ -71,10 +72,7 @@ def _sides(row: Row) -> dict[str, Result]:
 
 def _texts(row: Row, column: str) -> list[str]:
     """The two texts of a column, empty if it does not hold them."""
-    given = row.get(column)
-    if not isinstance(given, list) or len(given) != 2:
-        return ["", ""]
-    return [text if isinstance(text, str) else "" for text in given]
+    return [text if isinstance(text, str) else "" for text in cells.two(row, column) or ("", "")]
 
 
 def _winner(result: Any, row: Row) -> Result | None:
@@ -89,7 +87,8 @@ def _winner(result: Any, row: Row) -> Result | None:
 
 def _row(vote: Vote) -> dict[str, Any]:
     if not vote.judge or vote.winner not in _LETTERS:
-        raise RowsError(f"expected a judge's A, B or tie, found {_unfit_vote(vote)}; export to another format")
+        found = repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
+        raise RowsError(f"expected a judge's A, B or tie, found {found}; export to another format")
     judge = _JUDGE.fullmatch(vote.voter or "")
     return {
         "A_model": vote.model_a,
@@ -104,10 +103,6 @@ def _row(vote: Vote) -> dict[str, Any]:
         RESULTS: [_LETTERS[vote.winner]] * 2,
         _REPLIES: ["", ""],
     }
-
-
-def _unfit_vote(vote: Vote) -> str:
-    return repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
 
 
 VISIT_BATTLES = Format(

@@ -13,10 +13,9 @@ _COLUMNS = ("image_url", "instruction", "A", "B", "A_model", "B_model", *_CHOSEN
 def _vote(row: Row) -> Vote:
     chosen = [cells.flag(row, column) for column in _CHOSEN.values()]
     if sorted(map(bool, chosen)) != [False, True]:
+        columns = " and ".join(_CHOSEN.values())
         both = " and ".join(cells.shown(row.get(column)) for column in _CHOSEN.values())
-        problem = (
-            f"expected True in one of {' and '.join(_CHOSEN.values())} and False in the other, found {both}; mend it"
-        )
+        problem = f"expected True in one of {columns} and False in the other, found {both}; mend it"
         raise RowsError(problem, column=_CHOSEN["a"])
     address = cells.text(row, "image_url")
     return Vote(

@@ -10,7 +10,6 @@ Beside it are three habits: choosing one side, choosing faster than anybody read
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist
 from typing import NamedTuple
@@ -23,6 +22,8 @@ from arena.ratings.votes import Codes, Floats
 
 ALPHA = 0.001
 """Upper bound on the chance that an honest voter is ever flagged."""
+ENOUGH = -np.log10(ALPHA)
+"""Strength of the evidence that flags a voter."""
 _STEADY = 0.98
 """Probability with which a rigger follows its pattern."""
 _LONG = 0.05
@@ -68,35 +69,19 @@ class VoterChoices(NamedTuple):
     voter: Codes
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence against one voter."""
+class Flag(NamedTuple):
+    """A reason to suspect a voter."""
 
     voter: int
-    votes: int
-    strength: float
-    """Decimal logarithm of the largest e-value so far."""
-    suspicion: Suspicion
-    """What the choices looked like most when the e-value was largest."""
+    reason: Suspicion
+    """Of evidence: what the choices looked like most when the e-value was largest."""
     model: int | None
-    """The model the suspicion is about."""
-
-    @property
-    def flagged(self) -> bool:
-        """Whether the evidence passes 1/ALPHA."""
-        return self.strength >= -np.log10(ALPHA)
-
-
-class Habit(NamedTuple):
-    """Something a voter does too often."""
-
-    voter: int
+    """The code of the model it is about."""
     strength: float
-    """Of one side: standard errors from half. Of haste: the share of choices. Of check items: the share failed."""
-    suspicion: Suspicion
+    """Of evidence: the largest e-value's decimal logarithm. Of one side: standard errors from half. Else: a share."""
 
 
-def evidence(choices: VoterChoices, models: int) -> tuple[Evidence, ...]:
+def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     """Return the evidence against each voter, the strongest first; `models` is the number of model codes."""
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
@@ -149,7 +134,7 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
-def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Evidence:
+def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Flag:
     """Return the largest e-value that one voter's choices ever reached, processing them in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
@@ -167,7 +152,7 @@ def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Evidence:
     about = None if suspect < len(names) else int(there[(suspect - len(names)) % len(there)])
     of_model = Suspicion.FOR if suspect < len(names) + len(there) else Suspicion.AGAINST
     suspicion = names[suspect] if about is None else of_model
-    return Evidence(voter, len(choices.a), max(0.0, peak / np.log(10)), suspicion, about)
+    return Flag(voter, suspicion, about, max(0.0, peak / np.log(10)))
 
 
 def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Floats:
@@ -182,20 +167,20 @@ def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Float
 
 
 # Habits.
-def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Habit]:
+def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Flag]:
     """Return the voters whose share of left choices lies outside what 99.9% of fair coins give."""
     voters, votes, left = _counted(voter, chose_a)
     off = np.abs(2 * left - votes) / np.sqrt(votes)
     return _habits(voters, off, off > _BEYOND, Suspicion.ONE_SIDED)
 
 
-def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Habit]:
+def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Flag]:
     """Return the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
     voters, votes, fast = _counted(voter, seconds < words * (60 / WORDS_A_MINUTE))
     return _habits(voters, fast / votes, (votes >= _HABIT) & (2 * fast > votes), Suspicion.HASTY)
 
 
-def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Habit]:
+def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
     """Return the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
     last = np.zeros(len(voter), bool)
     for _, places in _by_voter(voter):
@@ -210,5 +195,6 @@ def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 
 
-def _habits(voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion) -> list[Habit]:
-    return [Habit(*found, habit) for found in zip(voters[has].tolist(), strength[has].tolist(), strict=True)]
+def _habits(voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion) -> list[Flag]:
+    found = zip(voters[has].tolist(), strength[has].tolist(), strict=True)
+    return [Flag(voter, habit, None, extent) for voter, extent in found]

@@ -34,6 +34,5 @@ class VoteEligibility:
         self._counts = counting_voters(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
 
     def counts(self, voter: int) -> bool:
-        """Return whether a vote by this voter would count now."""
         with self._database.read() as connection:
             return bool(connection.scalar(select(self._counts), {"voter": voter, "now": now()}))

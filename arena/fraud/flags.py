@@ -4,11 +4,9 @@ A flag changes no vote: votes of flagged voters stay stored, and boards are show
 covers all votes of this arena, each model of each board separately, and runs outside requests.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import (
@@ -31,10 +29,10 @@ from sqlalchemy import (
 from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
 from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
-from arena.fraud.detectors import WEAK, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.fraud.detectors import ENOUGH, WEAK, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
-from arena.ratings.votes import Codes
+from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
 from arena.types import UNRELATED
 
@@ -53,17 +51,6 @@ FLAGS_VERSION = "flags"
 GROWTH = 0.01
 """Share by which the votes must grow before all are reviewed again."""
 _HALF, _WHOLE = 1, 2
-
-
-class Flag(NamedTuple):
-    """One reason to flag a voter."""
-
-    voter: int
-    reason: Suspicion
-    model: int | None
-    """The code of the model it is about."""
-    strength: float
-    """`Evidence.strength` or `Habit.strength`, to three decimals."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +87,6 @@ class FlagService:
         """Number of words of each answer, by its id."""
 
     def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
-        """Return all flags, a voter's together."""
         out = set(connection.scalars(flagged_voters()))
         flags = select(VOTER_FLAG, MODEL.c.display).outerjoin(MODEL)
         return tuple(
@@ -131,8 +117,8 @@ class FlagService:
         self._looked_at = cast
 
     def _found(self, connection: Connection) -> Iterator[Flag]:
-        """Yield the flags that all votes give rise to."""
-        bank, live = _table(connection, self._bank, 9), _table(connection, self._live, 6)
+        """Yield the flags that all votes give rise to, their strengths to three decimals."""
+        bank, live = integers(connection.execute(self._bank), 9), integers(connection.execute(self._live), 6)
         self._count_words(connection)
         votes = np.concatenate([bank[:, :6], live])
         votes = votes[np.argsort(votes[:, 0], kind="stable")]
@@ -142,23 +128,23 @@ class FlagService:
         chose_a, voter = votes[:, 4] > 0, votes[:, 5]
         choices = VoterChoices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
         for one in evidence(choices, len(codes)):
-            if one.flagged:
+            if one.strength >= ENOUGH:
                 model = None if one.model is None else int(codes[one.model] % models)
-                yield Flag(one.voter, one.suspicion, model, round(one.strength, 3))
+                yield one._replace(model=model, strength=round(one.strength, 3))
         seconds = (bank[:, 0] - bank[:, 6]) / 1e6
-        checks = _table(connection, _CHECKS, 2)
+        checks = integers(connection.execute(_CHECKS), 2)
         for habit in (
             *one_sided(voter, chose_a),
             *hasty(bank[:, 5], seconds, self._words[bank[:, 7]] + self._words[bank[:, 8]]),
             *inattentive(checks[:, 0], checks[:, 1] > 0),
         ):
-            yield Flag(habit.voter, habit.suspicion, None, round(habit.strength, 3))
+            yield habit._replace(strength=round(habit.strength, 3))
 
     def _count_words(self, connection: Connection) -> None:
         """Count the words of answers added since the last review; a text never changes."""
         text = ANSWER.c.text
         words = func.length(text) - func.length(func.replace(text, " ", "")) + 1
-        rows = _rows(connection.execute(select(ANSWER.c.id, words).where(ANSWER.c.id >= len(self._words))), 2)
+        rows = integers(connection.execute(select(ANSWER.c.id, words).where(ANSWER.c.id >= len(self._words))), 2)
         if len(rows):
             more = np.zeros(int(rows[:, 0].max()) + 1, np.int64)
             more[: len(self._words)] = self._words
@@ -193,30 +179,26 @@ def _stored(connection: Connection) -> Iterator[Flag]:
         yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
 
 
-def _number(moment: Any) -> Any:
-    """Return a column of times as microseconds."""
-    return type_coerce(moment, BigInteger)
-
-
-# Time, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also time served, both answers.
+_JOINED = (
+    BATTLE.c.id == VOTE.c.battle_id,
+    ITEM.c.id == BATTLE.c.item_id,
+    SOURCE.c.id == ITEM.c.source_id,
+)
+# Microseconds, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also when they were served,
+# and both answers.
 _BANK = BANK.final_votes(
-    _number(VOTE.c.voted_at),
+    type_coerce(VOTE.c.voted_at, BigInteger),
     4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),
     VOTE.c.winner,
     VOTE.c.loser,
     case((VOTE.c.choice == "a", 1), else_=0),
     VOTE.c.voter_id,
-    _number(BATTLE.c.served_at),
+    type_coerce(BATTLE.c.served_at, BigInteger),
     BATTLE.c.answer_a,
     BATTLE.c.answer_b,
-).where(
-    BATTLE.c.id == VOTE.c.battle_id,
-    ITEM.c.id == BATTLE.c.item_id,
-    SOURCE.c.id == ITEM.c.source_id,
-    SOURCE.c.kind != "check",
-)
+).where(*_JOINED, SOURCE.c.kind != "check")
 _LIVE = ranked_votes(
-    _number(LIVE_VOTE.c.voted_at),
+    type_coerce(LIVE_VOTE.c.voted_at, BigInteger),
     case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5) + case((LIVE_BATTLE.c.images > 1, 2), else_=0),
     LIVE_VOTE.c.winner,
     LIVE_VOTE.c.loser,
@@ -225,20 +207,6 @@ _LIVE = ranked_votes(
 )
 _CHECKS = (
     BANK.final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
-    .where(
-        MODEL.c.id == VOTE.c.winner,
-        BATTLE.c.id == VOTE.c.battle_id,
-        ITEM.c.id == BATTLE.c.item_id,
-        SOURCE.c.id == ITEM.c.source_id,
-        SOURCE.c.kind == "check",
-    )
+    .where(*_JOINED, SOURCE.c.kind == "check", MODEL.c.id == VOTE.c.winner)
     .order_by(VOTE.c.id)
 )
-
-
-def _table(connection: Connection, query: Select, columns: int) -> Codes:
-    return _rows(connection.execute(query), columns)
-
-
-def _rows(rows: Iterable[Any], columns: int) -> Codes:
-    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)

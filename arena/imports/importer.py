@@ -21,13 +21,7 @@ from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
 from arena.formats.registry import row_text
 from arena.formats.visit_bench import VISIT_BENCH
 from arena.imports.poll_files import bank_name
-from arena.imports.tables import (
-    IMPORTED_ITEM,
-    IMPORTED_ROW,
-    IMPORTED_SOURCE,
-    IMPORTED_VOTE,
-    IMPORTED_VOTER,
-)
+from arena.imports.tables import AS_TOLD, IMPORTED_ITEM, IMPORTED_ROW, IMPORTED_SOURCE, IMPORTED_VOTE, IMPORTED_VOTER
 from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 
 PORTION = 1000
@@ -82,26 +76,25 @@ class VoteImporter:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             source = _source(connection, battles, order)
-            ingest = _RowWriter(source, order)
-            ingest.store(connection, first, done)
+            writer = _RowWriter(source, order)
+            writer.store(connection, first, done)
         while portion := list(islice(drafts, PORTION)):
             with self._database.write() as connection:
                 take_turn(connection, SOURCE)
-                ingest.store(connection, portion, done)
+                writer.store(connection, portion, done)
         with self._database.write() as connection:
-            rows = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source)
-            told = {"into_live": order.into_live, "both_bad": order.both_bad, "imported_at": now()}
-            values = {**told, "counted_to": rows.scalar_subquery()}
-            connection.execute(update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source).values(values))
+            last = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source).scalar_subquery()
+            told = update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source)
+            told = told.values(into_live=order.into_live, both_bad=order.both_bad, imported_at=now(), counted_to=last)
+            connection.execute(told)
             bump_counter(connection, BANK_VERSION)
         return done
 
 
 def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
     """Return the source's code, creating it if there is none, after all checks of the votes."""
-    judge = _one_kind(
-        {order.judge if told is None else told for told in battles.judge}, "a judge's with people's", order
-    )
+    told = {order.judge if told is None else told for told in battles.judge}
+    judge = _one_kind(told, "a judge's with people's", order)
     judges = set(battles.voter) if judge else set()
     demo = _one_kind(_on_demo_items(connection, battles.item), "those on demo items with others", order)
     _check(connection, order, judge=judge, demo=demo)
@@ -112,20 +105,11 @@ def _source(connection: Connection, battles: Battles, order: ImportRequest) -> i
         _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
         return known.id
     _one_judge(judges)
-    values = {
-        "name": order.source,
-        "judge": judge,
-        "demo": demo,
-        "into_live": False,
-        "both_bad": order.both_bad,
-        "counted_to": 0,
-        "imported_at": now(),
-    }
-    made = insert(IMPORTED_SOURCE).values(values).returning(IMPORTED_SOURCE.c.id)
+    made = insert(IMPORTED_SOURCE).values(name=order.source, judge=judge, demo=demo, both_bad=order.both_bad)
+    made = made.values(into_live=False, counted_to=0, imported_at=now()).returning(IMPORTED_SOURCE.c.id)
     return connection.execute(made).scalar_one()
 
 
-# Checks of what may be imported.
 def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
     """Return which of two kinds all votes are of. Raises ImportedVotesError for both."""
     if len(kinds) > 1:
@@ -137,7 +121,6 @@ def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
 
 
 def _one_judge(judges: Collection[str | None]) -> None:
-    """Raise ImportedVotesError for votes of several judges."""
     if len(judges) > 1:
         named = ", ".join(sorted(map(repr, judges))[:_SHOWN_JUDGES])
         raise ImportedVotesError(
@@ -169,11 +152,8 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
         raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")
 
 
-# From file rows to table rows.
 @dataclass(frozen=True)
 class _Draft:
-    """A row to import."""
-
     digest: str
     format: str
     text: str
@@ -195,7 +175,6 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
 
 
 def _content_mark(battles: Battles) -> str:
-    """Return the hash of all rows of a file."""
     mark = hashlib.sha256()
     for row, _ in battles.lines():
         mark.update("\n".join(_origin(battles, row)).encode())
@@ -232,12 +211,9 @@ class _RowWriter:
         self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
     def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
-        """Store the rows that are not there yet."""
-        there = select(IMPORTED_ROW.c.digest).where(
-            IMPORTED_ROW.c.source_id == self._source,
-            IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion]),
-        )
-        known = set(connection.scalars(there))
+        there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
+        mine = IMPORTED_ROW.c.source_id == self._source
+        known = set(connection.scalars(select(IMPORTED_ROW.c.digest).where(mine, there)))
         fresh = [draft for draft in portion if draft.digest not in known]
         last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
         rows = [
@@ -274,12 +250,8 @@ class _RowWriter:
                     "voter_id": voters[place],
                     "voted_at": draft.voted_at,
                     "family_id": families[place],
-                    "images": vote.images,
-                    "language": vote.language,
-                    "turns": vote.turns,
-                    "conversation": vote.conversation,
-                    "blind": vote.blind,
                     "judge": True if vote.judge is None and self._order.judge else vote.judge,
+                    **{name: getattr(vote, name) for name in AS_TOLD},
                 }
             )
         return rows

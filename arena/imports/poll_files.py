@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from arena.formats.base import Battles, Row, Vote
@@ -29,68 +29,58 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     A judge's vote is a verdict, by its voter; a vote without a voter counts as a person's own. Of a voter's several
     votes in a contest the last counts. Answers are included where the rows hold both (columns A and B).
     """
-    gathered = _PollBuilder()
-    for battles in parts:
-        for vote, row in zip(battles.votes(), battles.rows, strict=True):
-            gathered.add(vote, row)
-    return gathered.poll(notices)
+    verdicts: dict[tuple[Contest, str], Verdict] = {}
+    chosen: dict[tuple[Contest, str], str] = {}
+    """The model that a voter chose, by contest and voter."""
+    unnamed: list[tuple[Contest, str]] = []
+    """The models that voters without a name chose."""
+    answers: dict[tuple[str, str], str] = {}
+    counts: Counter[str] = Counter()
+    again = "left out, the same voter's later one counts"
+    for contest, vote in _contested(parts, counts, answers):
+        model = {"a": vote.model_a, "b": vote.model_b}.get(vote.winner)
+        if vote.judge:
+            judge = vote.voter or "a judge"
+            if (contest, judge) in verdicts:
+                counts[f"verdicts {again}"] += 1
+            winner = "tie" if vote.winner == "both_bad" else vote.winner
+            verdicts[contest, judge] = Verdict(contest.item, vote.model_a, vote.model_b, winner, judge)
+        elif model is None:
+            counts["votes left out, neither answer was chosen"] += 1
+        elif vote.voter is None:
+            unnamed.append((contest, model))
+        else:
+            if (contest, vote.voter) in chosen:
+                counts[f"votes {again}"] += 1
+            chosen[contest, vote.voter] = model
+    named = [(contest, model) for (contest, _), model in chosen.items()]
+    return Poll(
+        choices=choices_of(Counter([*named, *unnamed])),
+        answers=answers,
+        verdicts=tuple(verdicts.values()),
+        notices=(*notices, *(f"{reason}: {count:,}" for reason, count in counts.items())),
+    )
 
 
-class _PollBuilder:
-    """A poll being gathered from the votes of several parts."""
-
-    def __init__(self) -> None:
-        self._verdicts: dict[tuple[Contest, str], Verdict] = {}
-        self._known: dict[tuple[Contest, str], str] = {}
-        """The model that a voter chose, by contest and voter."""
-        self._unknown: list[tuple[Contest, str]] = []
-        """The models that voters without a name chose."""
-        self._answers: dict[tuple[str, str], str] = {}
-        self._counts: Counter[str] = Counter()
-
-    def add(self, vote: Vote, row: Row) -> None:
+def _contested(
+    parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
+) -> Iterator[tuple[Contest, Vote]]:
+    """Yield the votes between two models of the bank's names, and collect the answers that their rows hold."""
+    for vote, row in (line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)):
         one, other = bank_name(vote.model_a), bank_name(vote.model_b)
         if vote.item is None or one == other:
             what = "the item they are on is not known" if vote.item is None else "both answers are one model's"
-            self._counts[f"votes left out, {what}"] += 1
-            return
-        contest = contest_of(vote.item, one, other)
-        if vote.judge:
-            self._judge(contest, vote, one, other)
-        else:
-            self._person(contest, vote.voter, {"a": one, "b": other}.get(vote.winner))
+            counts[f"votes left out, {what}"] += 1
+            continue
         for model, text in zip((one, other), _texts(row), strict=False):
-            self._answers.setdefault((vote.item, model), text)
+            answers.setdefault((vote.item, model), text)
+        yield contest_of(vote.item, one, other), vote._replace(model_a=one, model_b=other)
 
-    def poll(self, notices: Sequence[str]) -> Poll:
-        chosen: dict[Contest, Counter[str]] = {}
-        for contest, model in [*((contest, model) for (contest, _), model in self._known.items()), *self._unknown]:
-            chosen.setdefault(contest, Counter())[model] += 1
-        return Poll(
-            choices={contest: Choices(of[contest.first], of[contest.second]) for contest, of in chosen.items()},
-            answers=self._answers,
-            verdicts=tuple(self._verdicts.values()),
-            notices=(*notices, *(f"{reason}: {count:,}" for reason, count in self._counts.items())),
-        )
 
-    def _person(self, contest: Contest, voter: str | None, model: str | None) -> None:
-        if model is None:
-            self._counts["votes left out, neither answer was chosen"] += 1
-        elif voter is None:
-            self._unknown.append((contest, model))
-        else:
-            self._replaced("votes", (contest, voter) in self._known)
-            self._known[contest, voter] = model
-
-    def _judge(self, contest: Contest, vote: Vote, one: str, other: str) -> None:
-        judge = vote.voter or "a judge"
-        winner = "tie" if vote.winner == "both_bad" else vote.winner
-        self._replaced("verdicts", (contest, judge) in self._verdicts)
-        self._verdicts[contest, judge] = Verdict(contest.item, one, other, winner, judge)
-
-    def _replaced(self, what: str, again: bool) -> None:
-        if again:
-            self._counts[f"{what} left out, the same voter's later one counts"] += 1
+def choices_of(votes: Counter[tuple[Contest, str]]) -> dict[Contest, Choices]:
+    """Return the choices in each contest from the numbers of votes for each of its models."""
+    contests = dict.fromkeys(contest for contest, _ in votes)
+    return {one: Choices(votes[one, one.first], votes[one, one.second]) for one in contests}
 
 
 def bank_name(model: str) -> str:

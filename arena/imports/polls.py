@@ -12,10 +12,10 @@ from sqlalchemy import Connection, and_, func, select
 from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.clock import keep_time
 from arena.database import Database
-from arena.imports.poll_files import gather_poll
+from arena.imports.poll_files import choices_of, gather_poll
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ANSWER, ITEM, SOURCE, model_names
-from arena.ratings.agreement import Choices, Contest, Poll, contest_of
+from arena.ratings.agreement import Contest, Poll, contest_of
 
 _A, _B = ANSWER.alias("answer_of_a"), ANSWER.alias("answer_of_b")
 _IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
@@ -57,7 +57,7 @@ class Polls:
 
 def _own(connection: Connection, source: str) -> Poll:
     kinds = (ITEM.c.key, VOTE.c.winner, VOTE.c.loser, _IN_USE.label("in_use"))
-    votes = BANK.final_votes(*kinds, func.count().label("n")).where(
+    query = BANK.final_votes(*kinds, func.count().label("n")).where(
         BATTLE.c.id == VOTE.c.battle_id,
         ITEM.c.id == BATTLE.c.item_id,
         SOURCE.c.id == ITEM.c.source_id,
@@ -72,15 +72,14 @@ def _own(connection: Connection, source: str) -> Poll:
         ANSWER.c.withdrawn_at.is_(None),
     )
     names = model_names(connection)
-    rows = connection.execute(votes.group_by(*kinds)).all()
-    chosen: dict[Contest, Counter[str]] = {}
+    rows = connection.execute(query.group_by(*kinds)).all()
+    votes: Counter[tuple[Contest, str]] = Counter()
     for row in rows:
         if row.in_use:
-            contest = contest_of(row.key, names[row.winner], names[row.loser])
-            chosen.setdefault(contest, Counter())[names[row.winner]] += row.n
+            votes[contest_of(row.key, names[row.winner], names[row.loser]), names[row.winner]] += row.n
     left_out = sum(row.n for row in rows if not row.in_use)
     return Poll(
-        choices={contest: Choices(of[contest.first], of[contest.second]) for contest, of in chosen.items()},
+        choices=choices_of(votes),
         answers={(row.key, names[row.model_id]): row.text for row in connection.execute(texts)},
         notices=(f"votes left out, on answers that were withdrawn since: {left_out:,}",) if left_out else (),
     )

@@ -5,7 +5,7 @@ imported one as it came.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from sqlalchemy import Connection
 
@@ -34,15 +34,10 @@ def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
     others = f" and {done.others:,} other rows" if done.others else ""
     yield f"new: {done.votes:,} votes{others}, rows already there: {done.known:,}"
     if len(battles):
-        yield f"source: {order.source}, {_how_votes_count(order)}"
-
-
-def _how_votes_count(order: ImportRequest) -> str:
-    where = (
-        "beside this arena's own on the boards of its items too" if order.into_live else "on boards of their own only"
-    )
-    bad = "as half to each side" if order.both_bad == "half" else "not at all"
-    return f'which counts {where}; "both bad" counts {bad}'
+        beside = "beside this arena's own on the boards of its items too"
+        where = beside if order.into_live else "on boards of their own only"
+        bad = "as half to each side" if order.both_bad == "half" else "not at all"
+        yield f'source: {order.source}, which counts {where}; "both bad" counts {bad}'
 
 
 def stored_votes(source: str | None) -> Battles:
@@ -51,24 +46,30 @@ def stored_votes(source: str | None) -> Battles:
     Of live votes only ranked ones, without their texts and images. Sources are never mixed. Raises StoredVotesError if
     there is no such source, if none is named and there are several, or for the database.
     """
-    with _database() as database, _moment(database) as connection:
-        bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
-        live = {one.label: one for one in live_sources(connection)}
-        imported = {one.name: one for one in imported_sources(connection) if one.name not in bank}
-        names = [*bank, *live, *imported]
-        name = names[0] if source is None and len(names) == 1 else source
-        if name in imported:
-            return imported_battles(connection, imported[name])
-        models = model_names(connection)
-        if name in bank:
-            rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
-            return _battles(exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows)
-        if name in live:
-            code = live[name].code
-            outside = sum(sum(live_outside(connection, code, multi).values()) for multi in (False, True))
-            rows = connection.execute(live_votes().where(of_source(code)))
-            votes = (exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows)
-            return _battles(votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ())
+    with _database() as database:
+        keep_time(database, VOTE, LIVE_VOTE)
+        with database.read() as connection:
+            return _votes(connection, source)
+
+
+def _votes(connection: Connection, source: str | None) -> Battles:
+    bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
+    live = {one.label: one for one in live_sources(connection)}
+    imported = {one.name: one for one in imported_sources(connection) if one.name not in bank}
+    names = [*bank, *live, *imported]
+    name = names[0] if source is None and len(names) == 1 else source
+    if name in imported:
+        return imported_battles(connection, imported[name])
+    models = model_names(connection)
+    if name in bank:
+        rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
+        return _battles(exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows)
+    if name in live:
+        code = live[name].code
+        outside = sum(sum(live_outside(connection, code, multi).values()) for multi in (False, True))
+        rows = connection.execute(live_votes().where(of_source(code)))
+        votes = (exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows)
+        return _battles(votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ())
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"name the source of the votes with --source; there are: {listed}")
 
@@ -76,20 +77,10 @@ def stored_votes(source: str | None) -> Battles:
 @contextmanager
 def _database() -> Iterator[Database]:
     try:
-        database = Database(Settings.from_env().database_url)
-        try:
+        with closing(Database(Settings.from_env().database_url)) as database:
             yield database
-        finally:
-            database.close()
     except (SettingError, DatabaseError, ImportedVotesError) as error:
         raise StoredVotesError(str(error)) from error
-
-
-@contextmanager
-def _moment(database: Database) -> Iterator[Connection]:
-    keep_time(database, VOTE, LIVE_VOTE)
-    with database.read() as connection:
-        yield connection
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:

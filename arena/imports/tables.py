@@ -25,7 +25,7 @@ from sqlalchemy import (
 from arena.database import METADATA, Moment
 from arena.formats.base import Battles, BothBad, OtherRow, Vote, columns_of
 from arena.formats.base import Row as FileRow
-from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
+from arena.formats.native import STEREOSCOPE, native_row
 from arena.items.store import FAMILY, model_names
 
 IMPORTED_SOURCE = Table(
@@ -87,6 +87,8 @@ IMPORTED_VOTE = Table(
 )
 """A row that is a vote; of a tie and of "both bad" the model on side A stands as the winner."""
 Index("imported_vote_of_source", IMPORTED_VOTE.c.source_id)
+AS_TOLD = ("images", "language", "turns", "conversation", "blind")
+"""Columns of a vote that are stored as its file tells them."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     others: list[OtherRow] = []
     for row in connection.execute(_rows_of(source)):
         vote = None if row.choice is None else _vote(row, models)
-        kept = _kept(row, vote)
+        is_ours = row.format == STEREOSCOPE.name
+        kept = json.loads(row.row) if is_ours else native_row(vote, row.format, row.row)
         if vote is None:
             others.append(OtherRow(len(votes), kept))
         else:
@@ -131,10 +134,9 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
 
 
 def _rows_of(source: ImportedSource) -> Select:
-    """Return a SELECT of a source's counted rows, with the columns of each vote."""
     vote = IMPORTED_VOTE.c
-    said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.images, vote.language, vote.turns)
-    beside = (vote.conversation, vote.blind, vote.judge, IMPORTED_ITEM.c.key, FAMILY.c.name.label("category"))
+    said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.judge, *(vote[name] for name in AS_TOLD))
+    named = (FAMILY.c.name.label("category"), IMPORTED_VOTER.c.name.label("voter"))
     joined = (
         IMPORTED_ROW.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_VOTE, vote.id == IMPORTED_ROW.c.id)
@@ -142,7 +144,7 @@ def _rows_of(source: ImportedSource) -> Select:
         .outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == vote.voter_id)
         .outerjoin(FAMILY, FAMILY.c.id == vote.family_id)
     )
-    query = select(IMPORTED_ROW.c.format, IMPORTED_ROW.c.row, *said, *beside, IMPORTED_VOTER.c.name.label("voter"))
+    query = select(IMPORTED_ROW.c.format, IMPORTED_ROW.c.row, *said, IMPORTED_ITEM.c.key, *named)
     counted = (IMPORTED_ROW.c.source_id == source.id) & (IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to)
     return query.select_from(joined).where(counted).order_by(IMPORTED_ROW.c.id)
 
@@ -157,18 +159,6 @@ def _vote(row: Row, models: dict[int, str]) -> Vote:
         voter=row.voter,
         time=None if row.voted_at is None else row.voted_at.timestamp(),
         category=row.category,
-        language=row.language,
-        turns=row.turns,
-        images=row.images,
-        conversation=row.conversation,
-        blind=row.blind,
         judge=row.judge,
+        **{name: getattr(row, name) for name in AS_TOLD},
     )
-
-
-def _kept(row: Row, vote: Vote | None) -> FileRow:
-    """Return a row of our own format: as it came, or with its original row included."""
-    if row.format == STEREOSCOPE.name:
-        return json.loads(row.row)
-    said = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
-    return {**said, ORIGIN: row.format, ORIGIN_ROW: row.row}

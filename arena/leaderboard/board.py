@@ -7,14 +7,15 @@ counts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from arena.leaderboard.statistics import FLOOR, Statistics
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
-from arena.ratings.intervals import Bounds, ranks, wilson
+from arena.ratings.intervals import Bounds, Share, ranks, shares
 from arena.ratings.votes import Codes, Floats
 
 SETTLED = 30
@@ -44,7 +45,6 @@ class BoardKey:
 
     @property
     def dated(self) -> bool:
-        """Whether only some days count."""
         return self.since is not None or self.until is not None
 
 
@@ -65,8 +65,8 @@ class Counts:
     wins: Floats
     left: Floats
     """The part of `wins` that was won on the left."""
-    ties: Floats | None = None
-    """Votes without a winner, which `wins` has as half a win for each: symmetric; None when there are none."""
+    ties: Floats
+    """Votes without a winner, which `wins` has as half a win for each: symmetric."""
 
     @property
     def votes(self) -> int:
@@ -75,10 +75,15 @@ class Counts:
     @property
     def decided(self) -> Floats:
         """The wins without the halves of ties."""
-        return self.wins if self.ties is None else self.wins - self.ties / 2
+        return self.wins - self.ties / 2
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The models' places, by code."""
+        return {code: place for place, code in enumerate(self.codes)}
 
 
-NOTHING = Counts((), np.zeros((0, 0)), np.zeros((0, 0)))
+NOTHING = Counts((), *np.zeros((3, 0, 0)))
 
 
 class ImportSummary(NamedTuple):
@@ -105,19 +110,6 @@ class ImportSummary(NamedTuple):
     """Votes without the number of images shown."""
 
 
-class VoteShare(NamedTuple):
-    """A share of votes with Wilson's interval."""
-
-    part: int
-    votes: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        return self.part / self.votes
-
-
 class Span(NamedTuple):
     """A number with its range; the range is None until it is computed."""
 
@@ -140,11 +132,11 @@ class Standing(NamedTuple):
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
     votes: int
     """Battles of this model (the paper's "matches", Table 3)."""
-    win_rate: VoteShare | None
+    win_rate: Share | None
     """Of its decided battles with the reference (Table 3); None for the reference itself and without such battles."""
     mean_win_rate: float | None
     """Predicted share of wins against a comparable model drawn uniformly."""
-    left: VoteShare | None
+    left: Share | None
     """How often the answer on the left won in its decided battles."""
     retired: bool
     ties: int
@@ -175,7 +167,7 @@ class Board:
 
     key: BoardKey
     votes: int
-    left: VoteShare | None
+    left: Share | None
     groups: tuple[tuple[Standing, ...], ...]
     statistics: Statistics | None
     counts: Counts
@@ -185,14 +177,7 @@ class Board:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """The lines of all groups, in order."""
-        return tuple(standing for group in self.groups for standing in group)
-
-
-def shares(parts: Floats, votes: Floats) -> list[VoteShare | None]:
-    """Return the shares parts / votes with Wilson's intervals; None where there are no votes."""
-    columns = (parts.astype(int), votes.astype(int), *wilson(parts, votes))
-    return _blanked(map(VoteShare, *(column.tolist() for column in columns)), (votes > 0).tolist())
+        return tuple(chain.from_iterable(self.groups))
 
 
 def board(
@@ -217,7 +202,7 @@ def board(
     return Board(
         key=key,
         votes=counts.votes,
-        left=shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]))[0],
+        left=_shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]))[0],
         groups=tuple(tuple(lines[place] for place in places) for places in ordered),
         statistics=statistics,
         counts=counts,
@@ -233,8 +218,7 @@ def _lines(
     """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
-    ties = np.zeros(len(played)) if counts.ties is None else counts.ties.sum(1)
-    found = _ranking(counts.codes, statistics)
+    found = _Ranking(counts.codes, statistics)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     shown = (played >= FLOOR).tolist()
@@ -251,16 +235,19 @@ def _lines(
         votes,
         _against_reference(counts, entrants),
         _blanked(mean_win_chances(fit).tolist(), shown),
-        _blanked(shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0)), shown),
+        _blanked(_shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0)), shown),
         [model.retired for model in models],
-        ties.astype(int).tolist(),
+        counts.ties.sum(1).astype(int).tolist(),
     )
     return [Standing(*line) for line in zip(*columns, strict=True)]
 
 
 def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | None]:
-    """Return values, with None for those that are not shown."""
     return [value if show else None for value, show in zip(values, shown, strict=True)]
+
+
+def _shares(hits: Floats, votes: Floats) -> list[Share | None]:
+    return _blanked(shares(hits, votes), (votes > 0).tolist())
 
 
 def _trust(votes: int, status: Status, reach: float) -> Trust:
@@ -269,19 +256,20 @@ def _trust(votes: int, status: Status, reach: float) -> Trust:
     return "provisional" if votes < SETTLED or status is not Status.RATED or reach > WIDE else "settled"
 
 
-def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[VoteShare | None]:
+def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:
     """Return each model's share of its battles with the reference; None for the reference itself and without any."""
-    reference = next((place for place, code in enumerate(counts.codes) if entrants[code].is_reference), None)
+    reference = next((place for code, place in counts.places.items() if entrants[code].is_reference), None)
     if reference is None:
         return [None] * len(counts.codes)
     won, lost = counts.decided[:, reference], counts.decided[reference]
-    return shares(won, won + lost)
+    return _shares(won, won + lost)
 
 
+@lru_cache(maxsize=256)  # statistics stay the same over many votes
 class _Ranking:
     """Statistics by the places of newer counts, which may have models that the statistics lack."""
 
-    def __init__(self, codes: Sequence[int], statistics: Statistics | None) -> None:
+    def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
         # The place after the last stands for models that the statistics lack.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
@@ -304,19 +292,12 @@ class _Ranking:
         return np.append(values, np.nan)[self._places]
 
 
-@lru_cache(maxsize=256)
-def _ranking(codes: tuple[int, ...], statistics: Statistics | None) -> _Ranking:
-    """Return statistics by place; cached, since they stay the same over many votes."""
-    return _Ranking(codes, statistics)
-
-
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
     """Return numbers with their ranges, which are NaN when unknown."""
     return list(map(Span, value.tolist(), *(_listed(bound, ~np.isnan(bound)) for bound in (low, high))))
 
 
 def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:
-    """Return values, None when unknown."""
     listed = values.astype(object)
     listed[~known] = None
     return listed.tolist()

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from arena.figures import Figure
-from arena.leaderboard.board import Board, Span, Standing, VoteShare
-from arena.ratings.report_files import csv_text, table_text
+from arena.leaderboard.board import Board, Standing
+from arena.ratings.intervals import Share
+from arena.ratings.report import csv_text, table_text
 
+_BLANK = (None, None, None)
 _COLUMNS = (
     "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
     "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired"
@@ -24,13 +26,13 @@ def _cells(group: int, line: Standing) -> list[Any]:
     rate = line.win_rate
     return [
         group,
-        *_span(line.rank),
+        *(line.rank or _BLANK),
         table_text(line.model),
-        *_span(line.rating),
-        *_span(line.elo),
+        *(line.rating or _BLANK),
+        *(line.elo or _BLANK),
         line.votes,
         line.ties,
-        *((rate.part, rate.votes) if rate else (None, None)),
+        *((rate.hits, rate.n) if rate else (None, None)),
         *_share(rate),
         line.mean_win_rate,
         *_share(line.left),
@@ -49,9 +51,5 @@ def plots_json(title: str, figures: Sequence[Figure]) -> str:
     return json.dumps({"title": title, "plots": plots}, ensure_ascii=False, allow_nan=False)
 
 
-def _span(span: Span | None) -> tuple[float | None, ...]:
-    return span or (None, None, None)
-
-
-def _share(share: VoteShare | None) -> tuple[float | None, ...]:
-    return (share.value, share.low, share.high) if share else (None, None, None)
+def _share(share: Share | None) -> tuple[float | None, ...]:
+    return (share.value, share.low, share.high) if share else _BLANK

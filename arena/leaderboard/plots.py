@@ -17,9 +17,8 @@ from arena.figures import (
     win_rate_figure,
 )
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.breakdowns import FamilyRatings
 from arena.leaderboard.service import Leaderboard
-from arena.leaderboard.statistics import FLOOR
+from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.ratings.bradley_terry import win_chances
 
 MOST_LINES = 20
@@ -32,34 +31,34 @@ def board_figures(board: Board, leaderboard: Leaderboard) -> tuple[Figure, ...]:
 
 def _intervals(board: Board, _: Leaderboard) -> Figure:
     rated = [line for line in _largest(board) if line.rating is not None]
-    bars = [Bar(line.model, line.rating.value, line.rating.low, line.rating.high) for line in rated if line.rating]
-    return interval_figure(bars, f"Bradley-Terry with 95% intervals, clustered by (item, pair). {_left_out(board)}")
+    bars = [Bar(line.model, *line.rating) for line in rated if line.rating]
+    note = "Bradley-Terry with 95% intervals, clustered by (item, pair). "
+    note += f"Models with under {FLOOR} votes are left out."
+    if len(board.groups) > 1:
+        note += " Only the largest group is shown: the others cannot be compared with it."
+    return interval_figure(bars, note)
 
 
 def _chances(board: Board, _: Leaderboard) -> Figure:
-    places = _places(board)
-    chances = np.round(win_chances(board.fit)[np.ix_(places, places)], 4)
-    return win_rate_figure([line.model for line in board.standings if line.rating], chances)
+    rated = [line for line in board.standings if line.rating]
+    places = [board.counts.places[line.code] for line in rated]
+    return win_rate_figure([line.model for line in rated], np.round(win_chances(board.fit)[np.ix_(places, places)], 4))
 
 
 def _battles(board: Board, _: Leaderboard) -> Figure:
     """Plot the counts of all models, including those with too few votes for a rating."""
-    place = {code: at for at, code in enumerate(board.counts.codes)}
-    places = [place[line.code] for line in board.standings]
+    places = [board.counts.places[line.code] for line in board.standings]
     return battle_count_figure([line.model for line in board.standings], board.counts.wins[np.ix_(places, places)])
 
 
 def _history(board: Board, leaderboard: Leaderboard) -> Figure:
     past = leaderboard.history(board.key)
     column = {code: at for at, code in enumerate(past.codes)}
-    lines = [
-        RatingLine(
-            line.model,
-            [None if np.isnan(rating) else round(rating, 1) for rating in past.ratings[:, column[line.code]]],
-        )
-        for line in _largest(board)[:MOST_LINES]
-        if line.rating is not None and line.code in column
-    ]
+    lines = []
+    for line in _largest(board)[:MOST_LINES]:
+        if line.rating is not None and line.code in column:
+            ratings = past.ratings[:, column[line.code]]
+            lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
     drawn = history_figure([str(day) for day in past.days], lines)
     return drawn if past.days else replace(drawn, traces=(), note="These votes do not say when they were cast.")
 
@@ -76,9 +75,8 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     families = sorted(found, key=str.casefold)
     cells = [[_cell(found[family], place[line.code]) for line in shown] for family in families]
     drawn = family_figure(families, [line.model for line in shown], cells)
-    return (
-        drawn if families else replace(drawn, traces=(), note="These votes do not say of which family their items are.")
-    )
+    no_family = "These votes do not say of which family their items are."
+    return drawn if families else replace(drawn, traces=(), note=no_family)
 
 
 def _cell(family: FamilyRatings, at: int) -> Cell | None:
@@ -88,21 +86,8 @@ def _cell(family: FamilyRatings, at: int) -> Cell | None:
     return Cell(rating, low, high, int(family.votes[at]))
 
 
-def _places(board: Board) -> list[int]:
-    """Return the places in the fit of the models with a rating, in the board's order."""
-    place = {code: at for at, code in enumerate(board.counts.codes)}
-    return [place[line.code] for line in board.standings if line.rating is not None]
-
-
 def _largest(board: Board) -> tuple[Standing, ...]:
     return board.groups[0] if board.groups else ()
-
-
-def _left_out(board: Board) -> str:
-    parts = [f"Models with under {FLOOR} votes are left out."]
-    if len(board.groups) > 1:
-        parts.append("Only the largest group is shown: the others cannot be compared with it.")
-    return " ".join(parts)
 
 
 PLOTS: Mapping[str, Callable[[Board, Leaderboard], Figure]] = {

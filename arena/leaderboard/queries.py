@@ -3,9 +3,7 @@
 Votes on stored answers, live votes and imported votes have the same columns. In a tie, side A stands as the winner.
 """
 
-from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
-from itertools import chain
+from datetime import UTC, datetime, time, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
-    Row,
     Select,
     bindparam,
     case,
@@ -35,11 +32,10 @@ from arena.fraud.flags import flagged_voters
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.store import ITEM
 from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
-from arena.leaderboard.breakdowns import History, history
-from arena.leaderboard.statistics import Crowd, Tuples
+from arena.leaderboard.statistics import Crowd, History, Tuples, history
 from arena.leaderboard.win_counts import summed_counts
 from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
-from arena.ratings.votes import Outcome
+from arena.ratings.votes import Outcome, integers
 from arena.settings import CountSettings
 
 _DAY = 24 * 3600 * 1_000_000
@@ -64,7 +60,12 @@ def imported_counts(connection: Connection, key: BoardKey) -> Table:
     """
     votes = _imported_vote_rows(key).subquery("votes")
     pair = (votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
-    return _table(connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair)), 6)
+    return _grouped(connection, pair, votes.c.left)
+
+
+def wanted(key: BoardKey) -> dict[str, int | bool]:
+    """Return the parameters of the win count queries; a bool selects one of the two sources of live votes."""
+    return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
 
 
 def open_rows(connection: Connection, key: BoardKey) -> Table:
@@ -72,8 +73,7 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 
     Rows of family, winner, loser, 0 (none tied), n, n on the left.
     """
-    wanted = {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
-    rows = _table(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted), 5)
+    rows = integers(connection.execute(LIVE_OPEN if key.kind == "live" else _OPEN, wanted(key)), 5)
     return np.insert(rows, 3, 0, axis=1)
 
 
@@ -108,7 +108,6 @@ def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Coun
 
 
 def flagged_counts(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
-    """Count the votes of flagged voters that a board would have."""
     return _counts(connection, _of_flagged(key, who).subquery("votes"))
 
 
@@ -125,10 +124,8 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
 
 
 def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
-    """Sum the votes of a board by item and pair."""
     votes = _vote_rows(connection, key, who)
-    columns = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied)
-    table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 6)
+    table = _grouped(connection, (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied))
     codes, place = np.unique(table[:, 2:4], return_inverse=True)
     place = place.reshape(-1, 2).astype(np.int32)
     outcome = np.where(table[:, 4] > 0, Outcome.TIE, Outcome.A).astype(np.int8)
@@ -149,8 +146,7 @@ def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> His
     votes = _vote_rows(connection, key, who)
     day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
     dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
-    columns = (dated.c.day, dated.c.winner, dated.c.loser, dated.c.tied)
-    table = _table(connection.execute(select(*columns, func.count()).group_by(*columns)), 5)
+    table = _grouped(connection, tuple(dated.c))
     days, on = np.unique(table[:, 0], return_inverse=True)
     codes, place = np.unique(table[:, 1:3], return_inverse=True)
     winner, loser = place.reshape(-1, 2).T
@@ -162,13 +158,13 @@ def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> His
 
 
 def _counts(connection: Connection, votes: FromClause) -> Counts:
-    pair = (votes.c.winner, votes.c.loser, votes.c.tied)
-    rows = connection.execute(select(*pair, func.count(), func.sum(votes.c.left)).group_by(*pair))
-    return summed_counts(_table(rows, 5))
+    return summed_counts(_grouped(connection, (votes.c.winner, votes.c.loser, votes.c.tied), votes.c.left))
 
 
-def _table(rows: Iterable[Row], columns: int) -> Table:
-    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
+def _grouped(connection: Connection, columns: tuple[ColumnElement, ...], *sums: ColumnElement) -> Table:
+    """Return each combination of values in the columns, with the number of its rows and sums over them."""
+    query = select(*columns, func.count(), *map(func.sum, sums)).group_by(*columns)
+    return integers(connection.execute(query), len(columns) + 1 + len(sums))
 
 
 def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> FromClause:
@@ -261,15 +257,11 @@ def _family(key: BoardKey) -> ColumnElement:
 
 
 def _narrowed(query: Select, key: BoardKey, family: ColumnElement, voted_at: ColumnElement) -> Select:
-    """Return a SELECT of the votes of the board's family and days."""
+    """Return a SELECT of votes with the condition that they are of the board's family and days."""
     if key.family is not None:
         query = query.where(family == key.family)
     if key.since is not None:
-        query = query.where(voted_at >= _midnight(key.since))
+        query = query.where(voted_at >= datetime.combine(key.since, time.min, UTC))
     if key.until is not None:
-        query = query.where(voted_at < _midnight(key.until + timedelta(days=1)))
+        query = query.where(voted_at < datetime.combine(key.until + timedelta(days=1), time.min, UTC))
     return query
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -1,6 +1,7 @@
 """Board selection: the boards there are, and the one somebody chose."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -48,7 +49,7 @@ def board_sources(connection: Connection) -> list[BoardSource]:
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the default source: the newest of the bank, else of live votes, else of imported ones."""
+    """Return the default: the newest of the bank, else of live votes, else of imported ones."""
     return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))
 
 
@@ -56,10 +57,8 @@ def day_of(text: object) -> date | None:
     """Parse a day; None for a blank. Raises BoardSelectionError for anything else."""
     if not isinstance(text, str) or not text.strip():
         return None
-    try:
+    with suppress(ValueError):
         day = date.fromisoformat(text.strip()[:10])
-    except ValueError as error:
-        raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.") from error
-    if not 1970 <= day.year < 9999:
-        raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
-    return day
+        if 1970 <= day.year < 9999:
+            return day
+    raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.")

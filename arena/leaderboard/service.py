@@ -38,7 +38,6 @@ from arena.leaderboard.board import (
     VoteKind,
     board,
 )
-from arena.leaderboard.breakdowns import FamilyRatings, History, family_ratings
 from arena.leaderboard.queries import (
     Table,
     counts_of,
@@ -50,9 +49,10 @@ from arena.leaderboard.queries import (
     left_out_of,
     open_rows,
     tuples_of,
+    wanted,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
-from arena.leaderboard.statistics import Statistics, compute_statistics
+from arena.leaderboard.statistics import FamilyRatings, History, Statistics, compute_statistics, family_ratings
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.settings import CountSettings
@@ -153,10 +153,10 @@ class Leaderboard:
         keep_time(self._database, VOTE, LIVE_VOTE)
         kept = self._keep(key)
         with kept.turn:
-            if kept.history is None or time.monotonic() - kept.history.at > self._every:
+            if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
-                    kept.history = _Dated(time.monotonic(), history_of(connection, key, self._who))
-            return kept.history.value
+                    kept.history_at, kept.history = time.monotonic(), history_of(connection, key, self._who)
+            return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
         """Return the ratings of a board's models by family name; empty until the board has statistics."""
@@ -164,12 +164,10 @@ class Leaderboard:
             return {}
         kept = self._keep(made.key)
         with kept.turn:
-            if kept.families is None or kept.families.statistics is not made.statistics:
-                kept.families = _ByFamily(made.statistics, family_ratings(made.statistics.tuples))
-            ratings = kept.families.ratings
-            return {self._families[one.family]: one for one in ratings if one.family in self._families}
+            if kept.families_of is not made.statistics:
+                kept.families, kept.families_of = family_ratings(made.statistics.tuples), made.statistics
+            return {self._families[one.family]: one for one in kept.families if one.family in self._families}
 
-    # Within the request.
     def _keep(self, key: BoardKey) -> "_BoardState":
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
         with self._lock:
@@ -182,7 +180,7 @@ class Leaderboard:
     def _board(self, key: BoardKey, kept: "_BoardState") -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = _Basis(kept.counts, self._entrants, kept.statistics, kept.import_summary, kept.left_out)
+            basis = (kept.counts, self._entrants, kept.statistics, kept.import_summary, kept.left_out)
             if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
                 kept.board, kept.basis = board(key, *basis, kept.board), basis
             self._schedule_statistics(key, kept)
@@ -202,20 +200,22 @@ class Leaderboard:
                     return
                 counts = less_counts(win_counts.counts(key.family), _of_family(still_open, key))
             one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
-            if not one_by_one or late:
-                if version.bank != kept.counted.bank:
-                    kept.import_summary = (
-                        import_summary_of(connection, key) if self._imports_count or key.kind == "imported" else None
-                    )
-                if late or version.flags != kept.counted.flags:
-                    self._ask(connection, key, kept, one_by_one)
-                if one_by_one:
-                    counts = counts_of(connection, key, self._who)
-                else:
-                    counts = self._with_imports(connection, key, less_counts(counts, kept.flagged))
-                if not same_counts(counts, kept.counts):
-                    kept.counts = counts
-                kept.counted = version
+            if one_by_one and not late:
+                return
+            if version.bank != kept.counted.bank:
+                has_imports = self._imports_count or key.kind == "imported"
+                kept.import_summary = import_summary_of(connection, key) if has_imports else None
+            if late or version.flags != kept.counted.flags:
+                self._ask(connection, key, kept, one_by_one)
+            if one_by_one:
+                counts = counts_of(connection, key, self._who)
+            else:
+                with self._lock:
+                    imported = self._imported_rows(connection, key)
+                counts = added_counts(less_counts(counts, kept.flagged), _of_family(imported, key))
+            if not same_counts(counts, kept.counts):
+                kept.counts = counts
+            kept.counted = version
 
     def _ask(self, connection: Connection, key: BoardKey, kept: "_BoardState", one_by_one: bool) -> None:
         """Query a board's excluded votes, which the win counts do not tell."""
@@ -224,12 +224,6 @@ class Leaderboard:
         left_out = left_out_of(connection, key, self._who)
         kept.left_out = left_out if left_out != kept.left_out else kept.left_out
         kept.asked_at = time.monotonic()
-
-    def _with_imports(self, connection: Connection, key: BoardKey, counts: Counts) -> Counts:
-        """Return counts with the imported votes that count too."""
-        with self._lock:
-            rows = self._imported_rows(connection, key)
-        return added_counts(counts, _of_family(rows, key)) if len(rows) else counts
 
     def _imported_rows(self, connection: Connection, key: BoardKey) -> Table:
         """Return the rows of `imported_counts` of all families, counted once after each import."""
@@ -241,7 +235,6 @@ class Leaderboard:
         return self._imported[whole]
 
     def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
-        """Return the codes of the families with final votes."""
         imported = set(self._imported_rows(connection, key)[:, 0].tolist())
         win_counts, still_open = self._win_counts(connection, key)
         votes = Counter(win_counts.voted_families())
@@ -258,7 +251,7 @@ class Leaderboard:
             return WinCounts(), _NO_ROWS
         win_counts = self._win_counts_by_board.setdefault((key.kind, key.source, key.multi), WinCounts())
         changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
-        news = connection.execute(changed, {**_wanted(key), "since": win_counts.seen}).all()
+        news = connection.execute(changed, {**wanted(key), "since": win_counts.seen}).all()
         win_counts.take(news, connection.scalar(seen) or 0)
         return win_counts, open_rows(connection, key)
 
@@ -275,11 +268,8 @@ class Leaderboard:
             self._imported.clear()
             self._bank = version
 
-    # In the background thread.
     def _schedule_statistics(self, key: BoardKey, kept: "_BoardState") -> None:
-        """Schedule statistics for these counts if they have none, and a check of the counts, at most every `every`
-        seconds.
-        """
+        """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds."""
         with self._lock:
             waiting = sum(1 for other in self._kept.values() if other.is_waiting)
             if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
@@ -305,19 +295,9 @@ class Leaderboard:
         total = LIVE_TOTAL if key.kind == "live" else _TOTAL
         with self._database.read() as connection, self._lock:
             win_counts, _ = self._win_counts(connection, key)
-            if (connection.scalar(total, _wanted(key)) or 0) != win_counts.votes:
+            if (connection.scalar(total, wanted(key)) or 0) != win_counts.votes:
                 win_counts.forget()
                 self._win_counts(connection, key)
-
-
-class _Basis(NamedTuple):
-    """The inputs of a board."""
-
-    counts: Counts
-    entrants: Mapping[int, Entrant]
-    statistics: Statistics | None
-    import_summary: ImportSummary | None
-    left_out: ExcludedVotes
 
 
 class _Version(NamedTuple):
@@ -330,16 +310,6 @@ class _Version(NamedTuple):
     """The rows of votes that may still be undone."""
 
 
-class _Dated(NamedTuple):
-    at: float
-    value: History
-
-
-class _ByFamily(NamedTuple):
-    statistics: Statistics
-    ratings: tuple[FamilyRatings, ...]
-
-
 _NO_ROWS = np.zeros((0, 6), np.int64)
 
 
@@ -350,8 +320,6 @@ def _of_family(rows: Table, key: BoardKey) -> Counts:
 
 @dataclass(eq=False)
 class _BoardState:
-    """The cached state of one board."""
-
     turn: Lock = field(default_factory=Lock)
     """Held while computing for this board, so that others wait for the result."""
     counts: Counts = NOTHING
@@ -362,23 +330,20 @@ class _BoardState:
     counted: _Version = _Version(-1, -1, -1, b"")
     asked_at: float = -math.inf
     board: Board | None = None
-    basis: _Basis = _Basis(NOTHING, {}, None, None, NONE_LEFT_OUT)
+    basis: tuple[object, ...] = ()
+    """The inputs of `board`."""
     statistics: Statistics | None = None
     found_for: Counts | None = None
     found_at: float = -math.inf
     computing: "Future[None] | None" = None
-    history: _Dated | None = None
-    families: _ByFamily | None = None
+    history: History | None = None
+    history_at: float = -math.inf
+    families: tuple[FamilyRatings, ...] = ()
+    families_of: Statistics | None = None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether statistics are being computed."""
         return self.computing is not None and not self.computing.done()
-
-
-def _wanted(key: BoardKey) -> dict[str, int | bool]:
-    """Return the parameters of the win count queries; a bool selects one of the two sources of live votes."""
-    return {"source": bool(key.source) if key.kind == "live" else key.source, "multi": key.multi}
 
 
 def _tell(computing: "Future[None]") -> None:

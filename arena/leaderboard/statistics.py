@@ -1,9 +1,12 @@
 """Board statistics: intervals, rank ranges, Elo over orders and the fragility of the first place.
 
 They take longer than a request may, so they are computed in the background from a board's votes by item and pair.
+Beside them are breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +28,7 @@ ORDERS = 100
 GROWTH = 0.01
 """Share by which the votes must grow before Elo is computed anew: its orders cost most, and move least."""
 SEED = 0
+POINTS_IN_TIME = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,6 @@ class Tuples:
     n: Codes
 
     def one_by_one(self) -> Votes:
-        """Return the votes, one entry each."""
         winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
         return Votes(winner, loser, outcome, len(self.codes))
 
@@ -53,7 +56,6 @@ class Tuples:
         return ties + ties.T
 
     def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
-        """Return the (item, pair) tuples of these rows."""
         columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
         votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
         return pair_clusters(votes, "tuple")
@@ -94,6 +96,26 @@ class Statistics:
     tuples: Tuples
 
 
+@dataclass(frozen=True, eq=False)
+class History:
+    """Ratings at the end of chosen days, from all votes until then: days x models, NaN below the floor."""
+
+    days: tuple[date, ...]
+    codes: tuple[int, ...]
+    ratings: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyRatings:
+    """Ratings from the votes on one family's items, by place; NaN below the floor or outside the largest group."""
+
+    family: int
+    ratings: Floats
+    low: Floats
+    high: Floats
+    votes: Codes
+
+
 def compute_statistics(tuples: Tuples, crowd: Crowd, before: Statistics | None) -> Statistics:
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow."""
     clusters = tuples.clusters()
@@ -121,3 +143,32 @@ def _overturn(fit: Strengths, tuples: Tuples) -> Overturn | None:
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), tuples.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
+
+
+def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
+    """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
+    total = np.cumsum(wins, axis=0)
+    chosen = np.unique(np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int))
+    ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
+    shape = len(chosen), len(codes)
+    return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape))
+
+
+def family_ratings(tuples: Tuples) -> tuple[FamilyRatings, ...]:
+    """Return the models' ratings in each family, with intervals clustered by (item, pair) tuple."""
+    return tuple(_family(tuples, int(family)) for family in np.unique(tuples.family))
+
+
+def _family(tuples: Tuples, family: int) -> FamilyRatings:
+    clusters = tuples.clusters(tuples.family == family)
+    fit = bradley_terry(clusters.win_matrix())
+    ratings = _largest_group(fit)
+    found = cluster_intervals(fit, clusters)
+    reach = (found.high - found.low) / 2
+    votes = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
+    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, votes)
+
+
+def _largest_group(fit: Strengths) -> Floats:
+    enough = (fit.wins + fit.wins.T).sum(1) >= FLOOR
+    return np.where(enough & (fit.components == 0), fit.ratings, np.nan)

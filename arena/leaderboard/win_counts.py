@@ -1,14 +1,13 @@
 """Win counts: one source's single or multi-image items, kept in memory and updated by changed rows."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arena.leaderboard.board import NOTHING, Counts
-from arena.ratings.votes import Codes, Floats
+from arena.ratings.votes import Codes, integers
 
 
 class WinCounts:
@@ -38,7 +37,7 @@ class WinCounts:
         self.seen = seen
         if not rows:
             return
-        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(len(rows), -1)
+        table = integers(rows, 5)
         family, winner, loser = self._places(table[:, 0]), table[:, 1], table[:, 2]
         self._grow(int(table[:, 1:3].max()) + 1)
         news = table[:, 3:5].T - self._cells[:, family, winner, loser]
@@ -78,12 +77,9 @@ class WinCounts:
 def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero(wins.any(0) | wins.any(1))
-
-    def of_played(matrix: np.ndarray) -> Floats:
-        return matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False)
-
-    tied = of_played(ties) if ties is not None and ties.any() else None
-    return Counts(tuple(codes[played].tolist()), of_played(wins), of_played(left), tied)
+    matrices = (wins, left, np.zeros_like(wins) if ties is None else ties)
+    of_played = (matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices)
+    return Counts(tuple(codes[played].tolist()), *of_played)
 
 
 def summed_counts(rows: Codes) -> Counts:
@@ -112,12 +108,13 @@ def less_counts(counts: Counts, less: Counts) -> Counts:
 
 
 def same_counts(one: Counts, other: Counts) -> bool:
-    pairs = ((one.wins, other.wins), (one.left, other.left), (one.decided, other.decided))
+    pairs = ((one.wins, other.wins), (one.left, other.left), (one.ties, other.ties))
     return one.codes == other.codes and all(np.array_equal(this, that) for this, that in pairs)
 
 
 def added_counts(one: Counts, other: Counts) -> Counts:
-    """Return the sum of two counts, by code."""
+    if not other.codes:
+        return one
     codes = np.union1d(one.codes, other.codes).astype(np.int64)
     wins, left, ties = np.zeros((3, len(codes), len(codes)))
     for part in (one, other):
@@ -125,6 +122,5 @@ def added_counts(one: Counts, other: Counts) -> Counts:
         grid = np.ix_(places, places)
         wins[grid] += part.wins
         left[grid] += part.left
-        if part.ties is not None:
-            ties[grid] += part.ties
+        ties[grid] += part.ties
     return played_counts(codes, wins, left, ties)

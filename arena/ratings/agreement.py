@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import LEVEL, wilson
+from arena.ratings.intervals import Share, percentiles, shares
 from arena.ratings.votes import Floats
 
 Preference = Literal["first", "second", "tie"]
@@ -47,13 +47,12 @@ class Choices(NamedTuple):
 
     @property
     def level(self) -> "Level":
-        """Unanimity of the votes."""
         return Level(max(self), sum(self))
 
     @property
     def majority(self) -> Preference:
         """The model that most chose; "tie" without a majority."""
-        return "tie" if self.first == self.second else "first" if self.first > self.second else "second"
+        return _preferred(self.first, self.second)
 
 
 class Level(NamedTuple):
@@ -64,21 +63,6 @@ class Level(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.most}/{self.votes}"
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of cases with its binomial interval (Wilson's)."""
-
-    hits: int
-    n: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float | None:
-        """hits / n; None without cases."""
-        return self.hits / self.n if self.n else None
 
 
 @dataclass(frozen=True)
@@ -155,12 +139,10 @@ class Poll:
 
 def share(hits: int, n: int) -> Share:
     """hits out of n with the 95% interval; 0 to 1 if n is 0."""
-    low, high = wilson(np.array([hits]), np.array([n]))
-    return Share(hits, n, float(low[0]), float(high[0]))
+    return shares(np.array([hits]), np.array([n]))[0]
 
 
 def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
-    """The contests with several votes."""
     return {contest: chosen for contest, chosen in choices.items() if sum(chosen) > 1}
 
 
@@ -170,25 +152,20 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
     if any(sum(chosen) < 2 for chosen in kinds):
         raise ValueError("agreement is between people: each contest needs two votes")
     levels: Counter[Level] = Counter()
+    alike: Counter[int] = Counter()
     for chosen, contests in kinds.items():
         levels[chosen.level] += contests
-    alike = Counter()
-    for level, contests in levels.items():
-        alike[level.votes] += contests
-    ordered = sorted(levels, key=lambda level: (-level.votes, -level.most))
-    votes = sum(level.votes * contests for level, contests in levels.items())
-    undecided = sum(contests for level, contests in levels.items() if 2 * level.most == level.votes)
+        alike[sum(chosen)] += contests
     decided = [(level, contests) for level, contests in levels.items() if 2 * level.most > level.votes]
-    with_majority = share(
-        sum(level.most * contests for level, contests in decided),
-        sum(level.votes * contests for level, contests in decided),
-    )
     return People(
         contests=kinds.total(),
-        votes=votes,
-        levels={level: share(levels[level], alike[level.votes]) for level in ordered},
-        with_majority=with_majority,
-        undecided=undecided,
+        votes=sum(votes * contests for votes, contests in alike.items()),
+        levels={level: share(levels[level], alike[level.votes]) for level in _ordered(levels)},
+        with_majority=share(
+            sum(level.most * contests for level, contests in decided),
+            sum(level.votes * contests for level, contests in decided),
+        ),
+        undecided=kinds.total() - sum(contests for _, contests in decided),
         **_coefficients(kinds, rounds, seed),
     )
 
@@ -220,7 +197,7 @@ def by_scores(name: str, scores: Mapping[tuple[str, str], float], contests: Iter
     for contest in contests:
         first, second = (scores.get((contest.item, model)) for model in contest[1:])
         if first is not None and second is not None:
-            preferences[contest] = "tie" if first == second else "first" if first > second else "second"
+            preferences[contest] = _preferred(first, second)
     return Measure(name, preferences)
 
 
@@ -230,9 +207,16 @@ def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
     for item, model_a, model_b, winner, judge in verdicts:
         contest = contest_of(item, model_a, model_b)
         better = {"a": model_a, "b": model_b, "tie": None}[winner]
-        preferred = "tie" if better is None else "first" if better == contest.first else "second"
-        judges.setdefault(judge, {})[contest] = preferred
+        judges.setdefault(judge, {})[contest] = _preferred(better == contest.first, better == contest.second)
     return tuple(Measure(judge, preferences) for judge, preferences in judges.items())
+
+
+def _preferred(first: float, second: float) -> Preference:
+    return "tie" if first == second else "first" if first > second else "second"
+
+
+def _ordered(levels: Iterable[Level]) -> list[Level]:
+    return sorted(levels, key=lambda level: (-level.votes, -level.most))
 
 
 def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Reproduction:
@@ -246,11 +230,11 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
         ties += preferred == "tie"
         seen[chosen.level] += 1
         hits[chosen.level] += (coin(contest) if preferred == "tie" else preferred) == chosen.majority
-    levels = sorted({chosen.level for chosen in decided.values()}, key=lambda level: (-level.votes, -level.most))
+    levels = {chosen.level for chosen in decided.values()}
     return Reproduction(
         measure=measure.name,
         overall=share(hits.total(), seen.total()),
-        levels={level: share(hits[level], seen[level]) for level in levels},
+        levels={level: share(hits[level], seen[level]) for level in _ordered(levels)},
         ties=ties,
         missing=len(decided) - seen.total(),
     )
@@ -277,8 +261,7 @@ def _estimate(value: float, draws: Floats) -> Estimate:
         return Estimate(None, None, None)
     if not len(draws) or np.isnan(draws).any() or draws.min() == draws.max():
         return Estimate(value, None, None)
-    low, high = np.quantile(draws, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, *map(float, percentiles(draws)))
 
 
 def _alpha(weights: Floats, counts: Floats) -> Floats:

@@ -102,11 +102,7 @@ def win_matrix(votes: Votes) -> Floats:
     return counts[Outcome.A] + counts[Outcome.B].T + tied + tied.T
 
 
-def bradley_terry(
-    wins: Floats,
-    prior: float = PRIOR,
-    start: Floats | None = None,
-) -> Strengths:
+def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = None) -> Strengths:
     """Fit strengths to a win matrix (models x models) by Newton's method.
 
     `start` are initial strengths, such as those before one more vote: near ones save steps. Raises `ConvergenceError`
@@ -183,7 +179,8 @@ def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
     mutual = reach & reach.T
     linked = mutual if mutual.all() else _reach(won | won.T)
     components = _components(linked if prior else mutual, np.asarray((won | won.T).any(1)))
-    comparable = _together(components)
+    same = (components[:, None] == components[None, :]) & (components >= 0)
+    comparable = same | np.eye(models, dtype=bool)
     for shared in (components, comparable):
         shared.flags.writeable = False
     return _Groups(components, comparable, _statuses(won, linked, mutual))
@@ -197,12 +194,6 @@ def _components(together: np.ndarray, played: np.ndarray) -> Codes:
     for number, group in enumerate(groups):
         components[(first == group) & played] = number
     return components
-
-
-def _together(components: Codes) -> np.ndarray:
-    """Mask of models that share a component, each at least with itself: models x models."""
-    same = (components[:, None] == components[None, :]) & (components >= 0)
-    return same | np.eye(len(components), dtype=bool)
 
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
@@ -228,7 +219,6 @@ class _Point(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """Largest difference between wins and expected wins."""
         return float(np.abs(self.slope).max(initial=0.0))
 
 
@@ -254,7 +244,6 @@ class _Likelihood:
         return _Point(chance, of_phantom, self.won - expected + self._prior * (1 - 2 * of_phantom))
 
     def information(self, point: _Point) -> Floats:
-        """Negative Hessian."""
         information = -self._games * point.chance * point.chance.T
         diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
         information.flat[:: len(diagonal) + 1] += diagonal

@@ -42,11 +42,9 @@ class PairClusters:
 
     @property
     def total(self) -> float:
-        """Number of clusters."""
         return float(self.count.sum())
 
     def win_matrix(self) -> Floats:
-        """Wins of all clusters: models x models."""
         m = self.models
         low_won = summed(self.low * m + self.high, self.won * self.count, m * m).reshape(m, m)
         high_won = summed(self.high * m + self.low, (self.votes - self.won) * self.count, m * m).reshape(m, m)

@@ -30,8 +30,6 @@ class Fragility:
     """Wins to remove: winner x loser, half a win on either side for a tie."""
     votes: int
     """Number of removed votes."""
-    share: float
-    """Share of all the fit's votes."""
 
 
 def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
@@ -53,7 +51,7 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     if not found:
         return None
     votes, rival, removed = min(found, key=lambda one: one[:2])
-    return Fragility(leader, rival, removed, votes, float(votes / fit.wins.sum()))
+    return Fragility(leader, rival, removed, votes)
 
 
 class _Removal(NamedTuple):
@@ -127,7 +125,6 @@ class _Lead:
         return found
 
     def _removal(self, votes: int) -> _Removal:
-        """Remove so many votes in order, and refit."""
         taken = np.zeros_like(self._votes)
         taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
         wins = taken[0] + (taken[1] + taken[1].T) / 2

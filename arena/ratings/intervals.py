@@ -100,6 +100,27 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
     return Bounds(np.maximum((middle - reach) / (votes + z * z), 0), np.minimum((middle + reach) / (votes + z * z), 1))
 
 
+@dataclass(frozen=True)
+class Share:
+    """A share of cases with its binomial interval (Wilson's)."""
+
+    hits: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float | None:
+        """hits / n; None without cases."""
+        return self.hits / self.n if self.n else None
+
+
+def shares(hits: Floats | Codes, n: Floats | Codes) -> list[Share]:
+    """The shares hits / n, with their intervals."""
+    columns = (hits.astype(int), n.astype(int), *wilson(hits, n))
+    return list(map(Share, *(column.tolist() for column in columns)))
+
+
 class _Alone(NamedTuple):
     """Clusters above ALONE, each counted as one vote: their own surprise says nothing."""
 
@@ -143,34 +164,25 @@ def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
 
 
 def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
-    voter = voter_codes(votes)
+    """Sum the outer products of the voters' scores, times C / (C - 1) for few voters."""
+    voter, m = voter_codes(votes), votes.models
     surprise = SCORES[votes.outcome] - 1 / (1 + np.exp(fit.strengths[votes.b] - fit.strengths[votes.a]))
     surprise *= fit.comparable[votes.a, votes.b]
     if votes.weights is not None:
         surprise *= votes.weights
-    held, clusters = voter_support(votes), int(voter.max(initial=-1)) + 1
-    none = _Alone(voter[:0], voter[:0], surprise[:0])
-    return _Spread(_score_spread(voter, votes, surprise), clusters, held, np.zeros(votes.models), none)
-
-
-def _score_spread(clusters: Codes, votes: Votes, surprise: Floats) -> Floats:
-    """Sum of the outer products of the clusters' scores, times C / (C - 1) for few clusters: models x models.
-
-    `clusters` are codes without gaps, `surprise` is each vote's weighted score minus its chance.
-    """
-    m = votes.models
-    order = np.argsort(clusters, kind="stable")
-    a, b, clusters, surprise = votes.a[order], votes.b[order], clusters[order], surprise[order]
-    total = int(clusters.max(initial=-1)) + 1
+    order = np.argsort(voter, kind="stable")
+    a, b, voter, surprise = votes.a[order], votes.b[order], voter[order], surprise[order]
+    voters = int(voter.max(initial=-1)) + 1
     scores = np.zeros((m, m))
-    for first in range(0, total, BLOCK):
-        part = slice(*np.searchsorted(clusters, (first, first + BLOCK)))
-        row, rows = clusters[part] - first, min(BLOCK, total - first)
+    for first in range(0, voters, BLOCK):
+        part = slice(*np.searchsorted(voter, (first, first + BLOCK)))
+        row, rows = voter[part] - first, min(BLOCK, voters - first)
         score = summed(row * m + a[part], surprise[part], rows * m)
         score -= summed(row * m + b[part], surprise[part], rows * m)
         score = score.reshape(rows, m)
         scores += score.T @ score
-    return scores * (total / max(1, total - 1))
+    scores *= voters / max(1, voters - 1)
+    return _Spread(scores, voters, voter_support(votes), np.zeros(m), _Alone(voter[:0], voter[:0], surprise[:0]))
 
 
 def _intervals(fit: Strengths, spread: _Spread, cluster: Cluster) -> Intervals:

@@ -1,29 +1,36 @@
-"""Rating report: rates the battles of one file and gathers what a reader needs to judge the numbers."""
+"""Rating report: rates the battles of one file and gathers what a reader needs to judge the numbers.
 
+Its files are board.csv, plots.html, and report.json with all parameters.
+"""
+
+import csv
+import hashlib
+import io
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
+from arena.figures import Bar, Figure, battle_count_figure, interval_figure, page, win_rate_figure
 from arena.formats.base import Battles, BothBad, Winner
 from arena.ratings.bootstrap import Bootstrap, bootstrap, voter_bootstrap
-from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_matrix
+from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_chances, win_matrix
 from arena.ratings.clusters import Cluster, pair_clusters
 from arena.ratings.elo_orders import EloOrders, elo_orders
-from arena.ratings.intervals import FEW, Bounds, Intervals, intervals, rank_ranges, ranks
-from arena.ratings.votes import Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
+from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
+from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
 ClusterChoice = Literal["tuple", "voter", "none"]
 
-_OUTCOMES: dict[Winner, Outcome] = {
-    "a": Outcome.A,
-    "b": Outcome.B,
-    "tie": Outcome.TIE,
-    "both_bad": Outcome.BOTH_BAD,
-}
+_OUTCOMES: dict[Winner, Outcome] = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE, "both_bad": Outcome.BOTH_BAD}
 _SHOWN_NAMES = 10
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
+"""First characters that make a spreadsheet read a cell as a formula (OWASP)."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +73,52 @@ class BoardRow:
 
 @dataclass(frozen=True, eq=False)
 class RatingReport:
-    """A board with its inputs and fits; `votes`, `fit` and the rest are indexed by model code."""
+    """Fits to the votes of a file, indexed by model code, and the board that they make."""
 
     order: RatingOrder
     models: tuple[str, ...]
-    places: tuple[int, ...]
-    """Model codes in board order: the largest component first, the best model of each first."""
-    rows: tuple[BoardRow, ...]
     votes: Votes
     fit: Strengths
     bounds: Intervals
     orders: EloOrders | None
     draws: Bootstrap | None
     notices: tuple[str, ...]
+
+    @cached_property
+    def rating(self) -> Floats:
+        """What ranks the models: Bradley-Terry, or Elo if only Elo was requested."""
+        if self.order.method != "elo":
+            return self.fit.ratings
+        return np.where(self.fit.components < 0, np.nan, self.orders.median if self.orders else elo(self.votes))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Model codes in board order: by component, unplayed models last, then by rating, models without one last."""
+        component = self.fit.components
+        key = (-np.nan_to_num(self.rating), np.isnan(self.rating), component, component < 0)
+        return tuple(np.lexsort(key).tolist())
+
+    @cached_property
+    def rows(self) -> tuple[BoardRow, ...]:
+        played, method, blank = win_loss_counts(self.votes), self.order.method, [np.full(len(self.models), np.nan)] * 3
+        elos = [
+            blank[0] if method == "bt" else elo(self.votes),
+            *((self.orders.median, self.orders.low, self.orders.high) if self.orders else blank),
+        ]
+        strengths = blank if method == "elo" else [self.fit.ratings, self.bounds.low, self.bounds.high]
+        rank = ranks(self.fit, Bounds(self.rating, self.rating) if method == "elo" else self.bounds)
+        ranges = rank_ranges(self.fit, self.bounds, self.draws.rank_bounds()) if self.draws else blank[:2]
+        rows = list(
+            map(
+                BoardRow,
+                self.models,
+                *(_numbers(np.where(played.battles > 0, column, np.nan)) for column in elos),
+                *map(_numbers, strengths),
+                *(_numbers(column, int) for column in (np.where(rank > 0, rank, np.nan), *ranges)),
+                *(column.tolist() for column in played),
+            )
+        )
+        return tuple(rows[place] for place in self.places)
 
 
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
@@ -87,53 +127,36 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if voter clusters are
     requested and the file names no voters, ConvergenceError if the fit does not converge.
     """
-    models = coded(battles.model_a, battles.model_b)
-    votes = _counted(battles, models.columns, len(models.names), order)
-    cluster = _cluster(votes, order)
+    names, (a, b) = coded(battles.model_a, battles.model_b)
+    votes = _counted(battles, a, b, len(names), order.both_bad)
+    without_items = order.cluster == "tuple" and votes.items is None
+    cluster: Cluster = "vote" if order.cluster == "none" or without_items else order.cluster
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     bounds = intervals(fit, votes, cluster)
-    with_elo = order.bootstrap > 0 and order.method != "bt" and len(votes) > 0
-    with_ranks = order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all()
-    orders = elo_orders(votes, order.bootstrap, order.seed) if with_elo else None
-    draws = _draws(fit, votes, cluster, order) if with_ranks else None
-    table = _BoardTable(
-        elo=None if order.method == "bt" else elo(votes),
-        orders=orders,
-        bounds=None if order.method == "elo" else bounds,
-        ranks=rank_ranges(fit, bounds, draws.rank_bounds()) if draws else None,
-    )
-    places = _places(fit, table)
-    return RatingReport(
-        order=order,
-        models=models.names,
-        places=places,
-        rows=_rows(models.names, places, votes, fit, table),
-        votes=votes,
-        fit=fit,
-        bounds=bounds,
-        orders=orders,
-        draws=draws,
-        notices=(
-            *battles.notices,
-            *_vote_notices(battles, int(np.equal(*models.columns).sum()), order, cluster),
-            *_model_notices(models.names, fit),
-            *([] if order.method == "elo" else _few_notice(models.names, fit, bounds)),
-        ),
-    )
+    orders = draws = None
+    if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
+        orders = elo_orders(votes, order.bootstrap, order.seed)
+    if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
+        if cluster == "voter":
+            draws = voter_bootstrap(fit, votes, order.bootstrap, order.seed)
+        else:
+            draws = bootstrap(fit, pair_clusters(votes, cluster), order.bootstrap, order.seed)
+    alone = int((a == b).sum())
+    notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster), *_model_notices(names, fit)]
+    if order.method != "elo":
+        notices += _few_notice(names, fit, bounds)
+    return RatingReport(order, names, votes, fit, bounds, orders, draws, tuple(notices))
 
 
-# Counted votes, as codes.
-def _counted(battles: Battles, sides: Sequence[Codes], models: int, order: RatingOrder) -> Votes:
+def _counted(battles: Battles, a: Codes, b: Codes, models: int, both_bad: BothBad) -> Votes:
     """Votes without those of a model against itself, and with "both bad" as requested."""
-    a, b = sides
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
     counted = a != b
-    if order.both_bad == "out":
+    if both_bad == "out":
         counted &= outcome != Outcome.BOTH_BAD
-    items, voters = (
-        None if column is None else column[counted] for column in map(_groups, (battles.item, battles.voter))
-    )
-    return Votes(a[counted], b[counted], outcome[counted], models, items=items, voters=voters)
+    groups = (_groups(column) for column in (battles.item, battles.voter))
+    items, voters = (None if codes is None else codes[counted] for codes in groups)
+    return Votes(a[counted], b[counted], outcome[counted], models, items, voters)
 
 
 def _groups(column: Sequence[str | None]) -> Codes | None:
@@ -145,59 +168,6 @@ def _groups(column: Sequence[str | None]) -> Codes | None:
     unknown = codes < 0
     codes[unknown] = len(code) + np.arange(unknown.sum())
     return codes
-
-
-def _cluster(votes: Votes, order: RatingOrder) -> Cluster:
-    if order.cluster == "none" or (order.cluster == "tuple" and votes.items is None):
-        return "vote"
-    return order.cluster
-
-
-def _draws(fit: Strengths, votes: Votes, cluster: Cluster, order: RatingOrder) -> Bootstrap:
-    if cluster == "voter":
-        return voter_bootstrap(fit, votes, order.bootstrap, order.seed)
-    return bootstrap(fit, pair_clusters(votes, "tuple" if cluster == "tuple" else "vote"), order.bootstrap, order.seed)
-
-
-# The board.
-class _BoardTable(NamedTuple):
-    """Requested numbers, by model code."""
-
-    elo: Floats | None
-    orders: EloOrders | None
-    bounds: Intervals | None
-    ranks: Bounds | None
-
-    def main(self, fit: Strengths) -> Floats:
-        """Ratings that rank the models."""
-        if self.bounds is None and self.elo is not None:
-            return np.where(fit.components < 0, np.nan, self.orders.median if self.orders else self.elo)
-        return fit.ratings
-
-
-def _places(fit: Strengths, table: _BoardTable) -> tuple[int, ...]:
-    """Model codes in board order: by component, unplayed models last, then by rating, models without one last."""
-    rating, component = table.main(fit), fit.components
-    key = (np.isnan(rating), component, component < 0)
-    return tuple(np.lexsort((-np.nan_to_num(rating), *key)).tolist())
-
-
-def _rows(
-    names: Sequence[str], places: Iterable[int], votes: Votes, fit: Strengths, table: _BoardTable
-) -> tuple[BoardRow, ...]:
-    blank = np.full(votes.models, np.nan)
-    played, rating = win_loss_counts(votes), table.main(fit)
-    orders, bounds = table.orders, table.bounds
-    once = blank if table.elo is None else table.elo
-    spread = [blank] * 3 if orders is None else [orders.median, orders.low, orders.high]
-    strength = [blank] * 3 if bounds is None else [fit.ratings, bounds.low, bounds.high]
-    rank = ranks(fit, bounds or Bounds(rating, rating))
-    elos = [np.where(played.battles > 0, column, np.nan) for column in (once, *spread)]
-    numbers = map(_numbers, (*elos, *strength))
-    wholes = (_numbers(column, int) for column in (np.where(rank > 0, rank, np.nan), *(table.ranks or (blank, blank))))
-    counts = (column.tolist() for column in (played.battles, played.wins, played.losses, played.ties))
-    rows = list(map(BoardRow, names, *numbers, *wholes, *counts))
-    return tuple(rows[place] for place in places)
 
 
 def _numbers(column: Floats, kind: type = float) -> list[Any]:
@@ -240,7 +210,7 @@ def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
 
 
 def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
-    """Notice that names models with hardly any independent votes, which is why their intervals are wide."""
+    """Names models with hardly any independent votes, which is why their intervals are wide."""
     rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
     those = np.flatnonzero(bounds.few & rated).tolist()
     what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")
@@ -251,3 +221,104 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:
     more = f" and {len(places) - _SHOWN_NAMES} more" if len(places) > _SHOWN_NAMES else ""
     return ", ".join(names[place] for place in places[:_SHOWN_NAMES]) + more
+
+
+# Files.
+def write_report(report: RatingReport, battles: Battles, source: Path, folder: Path) -> tuple[Path, ...]:
+    """Write a report on the battles of `source` into a folder; returns the files' paths."""
+    record = json.dumps(_record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False)
+    texts = {
+        "board.csv": board_csv(report.rows),
+        "plots.html": page(f"Ratings of {source.name}", figures(report)),
+        "report.json": f"{record}\n",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    return tuple(folder / name for name in texts)
+
+
+def board_csv(rows: Sequence[BoardRow]) -> str:
+    """A board as CSV; a name that a spreadsheet would read as a formula gets a leading apostrophe."""
+    header = [field.name for field in fields(BoardRow)]
+    cells = ((table_text(name), *numbers) for name, *numbers in (asdict(row).values() for row in rows))
+    return csv_text([header, *cells])
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV lines that end in LF; a text with a line break of any kind is quoted."""
+    lines = []
+    for row in rows:
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # the writer quotes any character of its terminator
+        lines.append(line.getvalue().removesuffix("\r\n"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def table_text(name: str) -> str:
+    """A name as a table cell: a leading apostrophe where a spreadsheet would read a formula."""
+    return f"'{name}" if name.startswith(_FORMULA) else name
+
+
+def figures(report: RatingReport) -> tuple[Figure, ...]:
+    names = [row.model for row in report.rows]
+    m, votes = len(names), report.votes
+    grid = np.ix_(report.places, report.places)
+    met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
+    counts = battle_count_figure(names, met.astype(np.float64))
+    if report.order.method == "elo":
+        bars = [
+            Bar(row.model, row.elo if row.elo_median is None else row.elo_median, row.elo_low, row.elo_high)
+            for row in report.rows
+        ]
+        note = "Elo over seeded orders of the votes: median and spread, which is no confidence interval."
+        return interval_figure(bars, note), counts
+    bars = [Bar(row.model, row.bt, row.bt_low, row.bt_high) for row in report.rows]
+    note = f"Bradley-Terry with intervals of {LEVEL:.0%}, clustered by {report.bounds.cluster}."
+    return interval_figure(bars, note), win_rate_figure(names, np.round(win_chances(report.fit)[grid], 4)), counts
+
+
+def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
+    """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
+    fit, draws = report.fit, report.draws
+    groups = range(max(fit.components, default=-1) + 1)
+    return {
+        "file": {
+            "name": source.name,
+            "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
+            "format": battles.format,
+            "votes": len(battles),
+        },
+        "parameters": asdict(report.order),
+        "votes_counted": len(report.votes),
+        "notices": report.notices,
+        "elo": {
+            **asdict(ELO),
+            "once": "in the order of the file",
+            "median_low_high": report.orders
+            and {"kind": "seeded orders of all votes", "share_of_orders": LEVEL, "confidence_interval": False},
+        },
+        "bradley_terry": {
+            "prior": fit.prior,
+            "anchor": None,
+            "mean": ELO.start,
+            "newton_steps": fit.steps,
+            "residual_wins": fit.residual,
+            "components": [
+                [name for name, of in zip(report.models, fit.components, strict=True) if of == group]
+                for group in groups
+            ],
+            "intervals": {
+                "kind": "sandwich",
+                "level": LEVEL,
+                "cluster": report.bounds.cluster,
+                "clusters": report.bounds.clusters,
+            },
+            "rank_low_high": draws
+            and {"kind": "bootstrap", "level": LEVEL, "cluster": draws.cluster, "refitted": draws.refitted},
+        },
+        "board": [
+            {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}
+            for row, place in zip(report.rows, report.places, strict=True)
+        ],
+    }

@@ -1,10 +1,10 @@
 """Votes: columns of integer codes, and Elo over them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from itertools import count
+from itertools import chain, count
 from math import exp, log
 from typing import NamedTuple, Self
 
@@ -74,15 +74,14 @@ class Votes:
         return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
 
 
-def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes:
-    """Votes without ties, from the codes of winners and losers."""
-    won, lost = np.asarray(winners, np.int32), np.asarray(losers, np.int32)
-    return Votes(won, lost, np.zeros(len(won), np.int8), models)
-
-
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
     """Sum of the weights of each code from 0 to size-1."""
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
+
+
+def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int64]:
+    """Rows of integers, such as a query's, as one array: rows x columns."""
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
 
 
 def outcome_counts(votes: Votes) -> Floats:
@@ -98,22 +97,14 @@ def outcome_counts(votes: Votes) -> Floats:
     return counts.reshape(len(Outcome), m, m)
 
 
-class Coded(NamedTuple):
-    """Names, and their codes in each column."""
-
-    names: tuple[str, ...]
-    columns: tuple[Codes, ...]
-
-
-def coded(*columns: Sequence[str]) -> Coded:
-    """Give each name a code, in order of first appearance down one column after another."""
+def coded(*columns: Sequence[str]) -> tuple[tuple[str, ...], list[Codes]]:
+    """Names in order of first appearance down one column after another, and each column as places among them."""
     code: defaultdict[str, int] = defaultdict(count().__next__)
-    coded_columns = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
-    return Coded(tuple(code), tuple(coded_columns))
+    codes: list[Codes] = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
+    return tuple(code), codes
 
 
-@dataclass(frozen=True, eq=False)
-class WinLossCounts:
+class WinLossCounts(NamedTuple):
     """Battles of each model, by code."""
 
     battles: Codes
@@ -124,17 +115,11 @@ class WinLossCounts:
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Count each model's battles, unweighted: a vote is a battle of two models (Table 3's "matches")."""
-
-    def number(mask: np.ndarray, column: Codes) -> Codes:
-        return np.bincount(column[mask], minlength=votes.models)
-
-    won_a, won_b = votes.outcome == Outcome.A, votes.outcome == Outcome.B
-    tied = votes.outcome >= Outcome.TIE
-    wins = number(won_a, votes.a) + number(won_b, votes.b)
-    losses = number(won_a, votes.b) + number(won_b, votes.a)
-    ties = number(tied, votes.a) + number(tied, votes.b)
-    return WinLossCounts(wins + losses + ties, wins, losses, ties)
+    """Count each model's battles: a vote is a battle of two models (Table 3's "matches")."""
+    won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
+    wins, tied = won_a + won_b.T, tie + both_bad
+    ties = tied.sum(0) + tied.sum(1)
+    return WinLossCounts(wins.sum(0) + wins.sum(1) + ties, wins.sum(1), wins.sum(0), ties)
 
 
 @dataclass(frozen=True)

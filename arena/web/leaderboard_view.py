@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.leaderboard.board import SETTLED, Board, BoardKey, Span, Standing, VoteShare
+from arena.leaderboard.board import SETTLED, Board, BoardKey, Span, Standing
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, Statistics
 from arena.ratings.bradley_terry import Status
+from arena.ratings.intervals import Share
 from arena.templates import macros, plural
 from arena.web.leaderboard_notes import import_notes, own_notes
 
@@ -130,11 +131,11 @@ def _fragility(board: Board, first: Standing) -> tuple[str, ...]:
     return (f"Without {without} ({share:.1%}) that speak most for it, {rival} would come first.",)
 
 
-def _sides(left: VoteShare | None) -> tuple[str, ...]:
+def _sides(left: Share | None) -> tuple[str, ...]:
     """Warn of a side bias that the votes show."""
     if left is None or left.low <= 0.5 <= left.high:
         return ()
-    side = "left" if left.value > 0.5 else "right"
+    side = "left" if left.low > 0.5 else "right"
     told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
     return (f"The {side} answer won more often than by chance (left: {told}); sides are drawn, so this adds noise.",)
 
@@ -179,7 +180,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
         "rating": _span(line.rating)._replace(doubts=_doubts(line), bar=_bar(line.rating, low, high)),
         "elo": _span(line.elo, "spread over orders of the votes"),
         "votes": TableCell(line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""),
-        "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.votes})", rate_hint) if rate else TableCell(),
+        "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint) if rate else TableCell(),
         "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),
         "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% (Wilson)") if left else TableCell(),
     }

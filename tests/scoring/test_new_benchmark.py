@@ -13,7 +13,6 @@ import pytest
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from scoring.web.scoring_api import routes
 
 from arena.database import Database
 from arena.io.tables import Record
@@ -32,6 +31,7 @@ from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
 from scoring.web.report_tab import ReportTab
+from scoring.web.scoring_api import job_routes
 from scoring.web.scoring_tab import ScoringTab
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.job_worker import ended, running
@@ -177,7 +177,7 @@ class Person:
         with gr.Blocks():
             self.tab, self.reports = ScoringTab(self.service, copied=False), ReportTab(self.bench.jobs)
         app = FastAPI()
-        app.include_router(routes(self.uploads, self.bench.jobs))
+        app.include_router(job_routes(self.uploads, self.bench.jobs))
         self.web = TestClient(app)
 
     def brings(self, file: Path) -> str:

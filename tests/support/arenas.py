@@ -1,5 +1,6 @@
 """Simulated arenas: models of known strength, and votes that hang together or do not."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,12 @@ class Arena(NamedTuple):
 
     truth: Floats
     votes: Votes
+
+
+def decided(winners: Sequence[int], losers: Sequence[int], models: int) -> Votes:
+    """Votes without ties, from the codes of winners and losers."""
+    won, lost = np.asarray(winners, np.int32), np.asarray(losers, np.int32)
+    return Votes(won, lost, np.zeros(len(won), np.int8), models)
 
 
 def strengths(coin: np.random.Generator, models: int) -> Floats:

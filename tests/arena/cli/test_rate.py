@@ -16,8 +16,7 @@ import pytest
 from arena.__main__ import main
 from arena.figures import Bar, PlotsError, battle_count_figure, interval_figure, page, plotly_figure, win_rate_figure
 from arena.formats.registry import read
-from arena.ratings.report import BoardRow, RatingOrder, rating_report
-from arena.ratings.report_files import board_csv, figures
+from arena.ratings.report import BoardRow, RatingOrder, board_csv, figures, rating_report
 from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parents[3]

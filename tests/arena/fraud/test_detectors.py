@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arena.fraud.detectors import Habit, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.fraud.detectors import ENOUGH, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.ratings.bradley_terry import bradley_terry
 from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGGED, RIGS, STRENGTHS, TARGET, drawn, places, rigged
 
@@ -20,7 +20,7 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig):
         rng = np.random.default_rng(seed)
         honest = drawn(rng, HONEST, first=0)
         whole = together(honest, rigged(rng, rig))
-        out = {one.voter for one in evidence(whole, MODELS) if one.flagged}
+        out = {one.voter for one in evidence(whole, MODELS) if one.strength >= ENOUGH}
         counted = ~np.isin(whole.voter, sorted(out))
         board = VoterChoices(*(column[counted] for column in whole))
         assert np.abs(places(board) - places(honest)).max() <= 1, f"seed {seed}"
@@ -46,7 +46,7 @@ def test_what_a_rigger_does_is_named():
     }
     for suspicion, chose_a in chosen.items():
         worst = evidence(together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS)[0]
-        assert (worst.voter, worst.suspicion, worst.votes) == (7000, suspicion, most)
+        assert (worst.voter, worst.reason) == (7000, suspicion)
         assert worst.model == (TARGET if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
 
 
@@ -56,7 +56,7 @@ def test_a_voter_is_measured_by_the_votes_of_others():
     busy = drawn(rng, 4000, first=0)._replace(voter=np.zeros(4000, int))
     busy = busy._replace(chose_a=np.where(busy.a == 0, True, np.where(busy.b == 0, False, busy.chose_a)))
     worst = evidence(together(busy, drawn(rng, 2000, first=1)), MODELS)[0]
-    assert (worst.voter, worst.suspicion, worst.model) == (0, Suspicion.FOR, 0)
+    assert (worst.voter, worst.reason, worst.model) == (0, Suspicion.FOR, 0)
 
 
 def test_the_step_leads_where_a_fit_without_the_voter_does():
@@ -68,7 +68,7 @@ def test_the_step_leads_where_a_fit_without_the_voter_does():
     found = {one.voter: one for one in evidence(whole, MODELS + 1)}
     for voter in np.unique(whole.voter).tolist():
         assert found[voter].strength == pytest.approx(plain_strength(whole, whole.voter == voter), abs=3e-4)
-    assert found[999].flagged
+    assert found[999].strength >= ENOUGH
 
 
 def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
@@ -93,7 +93,7 @@ def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
 def test_one_side_is_a_habit_beyond_what_coins_do():
     voter = np.repeat([1, 2, 3, 4], [10, 11, 100, 100])
     chose_a = np.concatenate([np.ones(10), np.ones(11), np.arange(100) < 66, np.arange(100) < 67]).astype(bool)
-    assert [(one.voter, one.suspicion) for one in one_sided(voter, chose_a)] == [
+    assert [(one.voter, one.reason) for one in one_sided(voter, chose_a)] == [
         (2, Suspicion.ONE_SIDED),
         (4, Suspicion.ONE_SIDED),
     ]
@@ -106,13 +106,14 @@ def test_one_side_is_a_habit_beyond_what_coins_do():
 def test_haste_is_a_habit_in_more_than_half_of_ten_choices():
     voter = np.repeat([1, 2, 3], [9, 10, 10])
     seconds = np.concatenate([np.zeros(9), np.arange(10) // 6 * 24.1, np.arange(10) // 5 * 24.1])
-    assert hasty(voter, seconds, np.full(29, 100)) == [Habit(2, 0.6, Suspicion.HASTY)]
+    assert hasty(voter, seconds, np.full(29, 100)) == [Flag(2, Suspicion.HASTY, None, 0.6)]
 
 
 def test_who_fails_three_of_the_last_ten_check_items_does_not_pass():
     voter = np.array([1] * 12 + [2] * 12 + [3] * 3)
     wrong = np.array([True] * 2 + [False] * 7 + [True] * 3 + [True] * 4 + [False] * 8 + [True] * 3)
-    assert inattentive(voter, wrong) == [Habit(1, 0.3, Suspicion.INATTENTIVE), Habit(3, 1.0, Suspicion.INATTENTIVE)]
+    failed = [(one.voter, one.reason, one.strength) for one in inattentive(voter, wrong)]
+    assert failed == [(1, Suspicion.INATTENTIVE, 0.3), (3, Suspicion.INATTENTIVE, 1.0)]
 
 
 def test_no_habits_without_choices():
@@ -125,4 +126,4 @@ def test_no_votes_and_one_vote():
     assert evidence(nobody, MODELS) == ()
     single = VoterChoices(np.array([0]), np.array([1]), np.array([True]), np.array([3]))
     (only,) = evidence(single, MODELS)
-    assert only.votes == 1 and not only.flagged and 0 <= only.strength < 1
+    assert 0 <= only.strength < 1 < ENOUGH

@@ -252,7 +252,7 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
         tied = [name in pair for *pair, won in sides if won in ("tie", "both_bad")]
         assert line.ties == sum(tied)
     decided = [one for one in came.winner if one in ("a", "b")]
-    assert board.left[:2] == (decided.count("a"), len(decided))
+    assert (board.left.hits, board.left.n) == (decided.count("a"), len(decided))
     assert f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half" in told(board)
     assert leaderboard.choose("elsewhere (imported)", "single").families == ("Counting",)
     family = board_of(leaderboard, "elsewhere (imported)", family="Counting")
@@ -340,7 +340,7 @@ def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, 
     imports.add(read(tmp_path / "votes.csv"), ImportRequest("people of the paper"))
     lines = {line.model: line for line in board_of(leaderboard, "people of the paper (imported)").standings}
     assert lines.keys() == {"LLaVA", REFERENCE}
-    assert lines["LLaVA"].win_rate[:2] == (1, 3)
+    assert (lines["LLaVA"].win_rate.hits, lines["LLaVA"].win_rate.n) == (1, 3)
 
 
 def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):

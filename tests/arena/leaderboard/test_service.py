@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -27,8 +28,9 @@ from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import intervals, rank_ranges, ranks, wilson
-from arena.ratings.votes import Votes, coded, decided
+from arena.ratings.votes import Votes, coded
 from arena.types import REFERENCE, Battle
+from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts, new_postgresql_database
 
@@ -153,7 +155,7 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
         assert sum(line.votes for line in board.standings) == 2 * len(votes)
         for model, (printed_matches, wins, met, printed_rate) in table.items():
             line = lines[model]
-            assert (line.votes, line.win_rate[:2]) == (printed_matches, (wins, met))
+            assert (line.votes, line.win_rate.hits, line.win_rate.n) == (printed_matches, wins, met)
             assert f"{line.win_rate.value:.2%}" == printed_rate
         assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
         check_ratings(board, votes)
@@ -256,9 +258,9 @@ def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):
         poll.store.vote(voter, battle.token, "b" if number % 3 == 0 else "a", "1")
     again = poll.store.undo(voter, battle.token)
     let_pass(poll.database, FINAL_SECONDS)
-    assert poll.board().left[:2] == (7, 11)
+    assert astuple(poll.board().left)[:2] == (7, 11)
     poll.store.vote(voter, again.token, "b", "1")
-    assert poll.board().left[:2] == (7, 12)
+    assert astuple(poll.board().left)[:2] == (7, 12)
     assert poll.lines()["m1"].left == poll.lines()["m2"].left == poll.board().left
 
 
@@ -266,8 +268,8 @@ def test_the_win_rate_counts_battles_with_the_reference_only(poll):
     for winner, loser in [("m1", REFERENCE), (REFERENCE, "m1"), (REFERENCE, "m1"), ("m1", "m2"), ("m2", REFERENCE)]:
         poll.vote(winner, loser)
     lines = poll.lines()
-    assert (lines["m1"].win_rate[:2], lines["m1"].votes) == ((1, 3), 4)
-    assert (lines["m2"].win_rate[:2], lines["m2"].votes) == ((1, 1), 2)
+    assert (astuple(lines["m1"].win_rate)[:2], lines["m1"].votes) == ((1, 3), 4)
+    assert (astuple(lines["m2"].win_rate)[:2], lines["m2"].votes) == ((1, 1), 2)
     assert lines["m2"].win_rate.low < 0.25 < lines["m2"].win_rate.high == 1, "one vote tells next to nothing"
     assert (lines[REFERENCE].win_rate, lines[REFERENCE].votes) == (None, 4)
 
@@ -280,7 +282,7 @@ def test_a_loser_of_all_has_a_win_rate_of_zero_not_of_none(poll):
 def test_the_reference_is_known_by_what_it_is_not_by_its_shown_name(poll):
     Ingest(poll.database).rename(REFERENCE, "Gold")
     poll.vote(REFERENCE, "m1")
-    assert poll.lines()["m1"].win_rate.votes == 1
+    assert poll.lines()["m1"].win_rate.n == 1
     assert "Gold" in poll.lines()
 
 
@@ -501,7 +503,7 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
     assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [4, 2, 3]
     assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [3, 1, 0]
     day = board.board(board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE)
-    assert (day.counts.wins.tolist(), day.left[:2], day.statistics.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
+    assert (day.counts.wins.tolist(), astuple(day.left)[:2], day.statistics.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
     board.close()
 
 
@@ -620,7 +622,7 @@ def test_random_votes_agree_with_a_recount(poll):
         assert line.votes == sum(line.model in vote for vote in votes)
         met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]
         won = sum(winner == line.model for winner, _ in met)
-        assert (line.win_rate[:2] if line.win_rate else None) == ((won, len(met)) if met else None)
+        assert (astuple(line.win_rate)[:2] if line.win_rate else None) == ((won, len(met)) if met else None)
         assert line.left.value == 1, "the winner stood on side A"
 
 

@@ -104,7 +104,7 @@ def test_a_vote_is_on_the_board_when_it_is_final(crowd, leaderboard):
     assert wins(opened(leaderboard, OWN)) == {"m1": 1, "m2": 1}
     crowd.store.vote(voter, again.token, "b", "terms")
     board = opened(leaderboard, OWN)
-    assert (board.votes, board.left[:2]) == (2, (1, 2))
+    assert (board.votes, board.left.hits, board.left.n) == (2, 1, 2)
 
 
 def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, leaderboard):

@@ -11,8 +11,8 @@ from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import intervals
-from arena.ratings.votes import VotesError, decided, elo
-from tests.support.arenas import even_votes, tuple_arena, voter_arena, wins_as_clusters
+from arena.ratings.votes import VotesError, elo
+from tests.support.arenas import decided, even_votes, tuple_arena, voter_arena, wins_as_clusters
 
 
 def test_the_median_over_orders_is_that_of_all_orders():

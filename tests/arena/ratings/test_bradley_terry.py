@@ -14,8 +14,8 @@ from arena.ratings.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings.votes import Outcome, Votes, decided
-from tests.support.arenas import POINTS, even_votes, tuple_arena
+from arena.ratings.votes import Outcome, Votes
+from tests.support.arenas import POINTS, decided, even_votes, tuple_arena
 
 RATED, UNBEATEN, WINLESS, SEPARATED, UNPLAYED = Status
 

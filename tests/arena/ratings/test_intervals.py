@@ -11,8 +11,8 @@ from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import pair_clusters
 from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, wilson
-from arena.ratings.votes import SCORES, Outcome, Votes, VotesError, decided
-from tests.support.arenas import POINTS, Arena, even_votes, tuple_arena, voter_arena, wins_as_clusters
+from arena.ratings.votes import SCORES, Outcome, Votes, VotesError
+from tests.support.arenas import POINTS, Arena, decided, even_votes, tuple_arena, voter_arena, wins_as_clusters
 
 
 def covered(arena: Arena, cluster) -> float:

@@ -15,11 +15,10 @@ from arena.ratings.votes import (
     Votes,
     VotesError,
     coded,
-    decided,
     elo,
     win_loss_counts,
 )
-from tests.support.arenas import even_votes
+from tests.support.arenas import decided, even_votes
 
 
 def published_elo(battles: list[tuple[str, str, str]], k=4, scale=400, base=10, start=1000) -> dict[str, float]:
@@ -167,10 +166,10 @@ def test_votes_are_taken_with_all_their_columns():
 
 
 def test_names_are_coded_in_the_order_of_first_sight():
-    got = coded(["owl", "bee", "owl"], ["ant", "owl", "bee"])
-    assert got.names == ("owl", "bee", "ant")
-    assert [codes.tolist() for codes in got.columns] == [[0, 1, 0], [2, 0, 1]]
-    assert coded([], []).names == ()
+    names, columns = coded(["owl", "bee", "owl"], ["ant", "owl", "bee"])
+    assert names == ("owl", "bee", "ant")
+    assert [codes.tolist() for codes in columns] == [[0, 1, 0], [2, 0, 1]]
+    assert coded([], [])[0] == ()
 
 
 def test_win_loss_counts_have_every_battle_of_a_model():

@@ -370,7 +370,7 @@ def test_each_column_shows_its_own_number(leaderboard):
         if line.rating:
             assert f"{line.rating.value:.0f} {line.rating.low:.0f}–{line.rating.high:.0f}" in cells["rating"][2]
         if line.win_rate:
-            assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.votes})"
+            assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.n})"
         if line.left and line.mean_win_rate:
             assert cells["left"][2].startswith(f"{line.left.value:.0%}")
             assert cells["mean"][2] == f"{line.mean_win_rate:.0%}"
