@@ -5,19 +5,15 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection
 
-from arena.admin.actions import ActionKind, record_action
-from arena.admin.erasure import Erasure
-from arena.admin.hiding import hide, show
-from arena.admin.moderation import check_upload, keep
-from arena.database import Database
+from arena.admin.actions import ActionKind, AdminCommandError, record_action
+from arena.admin.erasure import Erasure, UnknownVoterError
+from arena.admin.moderation import check_upload, hide, keep, show
+from arena.database import Database, DatabaseError
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import pause, resume
 
+ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 AdminCommand = Literal["pause", "resume", "hide", "show", "keep", "take down", "forget"]
-
-
-class AdminCommandError(ValueError):
-    """A command that is unknown, or about something that does not exist."""
 
 
 class AdminService:
@@ -40,10 +36,7 @@ class AdminService:
         }
 
     def do(self, who: str, order: object, about: object) -> str:
-        """Execute a command, record it, and return a message for the operator.
-
-        Raises AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError and OSError.
-        """
+        """Execute a command, record it, and return a message for the operator. Raises one of `ADMIN_ERRORS`."""
         if order not in get_args(AdminCommand) or not isinstance(about, str):
             raise AdminCommandError(f"An order is one of {', '.join(get_args(AdminCommand))}")
         return self._deeds[cast("AdminCommand", order)](who, about)

@@ -3,10 +3,7 @@
 import gradio as gr
 
 from arena.admin.dashboard import Dashboard, DashboardService
-from arena.admin.erasure import UnknownVoterError
-from arena.admin.hiding import HidingError
-from arena.admin.moderation import ModerationError
-from arena.admin.service import AdminCommandError, AdminService
+from arena.admin.service import ADMIN_ERRORS, AdminService
 from arena.database import DatabaseError
 from arena.templates import macros
 from arena.web.admin_auth import Operators
@@ -16,15 +13,14 @@ from arena.web.events import EACH, RAW, Updates
 HTML, PARTS = macros("admin.html"), macros("parts.html")
 LOOK = "look"
 """The action that changes nothing."""
-_TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
 
 
 def dashboard_html(seen: Dashboard) -> str:
     copy, copied = seen.copy, "nothing yet"
     if copy and copy.copied_at:
         copied = f"all until {ago(seen.read_at - copy.copied_at)} ago"
-    failures = [(name, f"{number:,}") for name, number in seen.failures]
-    budgets = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets]
+    failures = [(name, f"{number:,}") for name, number in seen.failures.items()]
+    budgets = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets.items()]
     flags = [
         (
             flag.voter,
@@ -75,7 +71,7 @@ class AdminTab:
             return {self.said: HTML.refused()}
         try:
             said = "" if order == LOOK else HTML.done(self._service.do(who, order, about))
-        except _TOLD as error:
+        except ADMIN_ERRORS as error:
             said = PARTS.alert(error)
         return {self.said: said}
 
