@@ -119,7 +119,7 @@ class AppContext:
         terms, voters = Terms.read(), Voters(database)
         live = LiveSetup.build(settings, database, items, pictures, terms.version)
         operators = Operators(settings.operators, voters, by_link=not settings.space)
-        queues = {"Live answers": lambda: live.services.sessions.waiting, "Scoring jobs": scoring.jobs.waiting}
+        queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": scoring.jobs.waiting}
         return cls(
             settings=settings,
             database=database,

@@ -50,6 +50,5 @@ def record_action(connection: Connection, who: str, deed: ActionKind, about: str
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
     """Return the latest actions, the newest first."""
     columns = (ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
-    return tuple(
-        OperatorAction(*row) for row in connection.execute(select(*columns).order_by(ACT.c.id.desc()).limit(most))
-    )
+    rows = connection.execute(select(*columns).order_by(ACT.c.id.desc()).limit(most))
+    return tuple(OperatorAction(*row) for row in rows)

@@ -6,7 +6,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from arena.database import DatabaseError
 from arena.live.images import OwnImages
 from arena.web.admin_auth import Operators
-from arena.web.visitor_api import NO_STORE
+from arena.web.cookies import NO_STORE
 
 
 def routes(images: OwnImages, operators: Operators) -> APIRouter:

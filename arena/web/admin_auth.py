@@ -13,8 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from arena.battles.voters import Voters
-from arena.web.cookies import cookie_hash, cookie_header, cookie_in, new_cookie
-from arena.web.visitor_api import NO_STORE, over_https
+from arena.web.cookies import NO_STORE, cookie_hash, cookie_header, new_cookie, over_https, sent_cookie
 
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
@@ -52,14 +51,12 @@ class Operators:
         self._refused: Counter[int] = Counter()
         """Wrong codes by minute."""
 
-    def of(self, request_headers: Mapping[str, str]) -> str | None:
+    def of(self, headers: Mapping[str, str]) -> str | None:
         """Return the operator's name for the records, None for anybody else. Raises DatabaseError."""
-        line = request_headers.get("cookie", "")
-        cookie = cookie_in(line, OPERATOR_COOKIE)
+        cookie, voter = sent_cookie(headers, OPERATOR_COOKIE), sent_cookie(headers)
         bound = self._bound if self._clock() < self._until else None
         if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
             return LINK
-        voter = cookie_in(line)
         name = self._voters.name(cookie_hash(voter)) if voter and self._names else None
         return name if name and name.lower() in self._names else None
 

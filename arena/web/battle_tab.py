@@ -24,9 +24,9 @@ from arena.server.hub_backup import BackupState
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import sent_cookie
 from arena.web.events import BINDING, LATEST, RAW, Updates, shows_errors
-from arena.web.middleware import sent_cookie
+from arena.web.visitor_api import NoVisitorError, sent_hash
 
 ANY_FAMILY = "Any family"
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
@@ -51,14 +51,7 @@ class Link:
         return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
 
 
-class NoCookieError(LookupError):
-    """The browser sent no voter cookie, so its votes could not be kept apart."""
-
-    def __init__(self) -> None:
-        super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
-
-
-SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
+SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 """Errors whose message a voter reads."""
 
 
@@ -187,7 +180,7 @@ class BattleTab:
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("One step more", str(NoCookieError()), new_tab=True)}
+            return {self.query: query, **self._message("One step more", str(NoVisitorError()), new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
@@ -345,10 +338,7 @@ class BattleTab:
         return self._campaigns.seat(voter, link.campaign, link.worker, link.wanted)
 
     def _voter(self, request: gr.Request) -> int:
-        cookie = sent_cookie(request.headers)
-        if cookie is None:
-            raise NoCookieError
-        return self._store.voter(cookie_hash(cookie))
+        return self._store.voter(sent_hash(request.headers))
 
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:

@@ -6,7 +6,7 @@ from arena.clock import UNDO_SECONDS
 from arena.live.chat import ChatState
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, Outside
-from arena.templates import macros
+from arena.templates import macros, plural
 from arena.types import SIDES, Item, Names, Phase, Side
 
 BATTLE, HTML = macros("battle.html"), macros("live.html")
@@ -29,6 +29,7 @@ def bank_html(item: Item) -> str:
 def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]:
     """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
     battle = shown.battle
+    phase = "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
     choice = battle.choice if battle.phase is Phase.REVEALED else None
     titles = {
         side: BATTLE.title(side, names and getattr(names, side), names is not None and choice == side) for side in SIDES
@@ -37,7 +38,7 @@ def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]
         "kind": "scene",
         "about": battle.token.partition(".")[0],
         "battle": battle.token,
-        "phase": _phase(shown),
+        "phase": phase,
         "head": head,
         "panes": {side: HTML.side_turns(battle.turns, side, shown.growing) for side in SIDES},
         "titles": titles,
@@ -66,7 +67,6 @@ def chat_scene(shown: ChatState) -> dict[str, object]:
 
 
 def status_text(shown: LiveState, names: Names | None) -> str:
-    """Return a battle's status in words."""
     battle = shown.battle
     if battle.void is not None:
         return battle.void
@@ -86,8 +86,7 @@ def status_text(shown: LiveState, names: Names | None) -> str:
 
 
 def waiting_text(ahead: int) -> str:
-    """Return the visitor's position in the queue in words."""
-    return f"Waiting in line: {ahead} {'visitor' if ahead == 1 else 'visitors'} ahead of you."
+    return f"Waiting in line: {plural(ahead, 'visitor')} ahead of you."
 
 
 def _open_text(battle: LiveBattle) -> str:
@@ -97,11 +96,3 @@ def _open_text(battle: LiveBattle) -> str:
     left = MOST_TURNS - len(battle.turns)
     more = f", or ask both once more ({left} left)" if left else ""
     return f"{again}Which answer is better? Choose{more}."
-
-
-def _phase(shown: LiveState) -> str:
-    if shown.battle.void is not None:
-        return "void"
-    if shown.growing:
-        return "growing"
-    return shown.battle.phase.value

@@ -15,10 +15,8 @@ from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
-from arena.web.cookies import COOKIE, YEAR, cookie_hash, cookie_header, cookie_in, new_cookie
-from arena.web.middleware import sent_cookie
+from arena.web.cookies import COOKIE, NO_STORE, YEAR, cookie_hash, cookie_header, new_cookie, over_https, sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
-from arena.web.visitor_api import NO_STORE, over_https
 
 ATTEMPT_COOKIE = "stereoscope_login"
 CALLBACK = "/login/callback"
@@ -104,7 +102,7 @@ class _Login:
 
     async def _account(self, request: Request, cookie: str) -> Account:
         """Return the account from the provider, if this browser made the attempt. Raises LoginError."""
-        key = cookie_in(request.headers.get("cookie", ""), ATTEMPT_COOKIE) or ""
+        key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
         attempt = Attempt.of(key, cookie)
         state, code = (request.query_params.get(name, "") for name in ("state", "code"))
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):

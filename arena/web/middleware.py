@@ -13,11 +13,11 @@ from contextlib import nullcontext, suppress
 from types import MappingProxyType
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arena.web.cookies import cookie_header, cookie_in, new_cookie
+from arena.web.cookies import cookie_header, new_cookie, over_https, sent_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
@@ -173,8 +173,7 @@ class RequestMiddleware:
         """Return a Set-Cookie header for a visitor of the page who has no valid cookie, or None."""
         if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
             return None
-        https = self._https or scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
-        return cookie_header(new_cookie(), https)
+        return cookie_header(new_cookie(), self._https or over_https(HTTPConnection(scope)))
 
 
 class _Body:
@@ -235,11 +234,6 @@ class _Body:
     def _refused(self, refusal: PlainTextResponse) -> Message:
         self.refusal, self._more = refusal, False
         return {"type": "http.disconnect"}
-
-
-def sent_cookie(headers: Headers) -> str | None:
-    """Return the voter cookie of a request; None if it does not have the form of our cookies."""
-    return cookie_in(headers.get("cookie", ""))
 
 
 def _too_large(most: int) -> PlainTextResponse:

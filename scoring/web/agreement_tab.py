@@ -9,9 +9,8 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.io.tables import RowsError
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, Updates, offered
-from arena.web.middleware import sent_cookie
 from scoring.agreement.service import AgreementFound, AgreementService
 from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import (

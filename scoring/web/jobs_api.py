@@ -5,8 +5,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
-from arena.web.cookies import cookie_hash
-from arena.web.middleware import sent_cookie
+from arena.web.cookies import cookie_hash, sent_cookie
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.jobs.store import Jobs
 from scoring.jobs.uploads import UploadStore, UploadStoreError

@@ -12,9 +12,8 @@ from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import RowsError
 from arena.types import Secret
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
-from arena.web.middleware import sent_cookie
 from scoring.benchmarks.detect import ChoicesError
 from scoring.benchmarks.mm_vet_judge import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError

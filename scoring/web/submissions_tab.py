@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
-from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import rank_correlation
 from scoring.visit_bench.store import JudgeBoardKey, Submission, SubmissionError, labels
