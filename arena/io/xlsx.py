@@ -49,7 +49,6 @@ class Workbook(ExcelReader):
     """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed."""
 
     def read_strings(self) -> None:
-        """Read the table of shared strings as written."""
         part = self.package.find(SHARED_STRINGS)
         if part is None:
             return
