@@ -39,10 +39,7 @@ def number(least: float, most: float) -> WrapValidator:
 
 
 def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
-    """The first error as one line; `unknown` says what is wrong with an unknown key.
-
-    Raise what holds it `from None`: pydantic's own text shows values.
-    """
+    """The first error as one line; raise what holds it `from None`, since pydantic's own text shows values."""
     first = error.errors(include_url=False)[0]
     place, kind = first["loc"], first["type"]
     key = next((part for part in reversed(place) if isinstance(part, str)), "")

@@ -112,8 +112,7 @@ BANK_VERSION = "bank"
 """Counter that every change of the bank increments, so that running servers see it."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Origin of items; each source has its own boards."""
 
     id: int
@@ -121,8 +120,7 @@ class Source:
     kind: SourceKind
 
 
-@dataclass(frozen=True)
-class Contribution:
+class Contribution(NamedTuple):
     """Answers that one predictions file brought."""
 
     file: str
@@ -146,8 +144,7 @@ class KnownModel(NamedTuple):
     retired: bool
 
 
-@dataclass(frozen=True)
-class KnownItem:
+class KnownItem(NamedTuple):
     """An item by the names that a predictions file may use."""
 
     id: int
@@ -206,7 +203,6 @@ class ItemBank:
         return tuple(texts[answer] for answer in answers)
 
     def sources(self) -> tuple[Source, ...]:
-        """Every source, in the order of its first import."""
         with self._database.read() as connection:
             return sources_of(connection)
 
@@ -236,8 +232,8 @@ class ItemBank:
         """Ids of the items to which a model has an answer in use."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         with self._database.read() as connection:
-            rows = connection.execute(query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None)))
-            return frozenset(row.item_id for row in rows)
+            in_use = query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
+            return frozenset(connection.scalars(in_use))
 
     def contributions(self) -> list[Contribution]:
         """Contribution of each predictions file, in the order of import."""
