@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -128,7 +128,6 @@ class Moment(TypeDecorator):
 
 
 def now() -> datetime:
-    """Return the current time as an aware UTC datetime."""
     return datetime.now(UTC)
 
 
@@ -156,8 +155,7 @@ class Database:
                 self._file.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with suppress(FileExistsError):
                     _make_private(self._file)
-            self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
-            self._holder = None if self.is_sqlite else _holding_engine(url)
+            self._writer, self._reader, self._holder = (_sqlite_engines if self.is_sqlite else _postgresql_engines)(url)
             try:
                 with self._writer.begin() as connection:
                     _prepare_schema(connection, self._file if self.is_sqlite else None)
@@ -174,7 +172,6 @@ class Database:
 
     @property
     def _file(self) -> Path:
-        """The SQLite file."""
         return Path(self.url.database or "").absolute()
 
     @contextmanager
@@ -184,11 +181,7 @@ class Database:
         Raises DatabaseError if the database refuses (locked, full, read-only, gone); nothing of the block is stored.
         """
         try:
-            if not self.is_sqlite:
-                with self._writer.begin() as connection:
-                    yield connection
-                return
-            with self._turn, self._writer.begin() as connection:
+            with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as connection:
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
@@ -219,10 +212,7 @@ class Database:
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def become_server(self) -> None:
-        """Take the SQLite file's server lock until this process ends. Raises DatabaseError if it is taken.
-
-        Commands do not take it and may run beside the server.
-        """
+        """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
         self._server_lock = FileLock(f"{self.url.database}.server-lock")
@@ -259,7 +249,6 @@ class Database:
             raise DatabaseError("The database does not answer at the moment. Please try again.") from error
 
     def close(self) -> None:
-        """Close all connections and release all locks."""
         for engine in (self._writer, self._reader, self._holder):
             if engine is not None:
                 engine.dispose()
@@ -280,20 +269,16 @@ def bump_counter(connection: Connection, name: str) -> None:
 
 
 def take_turn(connection: Connection, table: Table) -> None:
-    """Take this table's lock, across all servers, until the transaction ends.
-
-    SQLite has one writing transaction at a time anyway.
-    """
-    if connection.dialect.name == "postgresql":
+    """Take this table's lock, across all servers, until the transaction ends."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writing transaction at a time anyway
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
 
 
 def _lock_number(name: str) -> int:
-    """Return the number of PostgreSQL's advisory lock of a name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
-def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
+def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         connection.create_function("machine_time", 0, lambda: time.time_ns() // 1000)
@@ -301,12 +286,9 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
             connection.execute(f"PRAGMA {pragma}")
         _turn_wal_on(connection)
 
-    writer = create_engine(
-        url, poolclass=StaticPool, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
-    )
-    reader = create_engine(
-        url, pool_size=8, max_overflow=32, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
-    )
+    waiting = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    writer = create_engine(url, poolclass=StaticPool, connect_args=waiting)
+    reader = create_engine(url, pool_size=8, max_overflow=32, connect_args=waiting)
 
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
@@ -316,7 +298,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
         event.listen(engine, "connect", on_connect)
         event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
-    return writer, reader
+    return writer, reader, None
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:
@@ -332,15 +314,13 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
+def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
+    """Return a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
-    return create_engine(url, **pool), create_engine(url, **pool, isolation_level="REPEATABLE READ")
-
-
-def _holding_engine(url: str) -> Engine:
-    """Return an engine of one session, which keeps its advisory locks between transactions."""
-    return create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True, isolation_level="AUTOCOMMIT")
+    alone = {**pool, "pool_size": 1, "max_overflow": 0, "isolation_level": "AUTOCOMMIT"}
+    reader = create_engine(url, **pool, isolation_level="REPEATABLE READ")
+    return create_engine(url, **pool), reader, create_engine(url, **alone)
 
 
 def _prepare_schema(connection: Connection, file: Path | None) -> None:
