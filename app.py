@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
@@ -15,7 +14,6 @@ from arena.settings import SettingError, Settings  # before gradio, which reads 
 import gradio as gr
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
-from gradio.blocks import Block
 from gradio.themes import Default
 
 from arena.battles.campaigns import Campaigns
@@ -38,9 +36,9 @@ from arena.live.store import LiveModelError
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
-from arena.storage import StorageError, storage_of
+from arena.storage import StorageError, storage_line
 from arena.templates import macros, script
-from arena.web import admin_auth, health_api, leaderboard_api, login_api
+from arena.web import health_api, leaderboard_api, login_api
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
@@ -88,54 +86,28 @@ class Page(gr.Blocks):
         super().validate_inputs(block_fn, inputs)
 
 
-@dataclass(frozen=True)
 class AppContext:
     """Services that the page and the routes share."""
 
-    settings: Settings
-    database: Database
-    backup: HubBackup | None
-    items: ItemBank
-    pictures: PictureStore
-    terms: Terms
-    voters: Voters
-    leaderboard: Leaderboard
-    scoring: ScoringSetup
-    agreement: AgreementService
-    live: LiveSetup
-    admin: AdminSetup
-
-    @classmethod
-    def build(cls, settings: Settings) -> "AppContext":
+    def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        database = Database(settings.database_url)
+        self.settings = settings
+        self.database = database = Database(settings.database_url)
         database.become_server()
-        backup = open_backup(settings, database)
-        scoring = ScoringSetup.build(settings, database)
-        items = ItemBank(database, settings.image_hosts)
-        pictures = PictureStore(settings.pictures_dir)
+        self.backup = open_backup(settings, database)
+        self.scoring = ScoringSetup.build(settings, database)
+        self.items = ItemBank(database, settings.image_hosts)
+        self.pictures = PictureStore(settings.pictures_dir)
         if settings.demo_bank != "off":
-            ItemImporter(Ingest(database), items, pictures).demo()
-        terms, voters = Terms.read(), Voters(database)
-        live = LiveSetup.build(settings, database, items, pictures, terms.version)
-        operators = Operators(settings.operators, voters, by_link=not settings.space)
-        queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": scoring.jobs.waiting}
-        return cls(
-            settings=settings,
-            database=database,
-            backup=backup,
-            items=items,
-            pictures=pictures,
-            terms=terms,
-            voters=voters,
-            leaderboard=Leaderboard(database, settings.counts),
-            scoring=scoring,
-            agreement=AgreementService(
-                PeopleAgreements(Polls(database), scoring.submissions.store), scoring.upload_store
-            ),
-            live=live,
-            admin=AdminSetup.build(settings, database, operators, backup, queues),
-        )
+            ItemImporter(Ingest(database), self.items, self.pictures).demo()
+        self.terms, self.voters = Terms.read(), Voters(database)
+        self.leaderboard = Leaderboard(database, settings.counts)
+        people = PeopleAgreements(Polls(database), self.scoring.submissions.store)
+        self.agreement = AgreementService(people, self.scoring.upload_store)
+        self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
+        operators = Operators(settings.operators, self.voters, by_link=not settings.space)
+        queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
+        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -145,14 +117,12 @@ class AppContext:
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
     def routers(self) -> tuple[APIRouter, ...]:
-        """Return all routes other than Gradio's."""
         settings = self.settings
         return (
             page_routes(self.pictures, self.terms),
             health_api.routes(health_api.Health(self.database, settings.data_dir)),
             login_api.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
-            admin_auth.routes(self.admin.operators),
-            *self.admin.routers(),
+            *self.admin.routers,
             *self.live.routers(),
             leaderboard_api.routes(self.leaderboard),
             visit_bench_api.routes(self.scoring.submissions),
@@ -162,7 +132,6 @@ class AppContext:
 
 
 def create_app(context: AppContext) -> FastAPI:
-    """Build the app: the routes, the page, and the middleware around both."""
     settings = context.settings
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     for router in context.routers():
@@ -188,22 +157,14 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     uploads = {jobs_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
-    events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
+    events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
     app.add_middleware(RequestMiddleware, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
     return app
 
 
-def _argument(block: Block) -> Argument:
-    label, most = (getattr(block, name, None) for name in ("label", "max_length"))
-    return Argument.of(block.get_block_name(), str(label or ""), most)
-
-
 def open_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Open the backup if one is set, and restore an empty database from it.
-
-    Raises HubError, ChangeLogError, DatabaseError.
-    """
+    """Open the backup, if one is set, and restore an empty database. Raises HubError, ChangeLogError, DatabaseError."""
     if settings.backup is None:
         return None
     hub = HubDataset(settings.backup.dataset, settings.backup.token)
@@ -223,7 +184,6 @@ async def backup_running(backup: HubBackup | None) -> AsyncIterator[None]:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    """Build the page with its tabs."""
     live, models = macros("live.html"), len(context.live.models)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(macros("page.html").top(), padding=False)
@@ -263,21 +223,13 @@ def build_page(context: AppContext) -> gr.Blocks:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    """Build the tab for battles on the item bank."""
-    settings = context.settings
+    settings, backup = context.settings, context.backup
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, backup = Networks(settings.trusted_hops), context.backup
-    return BattleTab(
-        store,
-        context.items,
-        sampler,
-        campaigns,
-        context.terms.version,
-        networks,
-        lambda: backup.seen if backup else None,
-    )
+    networks, terms = Networks(settings.trusted_hops), context.terms.version
+    copy = (lambda: backup.seen) if backup else (lambda: None)
+    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy)
 
 
 def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
@@ -302,16 +254,16 @@ def main() -> int:
     """Start the server. Return 2 after a one-line message if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
-        storage = storage_of(settings)
+        storage = storage_line(settings)
         if settings.zero_gpu:
             zero_gpu.prepare(settings)
-        context = AppContext.build(settings)
+        context = AppContext(settings)
         app = create_app(context)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     address = f"http://{settings.host}:{settings.port}"
-    sys.stderr.write(f"Stereoscope is at {address} ({storage.line})\n")
+    sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.admin.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")

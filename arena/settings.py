@@ -30,6 +30,7 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#@]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_URL = "an address as in https://api.example.org/v1, without user, password or query"
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|localhost)(:|/|$)")
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
@@ -98,15 +99,9 @@ class JudgeSettings:
 
     model: Annotated[str, Field(alias="JUDGE_MODEL")] = ""
     """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
-    base_url: Annotated[
-        str,
-        must_be(
-            "an address as in https://api.example.org/v1, without user, password or query",
-            _ADDRESS.fullmatch,
-            hidden="a key",
-        ),
-        Field(alias="JUDGE_URL"),
-    ] = "https://api.openai.com/v1"
+    base_url: Annotated[str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")] = (
+        "https://api.openai.com/v1"
+    )
     """Base URL of an OpenAI-compatible server."""
     key: Annotated[_Key, Field(alias="OPENAI_API_KEY")] = Secret("")
     prices: Annotated[_Existing | None, Field(alias="JUDGE_PRICES")] = None
@@ -280,7 +275,6 @@ class Settings:
 
     @property
     def pictures_dir(self) -> Path:
-        """Folder for stored pictures."""
         return self.data_dir / "pictures"
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import BigInteger, Connection, Table, func, select, type_coerce
+from sqlalchemy import BigInteger, Connection, func, select, type_coerce
 
 from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
@@ -89,12 +89,9 @@ def _hours(connection: Connection, present: datetime) -> tuple[int, ...]:
     last = (present - EPOCH) // _HOUR
     found = dict.fromkeys(range(last - HOURS + 1, last + 1), 0)
     for table in (VOTE, LIVE_VOTE):
-        for hour, number in connection.execute(_by_hour(table, EPOCH + (last - HOURS + 1) * _HOUR)):
-            if hour in found:
-                found[hour] += number
+        hour = (type_coerce(table.c.voted_at, BigInteger) // (_HOUR // timedelta(microseconds=1))).label("hour")
+        recent = table.c.voted_at >= EPOCH + min(found) * _HOUR
+        for one, number in connection.execute(select(hour, func.count()).where(recent).group_by(hour)):
+            if one in found:
+                found[one] += number
     return tuple(found.values())
-
-
-def _by_hour(table: Table, since: datetime):
-    hour = type_coerce(table.c.voted_at, BigInteger) // (_HOUR // timedelta(microseconds=1))
-    return select(hour.label("hour"), func.count()).where(table.c.voted_at >= since).group_by(hour)

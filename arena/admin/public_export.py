@@ -9,15 +9,13 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
-
-from sqlalchemy import Row
 
 from arena.admin.erasure import FORGOTTEN
 from arena.battles.live_tables import LIVE_VOTE
@@ -82,7 +80,10 @@ def write_export(database: Database, folder: Path) -> Written:
         models = model_names(connection)
         flagged = frozenset(connection.scalars(flagged_voters()))
         cast = chain(connection.execute(bank_votes()), connection.execute(live_votes()))
-        rows = [_row(row, models, voters, flagged) for row in cast]
+        rows = []
+        for row in cast:
+            vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
+            rows.append((*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))
@@ -98,12 +99,6 @@ def write_export(database: Database, folder: Path) -> Written:
         for name in FILES:
             (place / name).replace(folder / name)
     return written
-
-
-def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:
-    """Return a vote as a row of `_COLUMNS`."""
-    vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
-    return (*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms)
 
 
 def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:

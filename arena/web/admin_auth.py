@@ -9,11 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse, RedirectResponse, Response
-
 from arena.battles.voters import Voters
-from arena.web.cookies import NO_STORE, cookie_hash, cookie_header, new_cookie, over_https, sent_cookie
+from arena.web.cookies import cookie_hash, new_cookie, sent_cookie
 
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
@@ -74,20 +71,3 @@ class Operators:
         cookie = new_cookie()
         self._code, self._bound, self._until = None, cookie_hash(cookie), self._clock() + DAY
         return cookie
-
-
-def routes(operators: Operators) -> APIRouter:
-    """Return the route of the link."""
-    router = APIRouter()
-
-    async def enter(request: Request, code: str = "") -> Response:
-        try:
-            cookie = operators.redeem(code)
-        except LinkError as error:
-            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
-        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
-        return answer
-
-    router.add_api_route("/operator", enter, methods=["GET"], response_model=None)
-    return router

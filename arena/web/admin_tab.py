@@ -31,8 +31,9 @@ def dashboard_html(seen: Dashboard) -> str:
         )
         for flag in seen.flagged
     ]
+    acts = [(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]
     late = copy is not None and is_late(copy, seen.read_at)
-    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags)
+    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags, acts)
 
 
 class AdminTab:

@@ -5,15 +5,14 @@ Handlers take values that the database checks (the battle's token, a choice) and
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import gradio as gr
 
-from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles.campaigns import CampaignError, Campaigns
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.quotas import DIRECT, LimitError, Networks
+from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, VoteRequest
 from arena.battles.write_batch import WriteBatch
@@ -34,8 +33,7 @@ RESULTS = 24
 """Most items in a search result."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """Parameters of the page's URL."""
 
     item: str | None = None
@@ -88,8 +86,8 @@ class BattleTab:
         sampler: PairSampler,
         campaigns: Campaigns,
         terms: str,
-        networks: Networks = DIRECT,
-        copy: Callable[[], BackupState | None] = lambda: None,
+        networks: Networks,
+        copy: Callable[[], BackupState | None],
     ) -> None:
         """Build the components; `copy` returns the backup's status without waiting."""
         self._store = store
@@ -197,17 +195,14 @@ class BattleTab:
 
     @_shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because the voter cannot judge."""
         return self._skip("cannot judge", query, family, token, request)
 
     @_shows_errors
     def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because an image is broken."""
         return self._skip("image broken", query, family, token, request)
 
     @_shows_errors
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because something is offensive."""
         return self._skip("offensive", query, family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
@@ -221,21 +216,16 @@ class BattleTab:
 
     @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
-        """Undo the choice."""
         battle = self._store.undo(self._voter(request), str(token))
         return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
     @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
-        """Make the choice final, and only then show the names.
-
-        Where nothing is chosen, a late answer may have put another battle's names on the page: show the battle as it
-        is.
-        """
+        """Make the choice final, and only then show the names."""
         voter = self._voter(request)
         try:
             return self._named(self._store.reveal(voter, str(token)), voter)
-        except ChoiceError as error:
+        except ChoiceError as error:  # a late answer may have put another battle's names on the page
             stands = status_html(self._store.find(voter, str(token)))
             return {**self._unnamed(), self.status: stands, self.problem: PARTS.problem(error)}
 
@@ -248,7 +238,6 @@ class BattleTab:
         return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Store the skip and show the next battle."""
         self._store.skip(self._voter(request), str(token), reason)
         return self._next(Link.parse(query), self._battle_request(family), request)
 
@@ -271,15 +260,16 @@ class BattleTab:
         """Serve the next battle, or say why there is none."""
         voter = self._voter(request)
         try:
-            seat = self._seat(voter, link)
+            given = (link.worker, link.wanted)
+            seat = None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
         except CampaignError as error:
             return self._message("This link does not work", str(error))
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
-            return self._complete(seat)
+            text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
+            return {**self._message("Thank you!", text), self.status: ""}
         try:
-            battle = self._sampler.next_battle(
-                voter, BattleRequest() if seat else battle_request, seat, self._networks.of(request)
-            )
+            asked = BattleRequest() if seat else battle_request
+            battle = self._sampler.next_battle(voter, asked, seat, self._networks.of(request))
         except LimitError as error:
             return self._message("Enough for now", str(error))
         if isinstance(battle, NoBattle):
@@ -289,7 +279,6 @@ class BattleTab:
         return self._battle(battle, voter)
 
     def _battle(self, battle: Battle, voter: int) -> Updates:
-        """Return the updates of the whole tab for a battle."""
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
         return {
@@ -323,19 +312,10 @@ class BattleTab:
         updates = {self.item: HTML.message(title, text, new_tab), self.answers: gr.update(visible=False)}
         return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
 
-    def _complete(self, seat: Seat) -> Updates:
-        text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
-        return {**self._message("Thank you!", text), self.status: ""}
-
     def _counted(self, voter: int, battle: Battle) -> str:
         if battle.seat is not None:
             return "{} of {} votes".format(*self._campaigns.progress(battle.seat))
         return f"Your votes: {self._store.votes_of(voter)}"
-
-    def _seat(self, voter: int, link: Link) -> Seat | None:
-        if link.campaign is None:
-            return None
-        return self._campaigns.seat(voter, link.campaign, link.worker, link.wanted)
 
     def _voter(self, request: gr.Request) -> int:
         return self._store.voter(sent_hash(request.headers))

@@ -41,10 +41,11 @@ class Argument(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, component: str, label: str, max_length: int | None) -> "Argument":
-        """Return the argument for a kind of component."""
-        taken, types = _TAKEN[component]
-        return cls(label or "This event", taken, types, max_length or (MOST_TEXT if types == (str,) else MOST_NUMBER))
+    def of(cls, component: Any) -> "Argument":
+        """Return the argument for a component of Gradio."""
+        taken, types = _TAKEN[component.get_block_name()]
+        label, most = (getattr(component, name, None) for name in ("label", "max_length"))
+        return cls(label or "This event", taken, types, most or (MOST_TEXT if types == (str,) else MOST_NUMBER))
 
     def misfit(self, value: object) -> str | None:
         """Return what is wrong with a value, if anything: the browser's own limits do not protect."""

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from fastapi import APIRouter
 
@@ -30,33 +29,24 @@ TIDY_SECONDS = 600
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class LiveSetup:
     """Services of live battles and the chat."""
 
-    answering: Models
-    budget: Budget
-    chats: Chats
-    battles: LiveApi
-    voters: Voters
-
-    @classmethod
-    def build(
-        cls, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
-    ) -> "LiveSetup":
+    def __init__(
+        self, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
+    ) -> None:
         """Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken."""
-        answering = Models(read_catalogue(settings.models, secret), settings.local_models)
-        vlms = [answering.vlm(card.name) for card in answering.catalogue.live]
-        store = LiveStore(database, settings.vote_limits)
+        self._answering = Models(read_catalogue(settings.models, secret), settings.local_models)
+        vlms = [self._answering.vlm(card.name) for card in self._answering.catalogue.live]
+        store, images = LiveStore(database, settings.vote_limits), OwnImages(database, settings.own_dir)
         store.register_models([vlm.card.name for vlm in vlms])
-        images = OwnImages(database, settings.own_dir)
-        live = settings.live
-        budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
+        live, networks = settings.live, Networks(settings.trusted_hops)
+        self.budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
         queue = GenerationQueue(live.at_once, Pause(database).check)
-        sessions = LiveSessions(vlms, store, images, budget, queue)
-        networks = Networks(settings.trusted_hops)
-        battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)
-        return cls(answering, budget, Chats(vlms, database, images, budget, queue), battles, Voters(database))
+        self.chats = Chats(vlms, database, images, self.budget, queue)
+        sessions = LiveSessions(vlms, store, images, self.budget, queue)
+        self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)
+        self._voters = Voters(database)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -64,7 +54,7 @@ class LiveSetup:
         return tuple(self.chats.vlms)
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
-        return self.battles.router(self.voters), ChatApi(self.chats).router(self.voters)
+        return self.battles.router(self._voters), ChatApi(self.chats).router(self._voters)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -74,7 +64,7 @@ class LiveSetup:
             yield
         finally:
             tidying.cancel()
-            await self.answering.aclose()
+            await self._answering.aclose()
 
     async def _tidy(self) -> None:
         """Delete expired images and networks, and commit the reservations of dead servers."""

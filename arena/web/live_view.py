@@ -78,11 +78,10 @@ def status_text(shown: LiveState, names: Names | None) -> str:
     chosen = battle.choice or "a"
     if battle.phase is Phase.REVEALED and names is not None:
         other: Side = "b" if chosen == "a" else "a"
-        told = f"You chose {chosen.upper()}: {getattr(names, chosen)}. {other.upper()} is {getattr(names, other)}."
-        return told + outside
-    return f"You chose {chosen.upper()}.{outside}" + (
-        f" Undo within {UNDO_SECONDS} seconds; then the names appear." if battle.attempt == 1 else ""
-    )
+        told = f"{chosen.upper()}: {getattr(names, chosen)}. {other.upper()} is {getattr(names, other)}."
+        return f"You chose {told}{outside}"
+    undo = f" Undo within {UNDO_SECONDS} seconds; then the names appear." if battle.attempt == 1 else ""
+    return f"You chose {chosen.upper()}.{outside}{undo}"
 
 
 def waiting_text(ahead: int) -> str:

@@ -6,6 +6,8 @@ URL is taken from the browser. Without the settings of an OpenID provider there 
 
 import asyncio
 import hmac
+from collections.abc import Mapping
+from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -30,36 +32,27 @@ _INVITED = "Your vote is stored; the board counts the votes of invited people."
 def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | None) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
-    router.add_api_route("/login/who", _Who(voters, eligibility, oauth is not None).line, methods=["GET"])
-    if oauth is not None:
-        login = _Login(voters, oauth)
-        router.add_api_route("/login", login.begin, methods=["GET"], response_model=None)
-        router.add_api_route(CALLBACK, login.come_back, methods=["GET"], response_model=None)
-        router.add_api_route("/logout", login.log_out, methods=["POST"], response_model=None)
-    return router
 
-
-class _Who:
-    def __init__(self, voters: Voters, eligibility: VoteEligibility, can_log_in: bool) -> None:
-        self._voters = voters
-        self._eligibility = eligibility
-        self._can_log_in = can_log_in
-
-    async def line(self, request: Request, framed: str = "") -> HTMLResponse:
+    @router.get("/login/who")
+    def who(request: Request, framed: str = "") -> HTMLResponse:
         """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
-        cookie = sent_cookie(request.headers)
-        try:
-            line = await asyncio.to_thread(self._of, cookie_hash(cookie), bool(framed)) if cookie else ""
-        except DatabaseError:
-            line = ""
+        cookie, line = sent_cookie(request.headers), ""
+        with suppress(DatabaseError):
+            line = line_of(cookie_hash(cookie), _FRAMED if framed else _STORED) if cookie else ""
         return HTMLResponse(line, headers=NO_STORE)
 
-    def _of(self, hashed: str, framed: bool) -> str:
-        name = self._voters.name(hashed)
-        counts = self._eligibility.rule == "everyone" or self._eligibility.counts(self._voters.voter(hashed))
-        stored = _FRAMED if framed else _STORED
-        note = "" if counts else stored if self._eligibility.rule == "logged-in" else _INVITED
-        return HTML.who(name, note, self._can_log_in)
+    def line_of(hashed: str, stored: str) -> str:
+        name = voters.name(hashed)
+        counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
+        note = "" if counts else stored if eligibility.rule == "logged-in" else _INVITED
+        return HTML.who(name, note, oauth is not None)
+
+    if oauth is not None:
+        login = _Login(voters, oauth)
+        router.get("/login")(login.begin)
+        router.get(CALLBACK)(login.come_back)
+        router.post("/logout")(login.log_out)
+    return router
 
 
 class _Login:
@@ -76,11 +69,8 @@ class _Login:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
             return _error_page(error)
-        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", self._set(request, key, ATTEMPT_COOKIE, ATTEMPT_SECONDS))
-        if cookie is None:
-            answer.headers.append("set-cookie", self._set(request, voter_cookie))
-        return answer
+        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
+        return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh})
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
@@ -92,10 +82,10 @@ class _Login:
             return _error_page(error)
         return self._home(request, fresh)
 
-    async def log_out(self, request: Request) -> Response:
+    def log_out(self, request: Request) -> Response:
         """Log out and set a new guest cookie."""
         try:
-            await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
+            self._voters.log_out(cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
             return _error_page(error)
         return self._home(request, new_cookie())
@@ -113,9 +103,13 @@ class _Login:
 
     def _home(self, request: Request, cookie: str) -> Response:
         """Redirect to the page with a new voter cookie, and delete the attempt's cookie."""
-        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", self._set(request, cookie))
-        answer.headers.append("set-cookie", self._set(request, "", ATTEMPT_COOKIE, 0))
+        return self._redirect(request, "/", {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0)})
+
+    def _redirect(self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]) -> Response:
+        """Redirect, and set cookies: by name, the value and its seconds."""
+        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
+        for name, (value, seconds) in cookies.items():
+            answer.headers.append("set-cookie", cookie_header(value, self._over_https(request), name, seconds))
         return answer
 
     def _back(self, request: Request) -> str:
@@ -125,9 +119,6 @@ class _Login:
 
     def _over_https(self, request: Request) -> bool:
         return bool(self._host) or over_https(request)
-
-    def _set(self, request: Request, value: str, name: str = COOKIE, seconds: int = YEAR) -> str:
-        return cookie_header(value, self._over_https(request), name, seconds)
 
 
 def _error_page(error: Exception) -> HTMLResponse:

@@ -116,7 +116,7 @@ def test_a_toy_kind_streams_live(models, tmp_path):
     voter = Voters(database).voter("a visitor")
 
     async def run() -> str:
-        live = LiveSetup.build(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
+        live = LiveSetup(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
         async with live.running():
             assert live.models == ("Toy",)
             session = await live.chats.begin(voter, "Toy", "What is it?", ())
