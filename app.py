@@ -5,7 +5,7 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
@@ -94,7 +94,10 @@ class AppContext:
         self.settings = settings
         self.database = database = Database(settings.database_url)
         database.become_server()
-        self.backup = open_backup(settings, database)
+        hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
+        self.backup = HubBackup(database, settings.pictures_dir, hub) if hub else None
+        if self.backup:
+            self.backup.restore()
         self.scoring = ScoringSetup.build(settings, database)
         self.items = ItemBank(database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
@@ -112,7 +115,12 @@ class AppContext:
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        async with backup_running(self.backup), self.scoring.running(app), self.live.running():
+        async with AsyncExitStack() as stack:
+            if self.backup:
+                await asyncio.to_thread(self.backup.start)
+                stack.push_async_callback(asyncio.to_thread, self.backup.stop)
+            await stack.enter_async_context(self.scoring.running(app))
+            await stack.enter_async_context(self.live.running())
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -163,28 +171,8 @@ def create_app(context: AppContext) -> FastAPI:
     return app
 
 
-def open_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Open the backup, if one is set, and restore an empty database. Raises HubError, ChangeLogError, DatabaseError."""
-    if settings.backup is None:
-        return None
-    hub = HubDataset(settings.backup.dataset, settings.backup.token)
-    backup = HubBackup(database, settings.pictures_dir, hub)
-    backup.restore()
-    return backup
-
-
-@asynccontextmanager
-async def backup_running(backup: HubBackup | None) -> AsyncIterator[None]:
-    """Back up while the server runs, and copy the rest when it ends."""
-    if backup:
-        await asyncio.to_thread(backup.start)
-    yield
-    if backup:
-        await asyncio.to_thread(backup.stop)
-
-
 def build_page(context: AppContext) -> gr.Blocks:
-    live, models = macros("live.html"), len(context.live.models)
+    live, models = macros("live.html"), len(context.live.chats.vlms)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(macros("page.html").top(), padding=False)
         with gr.Tabs() as tabs:

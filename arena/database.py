@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 from sqlalchemy import (
@@ -58,52 +57,34 @@ WAL_PAGES = 4000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Upgrade(NamedTuple):
-    """A migration of one table to the next schema version, in SQL that both databases accept."""
-
-    table: str
-    statements: tuple[str, ...]
-
-
-UPGRADES: dict[int, tuple[Upgrade, ...]] = {
-    1: (
-        Upgrade(
-            "wins",
-            (
-                "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
-                "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
-                "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
-                "UPDATE wins SET left_n = counted.n FROM ("
-                "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
-                "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
-                "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
-                "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
-                "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
-                "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
-                "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
-            ),
+UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
+    1: {
+        "wins": (
+            "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
+            "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
+            "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
+            "UPDATE wins SET left_n = counted.n FROM ("
+            "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
+            "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
+            "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
+            "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
+            "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
+            "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
+            "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
         ),
-    ),
-    2: (
-        Upgrade("wins", ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0")),
-        Upgrade(
-            "live_wins", ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0")
+    },
+    2: {
+        "wins": ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0"),
+        "live_wins": ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0"),
+        "vote": ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
+        "live_vote": (
+            "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
+            "CREATE INDEX live_vote_tick ON live_vote (tick)",
         ),
-        Upgrade(
-            "vote",
-            ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
-        ),
-        Upgrade(
-            "live_vote",
-            (
-                "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
-                "CREATE INDEX live_vote_tick ON live_vote (tick)",
-            ),
-        ),
-    ),
-    3: (Upgrade("server", ("DROP TABLE server",)), Upgrade("found", ("DROP TABLE found",))),
+    },
+    3: {"server": ("DROP TABLE server",), "found": ("DROP TABLE found",)},
 }
-"""Migrations, by the version they start from."""
+"""Migrations by the version they start from: of each table, in SQL that both databases accept."""
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -360,7 +341,7 @@ def _back_up(file: Path, copy: Path) -> None:
 def _upgrade(connection: Connection, found: int) -> None:
     """Migrate the existing tables to this version; missing ones are created at it."""
     for version in range(found, SCHEMA_VERSION):
-        for table, statements in UPGRADES[version]:
+        for table, statements in UPGRADES[version].items():
             if inspect(connection).has_table(table):
                 for statement in statements:
                     connection.execute(text(statement))

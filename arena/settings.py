@@ -30,8 +30,9 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#@]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
 _URL = "an address as in https://api.example.org/v1, without user, password or query"
-_LOOPBACK = re.compile(r"http://(127\.0\.0\.1|localhost)(:|/|$)")
+_PROVIDER = re.compile(r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?")
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
@@ -75,17 +76,13 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 _Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
 _Rate: TypeAlias = Annotated[_Count, whole(1, 10**8)]
 _Dollars: TypeAlias = Annotated[int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")]
 _Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
-_Commas = BeforeValidator(_parts)
+_Commas = BeforeValidator(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
 _Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
 _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
 _Host: TypeAlias = Annotated[
@@ -137,10 +134,6 @@ class BackupSettings:
     token: Annotated[_Key, Field(alias="HF_TOKEN")]
 
 
-def _goes_to_https(url: str) -> bool:
-    return bool(_ADDRESS.fullmatch(url) and (url.startswith("https:") or _LOOPBACK.match(url)))
-
-
 @dataclass(frozen=True)
 class OAuthSettings:
     """OpenID provider for login, and this app's client id and secret."""
@@ -150,7 +143,7 @@ class OAuthSettings:
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
-        must_be("an https address, as huggingface.co's", _goes_to_https),
+        must_be("an https address, as huggingface.co's", _PROVIDER.fullmatch),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
     scopes: Annotated[str, Field(alias="OAUTH_SCOPES")] = "openid profile"
@@ -191,11 +184,7 @@ class Settings:
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
         str,
-        must_be(
-            "postgresql://user:password@host:port/name or sqlite:////path/to/file.db",
-            _DATABASE.fullmatch,
-            hidden="a password",
-        ),
+        must_be(_DATABASES, _DATABASE.fullmatch, hidden="a password"),
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
     """SQLAlchemy URL of the database."""
@@ -240,9 +229,8 @@ class Settings:
         if "MIRROR" in given and "HF_TOKEN" not in given:
             raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
         if ("OAUTH_CLIENT_ID" in given) != ("OAUTH_CLIENT_SECRET" in given):
-            raise SettingError(
-                "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET go together; set both, or hf_oauth: true on a Space"
-            )
+            pair = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
+            raise SettingError(f"{pair} go together; set both, or hf_oauth: true on a Space")
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {name: given if variable in given else None for name, variable in optional.items()}
@@ -255,16 +243,12 @@ class Settings:
 
     def _check_logins(self) -> None:
         """Raise SettingError if a setting needs a login and there is none, or a campaign and none is named."""
+        login = "set hf_oauth: true (a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
         if self.operators and self.oauth is None:
-            raise SettingError(
-                "OPERATORS names people who log in with Hugging Face, and nobody can log in here: set hf_oauth: true "
-                "(a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET; elsewhere use the link that is printed at start"
-            )
+            why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
+            raise SettingError(f"{why}: {login}; elsewhere use the link that is printed at start")
         if self.counts.rule == "logged-in" and self.oauth is None:
-            raise SettingError(
-                "COUNTS is logged-in, and nobody can log in here (a login would be a mock): set hf_oauth: true "
-                "(a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
-            )
+            raise SettingError(f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}")
         if (self.counts.rule == "campaign") != bool(self.counts.campaigns):
             raise SettingError("COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count")
 

@@ -76,7 +76,6 @@ class Item:
 
     @property
     def multi(self) -> bool:
-        """Whether the item has several images."""
         return len(self.images) > 1
 
     @cached_property

@@ -105,7 +105,8 @@ def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
     """Return the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
-    table = "\n".join(f"| {_cell(name)} | {number:,} |" for name, number in sorted(sources.items()))
+    cells = ((" ".join(name.split()).replace("|", "\\|"), number) for name, number in sorted(sources.items()))
+    table = "\n".join(f"| {name} | {number:,} |" for name, number in cells)
     return Template(_CARD.read_text("utf-8")).substitute(
         votes=f"{written.votes:,}",
         voters=f"{written.voters:,}",
@@ -115,8 +116,3 @@ def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
         written=now().date().isoformat(),
         sources=table or "| none yet | 0 |",
     )
-
-
-def _cell(text: str) -> str:
-    """Return a name as one cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|")

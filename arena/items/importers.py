@@ -104,9 +104,8 @@ class ItemImporter:
 
         matched = self._each(file, records, "answers", answer)
         if not found:
-            raise RowsError(
-                "no row fits an item of the bank; import the items first (`items list` shows them)", file.name
-            )
+            problem = "no row fits an item of the bank; import the items first (`items list` shows them)"
+            raise RowsError(problem, file.name)
         return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
 
     def _each(self, file: Path, records: Sequence[Record], title: str, read: Callable[[Row], T]) -> list[T]:
@@ -244,11 +243,8 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
         return "prediction", model
     if len(named) == 1:
         return named[0], model or named[0].removesuffix(PREDICTION)
-    raise RowsError(
-        'expected one column "<model name> prediction", or "prediction" and --model; found ' + ", ".join(columns),
-        file.name,
-        1,
-    )
+    expected = 'expected one column "<model name> prediction", or "prediction" and --model'
+    raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
 
 def _text(row: Row, column: str, empty: bool = False) -> str:

@@ -138,9 +138,8 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
     if row is None:
         return connection.execute(insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)).scalar_one()
     if row.kind != kind:
-        raise IngestError(
-            f"The source {name!r} is there already and is of kind {row.kind!r}; give this one another --name"
-        )
+        problem = f"The source {name!r} is there already and is of kind {row.kind!r}"
+        raise IngestError(f"{problem}; give this one another --name")
     return row.id
 
 

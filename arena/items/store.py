@@ -168,11 +168,7 @@ class Bank:
 
 
 class ItemBank:
-    """Reader of one database's item bank.
-
-    `image_hosts` are the hosts whose remote images a browser may load: an item is shown if each of its images is kept
-    here or lies on such a host.
-    """
+    """Reader of one database's item bank; `image_hosts`: the hosts whose remote images a browser may load."""
 
     CHECK_SECONDS = 2.0
 

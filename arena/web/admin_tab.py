@@ -59,14 +59,17 @@ class AdminTab:
         done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
 
     def on_arrive(self, request: gr.Request) -> Updates:
-        """Show the tab to an operator."""
         return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
 
     def on_look(self, request: gr.Request) -> Updates:
-        return {self.view: self._seen() if self._who(request) else HTML.refused()}
+        if not self._who(request):
+            return {self.view: HTML.refused()}
+        try:
+            return {self.view: dashboard_html(self._watch.overview())}
+        except (DatabaseError, OSError) as error:
+            return {self.view: PARTS.alert(error)}
 
     def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
-        """Carry out an action, and show its result."""
         who = self._who(request)
         if who is None:
             return {self.said: HTML.refused()}
@@ -75,12 +78,6 @@ class AdminTab:
         except ADMIN_ERRORS as error:
             said = PARTS.alert(error)
         return {self.said: said}
-
-    def _seen(self) -> str:
-        try:
-            return dashboard_html(self._watch.overview())
-        except (DatabaseError, OSError) as error:
-            return PARTS.alert(error)
 
     def _who(self, request: gr.Request) -> str | None:
         try:

@@ -230,11 +230,9 @@ class BattleTab:
             return {**self._unnamed(), self.status: stands, self.problem: PARTS.problem(error)}
 
     def on_skip(self) -> Updates:
-        """Ask for the reason."""
         return {self.reasons: gr.update(visible=True), self.skip: gr.update(visible=False)}
 
     def on_keep(self) -> Updates:
-        """Close the question for the reason."""
         return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:

@@ -30,7 +30,6 @@ _NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena
 
 
 def routes(files: PublicFiles) -> APIRouter:
-    """Return the routes."""
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)

@@ -48,10 +48,7 @@ class LeaderboardTab:
         self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown.
-
-        The browser's values go to `Leaderboard.choose`, which knows what exists.
-        """
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown."""
         chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
         table = [self.source, self.family, self.board, self.seen]
         plots = [self.plot, self.note]
@@ -74,7 +71,6 @@ class LeaderboardTab:
             return {self.board: PARTS.alert(error)}
 
     def on_plot(self, *sent: object) -> Updates:
-        """Show a plot of the selected board."""
         *chosen, plot = sent
         try:
             choice = self._choice(*chosen)

@@ -48,11 +48,6 @@ class LiveSetup:
         self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)
         self._voters = Voters(database)
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the models that answer here."""
-        return tuple(self.chats.vlms)
-
     def routers(self) -> tuple[APIRouter, APIRouter]:
         return self.battles.router(self._voters), ChatApi(self.chats).router(self._voters)
 

@@ -62,7 +62,6 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
-        """Redirect to the provider."""
         cookie, key = sent_cookie(request.headers), new_key()
         voter_cookie = cookie or new_cookie()
         try:
@@ -83,7 +82,6 @@ class _Login:
         return self._home(request, fresh)
 
     def log_out(self, request: Request) -> Response:
-        """Log out and set a new guest cookie."""
         try:
             self._voters.log_out(cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
@@ -122,6 +120,5 @@ class _Login:
 
 
 def _error_page(error: Exception) -> HTMLResponse:
-    """Return a one-line page with a link back."""
     status = 503 if isinstance(error, DatabaseError) else 403
     return HTMLResponse(HTML.failed(error), status_code=status, headers=NO_STORE)

@@ -90,7 +90,8 @@ class RequestMiddleware:
         caller = self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
-        large = refusal is None and _is_large(headers)
+        endless = "transfer-encoding" in headers
+        large = refusal is None and (endless or int(headers.get("content-length", 0)) > SMALL_BODY)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -227,11 +228,6 @@ class _Body:
 
 def _too_large(most: int) -> PlainTextResponse:
     return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
-
-
-def _is_large(headers: Headers) -> bool:
-    """Whether a body is large or of unknown length; the length itself is already validated."""
-    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > SMALL_BODY
 
 
 def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:

@@ -127,7 +127,6 @@ class RateLimiter:
             side.large[key] += large
 
     def leave(self, caller: Caller, large: bool = False) -> None:
-        """Count a request as answered."""
         for side, key in self._counted(caller):
             side.open[key] -= 1
             side.large[key] -= large
