@@ -43,6 +43,7 @@ from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_tab import BattleTab
+from arena.web.cookies import YEAR
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
 from arena.web.leaderboard_tab import LeaderboardTab
@@ -73,7 +74,6 @@ STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / 
 SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("keys", "login", "live", "leaderboard", "admin")]
 SCRIPTS += [ROOT / "scoring/web/upload.js", ROOT / "scoring/web/levels.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
-YEAR = 365 * 24 * 3600
 
 
 class Page(gr.Blocks):
@@ -124,25 +124,21 @@ class AppContext:
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
-    def routers(self) -> tuple[APIRouter, ...]:
-        settings = self.settings
-        return (
-            page_routes(self.pictures, self.terms),
-            health_api.routes(health_api.Health(self.database, settings.data_dir)),
-            login_api.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
-            *self.admin.routers,
-            *self.live.routers(),
-            leaderboard_api.routes(self.leaderboard),
-            visit_bench_api.routes(self.scoring.submissions),
-            agreement_api.routes(self.agreement),
-            jobs_api.routes(self.scoring.upload_store, self.scoring.jobs),
-        )
-
 
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
-    for router in context.routers():
+    for router in (
+        page_routes(context.pictures, context.terms),
+        health_api.routes(health_api.Health(context.database, settings.data_dir)),
+        login_api.routes(context.voters, VoteEligibility(context.database, settings.counts), settings.oauth),
+        *context.admin.routers,
+        *context.live.routers(),
+        leaderboard_api.routes(context.leaderboard),
+        visit_bench_api.routes(context.scoring.submissions),
+        agreement_api.routes(context.agreement),
+        jobs_api.routes(context.scoring.upload_store, context.scoring.jobs),
+    ):
         app.include_router(router)
     page = build_page(context)
     gr.mount_gradio_app(
@@ -185,9 +181,8 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(context.leaderboard)
             with gr.Tab("Judges' boards") as judge_boards_tab:
-                judge_boards = SubmissionsTab(
-                    context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
-                )
+                boards = PeoplesBoards(context.leaderboard, context.database)
+                judge_boards = SubmissionsTab(context.scoring.submissions, boards)
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:

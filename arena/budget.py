@@ -180,7 +180,6 @@ class JobBudget:
     user: str
 
     def reserve(self, amount: int) -> int:
-        """Reserve an upper bound and return its id. Raises BudgetError."""
         return self.budget.reserve(self.job, self.user, amount)
 
     def commit(self, number: int, amount: int) -> None:

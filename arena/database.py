@@ -52,8 +52,7 @@ BUSY_SECONDS = 10
 CACHE_KB = 65_536
 """SQLite page cache of the writer: at a million votes, it holds the pages of the win counts."""
 WAL_PAGES = 4000
-"""WAL checkpoint size in pages (4 kB each): the vote that triggers a checkpoint (one in 300) waits some milliseconds.
-"""
+"""WAL checkpoint size in pages (4 kB each): the vote that triggers one (each 300th) waits some milliseconds."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -130,37 +129,27 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
+        file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
-            if self.is_sqlite:
-                refuse_network(self._file, mounts)
-                self._file.parent.mkdir(0o700, parents=True, exist_ok=True)
+            if file:
+                refuse_network(file, mounts)
+                file.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with suppress(FileExistsError):
-                    _make_private(self._file)
+                    _make_private(file)
             self._writer, self._reader, self._holder = (_sqlite_engines if self.is_sqlite else _postgresql_engines)(url)
             try:
                 with self._writer.begin() as connection:
-                    _prepare_schema(connection, self._file if self.is_sqlite else None)
+                    _prepare_schema(connection, file)
             except (SQLAlchemyError, sqlite3.Error, DatabaseError):
                 self.close()
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
-            raise DatabaseError(f"The database {self.shown} cannot be opened: {_reason(error)}") from error
-
-    @property
-    def shown(self) -> str:
-        """The database URL without its password."""
-        return self.url.render_as_string(hide_password=True)
-
-    @property
-    def _file(self) -> Path:
-        return Path(self.url.database or "").absolute()
+            shown = self.url.render_as_string(hide_password=True)
+            raise DatabaseError(f"The database {shown} cannot be opened: {_reason(error)}") from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Run a writing transaction: committed when the block ends, rolled back when it raises.
-
-        Raises DatabaseError if the database refuses (locked, full, read-only, gone); nothing of the block is stored.
-        """
+        """Run a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
         try:
             with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as connection:
                 yield connection
@@ -309,9 +298,8 @@ def _prepare_schema(connection: Connection, file: Path | None) -> None:
     take_turn(connection, META)
     found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
     if found > SCHEMA_VERSION:
-        raise DatabaseError(
-            f"The database has schema version {found}, newer than this program's {SCHEMA_VERSION}. Update the program."
-        )
+        newer = f"newer than this program's {SCHEMA_VERSION}. Update the program."
+        raise DatabaseError(f"The database has schema version {found}, {newer}")
     if found:
         if file and found < SCHEMA_VERSION:
             _back_up(file, file.with_name(f"{file.name}.schema-{found}"))

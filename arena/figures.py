@@ -91,9 +91,8 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     met = battles + battles.T
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
     trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
-    return Figure(
-        "Battles", "How often two models met, in either order; blank: never.", (trace,), _layout(models, models)
-    )
+    note = "How often two models met, in either order; blank: never."
+    return Figure("Battles", note, (trace,), _layout(models, models))
 
 
 class RatingLine(NamedTuple):

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import unquote
@@ -85,6 +84,7 @@ _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
 _Commas = BeforeValidator(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
 _Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
 _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
+_Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
 _Host: TypeAlias = Annotated[
     str, BeforeValidator(str.lower), must_be("host names with commas, as in images.example.org", _HOST.fullmatch)
 ]
@@ -177,9 +177,7 @@ class Settings:
     """The operator's settings, read once at start."""
 
     host: Annotated[str, Field(alias="HOST")] = "127.0.0.1"
-    """Address to listen on."""
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
-    """Port to listen on, 1 to 65535."""
     data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
@@ -187,7 +185,6 @@ class Settings:
         must_be(_DATABASES, _DATABASE.fullmatch, hidden="a password"),
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
-    """SQLAlchemy URL of the database."""
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
     """auto: demo items are served until another source is imported; on: always; off: never."""
     image_hosts: Annotated[tuple[_Host, ...], _Commas, Field(alias="IMAGE_HOSTS")] = ()
@@ -195,7 +192,6 @@ class Settings:
     voters_per_pair: Annotated[_Count, whole(1, 1000), Field(alias="VOTERS_PER_PAIR")] = 5
     """Distinct voters that a campaign collects per item and pair."""
     judge: JudgeSettings
-    """The judge that the operator lends."""
     mm_vet: Annotated[_Existing | None, Field(alias="MM_VET_PATH")] = None
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
     models: Annotated[_Existing | None, Field(alias="MODELS")] = None
@@ -213,9 +209,7 @@ class Settings:
     """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
     oauth: OAuthSettings | None
     """None: no login."""
-    operators: Annotated[frozenset[Annotated[_Name, AfterValidator(str.lower)]], _Commas, Field(alias="OPERATORS")] = (
-        frozenset()
-    )
+    operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()
     """User names of the operators, lower case."""
     counts: CountSettings
     vote_limits: VoteLimits
@@ -235,7 +229,7 @@ class Settings:
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {name: given if variable in given else None for name, variable in optional.items()}
         try:
-            settings = _adapter().validate_python(given | groups)
+            settings = TypeAdapter(cls).validate_python(given | groups)
         except ValidationError as error:
             raise SettingError(one_line(error)) from None
         settings._check_logins()
@@ -285,11 +279,6 @@ def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]
     found = [value.strip() for name, value in environ.items() if _SECRET_NAME.search(name) and value.strip()]
     password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
     return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])
-
-
-@cache
-def _adapter() -> TypeAdapter[Settings]:
-    return TypeAdapter(Settings)
 
 
 def _sqlite_url(data_dir: Path) -> str:

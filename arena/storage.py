@@ -62,7 +62,7 @@ def file_of(url: str) -> Path:
     return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0])).absolute()
 
 
-def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
+def refuse_network(file: Path, mounts: Path) -> Mount:
     """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
@@ -73,7 +73,7 @@ def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
     return mount
 
 
-def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
+def mount_of(file: Path, mounts: Path) -> Mount:
     """Return the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
     place = file.resolve()
     best = Mount(Path("/"), "unknown")

@@ -12,10 +12,7 @@ class _HiddenError(ValueError):
 
 
 def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
-    """A rule for `Annotated`: `holds` is true of the value once it is read as its type.
-
-    `hidden` names the secret that a wrong value may hold; it is then never shown.
-    """
+    """A rule for `Annotated`: `holds` is true of the read value; a wrong one is not shown if it may hold `hidden`."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):

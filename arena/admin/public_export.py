@@ -92,9 +92,8 @@ def write_export(database: Database, folder: Path) -> Written:
         place = Path(new)
         (place / "README.md").write_text(_card(columns, written), "utf-8")
         with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:
-            lines.writelines(
-                f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n" for row in rows
-            )
+            for row in rows:
+                lines.write(f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n")
         write_columns(place / "votes.parquet", columns)
         for name in FILES:
             (place / name).replace(folder / name)

@@ -108,9 +108,8 @@ class Fetcher:
 
         async def answer(address: str) -> httpx.Response:
             at, extensions = url.copy_with(host=address, port=self.port), {"sni_hostname": host}
-            return await client.send(
-                client.build_request("GET", at, headers=headers, extensions=extensions), stream=True
-            )
+            request = client.build_request("GET", at, headers=headers, extensions=extensions)
+            return await client.send(request, stream=True)
 
         *others, last = await self.public_addresses(host)
         for address in others:

@@ -162,10 +162,8 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26).
-
-    Pillow's time for a comment grows with its square: hours for 25 MB.
-    """
+    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
+    # Pillow's time for a comment grows with its square: hours for 25 MB.
     start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
     blocks, control = 0, b""
     while data[position] != 0x2C:

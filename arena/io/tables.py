@@ -116,11 +116,10 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RowsError(
-            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset "
-            f"{file.tell() - len(raw) + error.start} (Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
-            row=row + raw.count(b"\n", 0, error.start),
-        ) from error
+        found = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
+        mend = "(Latin-1 or Windows-1252?); save the file with the encoding UTF-8"
+        row += raw.count(b"\n", 0, error.start)
+        raise RowsError(f"expected UTF-8 text, found {found} {mend}", row=row) from error
     return text.removeprefix("\ufeff") if row == 1 else text
 
 

@@ -44,7 +44,6 @@ class ImportReport(NamedTuple):
 
 
 def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
-    """Progress that is not shown."""
     return members
 
 
@@ -302,7 +301,6 @@ def _last_part(name: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Whether an image is named by a web address."""
     try:
         parts = urlsplit(name)
     except ValueError:

@@ -169,7 +169,12 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
     if known is None:
         changes.items_new += 1
         changes.pictures_new += sum(image.sha256 is not None for image in draft.images)
-        return _new_item(connection, key, source_id, family_id, draft)
+        values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
+        new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
+        item = connection.execute(new).scalar_one()
+        images = [{"item_id": item, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
+        connection.execute(insert(IMAGE), images)
+        return item
     if known.source_id != source_id:
         other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
         raise IngestError(
@@ -183,15 +188,6 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
             filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
             changes.pictures_new += connection.execute(filled).rowcount
     return known.id
-
-
-def _new_item(connection: Connection, key: str, source_id: int, family_id: int, draft: ItemDraft) -> int:
-    values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
-    new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
-    item_id = connection.execute(new).scalar_one()
-    images = [{"item_id": item_id, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
-    connection.execute(insert(IMAGE), images)
-    return item_id
 
 
 def _answer(

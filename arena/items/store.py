@@ -11,19 +11,8 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    ForeignKey,
-    Index,
-    Integer,
-    Table,
-    Text,
-    UniqueConstraint,
-    func,
-    select,
-)
+from sqlalchemy import Boolean, Column, Connection, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, select
+from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
 from arena.types import Contestant, Image, Item, SourceKind

@@ -25,11 +25,8 @@ class LinkError(ValueError):
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
-        super().__init__(
-            "Too many wrong links; wait a minute."
-            if too_many
-            else "This link was used, is over, or is another server's. Start the server again for a new one."
-        )
+        gone = "This link was used, is over, or is another server's. Start the server again for a new one."
+        super().__init__("Too many wrong links; wait a minute." if too_many else gone)
 
 
 class Operators:

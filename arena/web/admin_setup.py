@@ -1,17 +1,22 @@
-"""Admin setup: the operators' dashboard, actions and public export, built from the settings."""
+"""Admin setup: the operators' dashboard, actions, link and images to moderate, and the public export."""
 
 from collections.abc import Callable, Mapping
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.budget import JUDGE, Budget, Ceilings
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.fraud.flags import FlagService
+from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
-from arena.web import admin_api, export_api
-from arena.web.admin_auth import Operators
+from arena.web import export_api
+from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
+from arena.web.cookies import NO_STORE, cookie_header, over_https
 from arena.web.live_setup import LiveSetup
 
 
@@ -35,4 +40,32 @@ class AdminSetup:
         self.operators, self.service = operators, AdminService(database, images)
         self.watch = DashboardService(database, settings.data_dir, backup, budgets, queues, flagged)
         files = PublicFiles(database, settings.public_dir)
-        self.routers = (admin_api.routes(images, operators), export_api.routes(files))
+        self.routers = (operator_routes(images, operators), export_api.routes(files))
+
+
+def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/operator")
+    async def enter(request: Request, code: str = "") -> Response:
+        try:
+            cookie = operators.redeem(code)
+        except LinkError as error:
+            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
+        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
+        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
+        return answer
+
+    @router.get("/operators/uploads/{image}")
+    def upload(image: str, request: Request) -> Response:
+        """Return an image to an operator; anybody else gets 404."""
+        number = int(image) if image.isascii() and image.isdigit() and len(image) < 10 else 0
+        try:
+            path = images.kept_path(number) if operators.of(request.headers) else None
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503)
+        if path is None:
+            return PlainTextResponse("There is no such image.", status_code=404)
+        return FileResponse(path, headers=NO_STORE)
+
+    return router

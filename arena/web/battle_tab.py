@@ -54,10 +54,7 @@ SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 
 
 def status_html(battle: Battle | None, names: Names | None = None) -> str:
-    """Render a battle's status in words, with the phase by which `page.css` shows the controls.
-
-    After a choice it also gives the delay in seconds before `keys.js` asks for the names: 0 after the one undo.
-    """
+    """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
     phase, words, seconds = battle.phase, "", 0
@@ -67,6 +64,7 @@ def status_html(battle: Battle | None, names: Names | None = None) -> str:
     elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
         phase, words = Phase.VOTED, f"You chose {battle.choice.upper()}."
         if battle.phase is Phase.VOTED and battle.attempt == 1:
+            # `keys.js` asks for the names after these seconds: at once after the one undo.
             seconds, words = UNDO_SECONDS, f"{words} Undo within {UNDO_SECONDS} seconds; then the names appear."
     elif battle.attempt == 2:
         words = "Taken back. Choose again."

@@ -44,7 +44,6 @@ class ChatApi:
         return events(states, chat_scene, lambda shown: {"a": shown.text})
 
     async def follow(self, request: Request, token: str) -> Response:
-        """Ask another question."""
         sent = await JsonBody.read(request)
         session = await self.chats.follow(request.state.voter, token, sent.text("text"))
         return JSONResponse({"talk": session.token}, headers=NO_STORE)

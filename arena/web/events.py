@@ -52,9 +52,8 @@ class Argument(NamedTuple):
         if value is None:
             return None
         if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
-            return (
-                f"{self.label} takes at most {self.most:,} characters, and these are {len(value):,}. Make it shorter."
-            )
+            most = f"at most {self.most:,} characters, and these are {len(value):,}"
+            return f"{self.label} takes {most}. Make it shorter."
         fits = type(value) in self.types and (not isinstance(value, int | float) or abs(value) <= self.most)
         return None if fits else f"{self.label} takes {self.taken}."
 
@@ -74,11 +73,9 @@ Updates = dict[Any, Any]
 def shows_errors(
     errors: tuple[type[Exception], ...], html: Callable[[Any], str]
 ) -> Callable[[Callable[..., Updates]], Any]:
-    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again.
+    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again."""
 
-    Gradio shows the message of a gr.Error only for queued events, and these are not queued.
-    """
-
+    # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
     def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
         @wraps(handler)
         def tried(tab: Any, *values: object) -> Updates:

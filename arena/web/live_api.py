@@ -86,7 +86,6 @@ class LiveApi:
         return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
 
     def unfinished(self, request: Request) -> Response:
-        """Return this visitor's unfinished battle."""
         battle = self.store.unfinished(request.state.voter)
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
@@ -108,7 +107,6 @@ class LiveApi:
         return events(states, partial(self._scene, voter), lambda shown: shown.texts)
 
     async def follow(self, request: Request, token: str) -> Response:
-        """Ask both models another question."""
         voter, sent = request.state.voter, await JsonBody.read(request)
         battle = await asyncio.to_thread(self.store.find, voter, token)
         item = self._item(battle)

@@ -86,7 +86,6 @@ class _Side:
         self.large: Counter[str] = Counter()
 
     def wait(self, key: str, call: bool, large: bool) -> float:
-        """Return 0 if one more request is allowed, else the seconds until a retry."""
         if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
             return 1.0
         return self._buckets[call].take(key)
@@ -103,7 +102,6 @@ class RateLimiter:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
-        """Return the caller, from the voter cookie, the socket's peer and the X-Forwarded-For headers."""
         network = network_of(client_address(peer, forwarded, self._hops))
         return Caller(
             voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),

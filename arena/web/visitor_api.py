@@ -165,10 +165,7 @@ class GrowingText:
 def events(
     states: AsyncIterator[Any], scene: Callable[[Any], Mapping[str, object]], texts: Callable[[Any], Mapping[Any, str]]
 ) -> StreamingResponse:
-    """Return a conversation's states as server-sent events: its scene, its words as they come, and the scene again.
-
-    `texts` gives a state's new words by side. A page that disconnects ends the stream.
-    """
+    """Return a conversation's states as server-sent events; `texts` gives a state's new words by side."""
     growing: defaultdict[Any, GrowingText] = defaultdict(GrowingText)
 
     def words(shown: Any) -> Mapping[str, object]:

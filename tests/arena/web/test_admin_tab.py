@@ -30,8 +30,8 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.settings import CountSettings
-from arena.web.admin_api import routes as operator_routes
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
+from arena.web.admin_setup import operator_routes
 from arena.web.admin_tab import AdminTab
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
