@@ -73,7 +73,6 @@ class LiveApi:
         return FileResponse(path, headers=NO_STORE)
 
     def discard(self, request: Request, token: str) -> Response:
-        """Delete an image that the visitor removed."""
         self.images.discard(request.state.voter, [token])
         return JSONResponse({})
 

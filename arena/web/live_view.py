@@ -30,10 +30,8 @@ def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]
     """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
     battle = shown.battle
     phase = "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
-    choice = battle.choice if battle.phase is Phase.REVEALED else None
-    titles = {
-        side: BATTLE.title(side, names and getattr(names, side), names is not None and choice == side) for side in SIDES
-    }
+    choice = battle.choice if names and battle.phase is Phase.REVEALED else None
+    titles = {side: BATTLE.title(side, names and getattr(names, side), choice == side) for side in SIDES}
     return {
         "kind": "scene",
         "about": battle.token.partition(".")[0],
