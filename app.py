@@ -5,8 +5,7 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
@@ -15,7 +14,6 @@ from arena.settings import SettingError, Settings  # before gradio, which reads 
 import gradio as gr
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
-from gradio.blocks import Block
 from gradio.themes import Default
 
 from arena.battles.campaigns import Campaigns
@@ -38,13 +36,14 @@ from arena.live.store import LiveModelError
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
-from arena.storage import StorageError, storage_of
+from arena.storage import StorageError, storage_line
 from arena.templates import macros, script
-from arena.web import admin_auth, health_api, leaderboard_api, login_api
+from arena.web import health_api, leaderboard_api, login_api
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_tab import BattleTab
+from arena.web.cookies import YEAR
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
 from arena.web.leaderboard_tab import LeaderboardTab
@@ -55,7 +54,6 @@ from arena.web.rate_limit import RateLimiter
 from arena.web.terms import Terms
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
-from scoring.jobs.service import JobService
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
@@ -75,7 +73,6 @@ STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / 
 SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("keys", "login", "live", "leaderboard", "admin")]
 SCRIPTS += [ROOT / "scoring/web/upload.js", ROOT / "scoring/web/levels.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
-YEAR = 365 * 24 * 3600
 
 
 class Page(gr.Blocks):
@@ -88,82 +85,58 @@ class Page(gr.Blocks):
         super().validate_inputs(block_fn, inputs)
 
 
-@dataclass(frozen=True)
 class AppContext:
     """Services that the page and the routes share."""
 
-    settings: Settings
-    database: Database
-    backup: HubBackup | None
-    items: ItemBank
-    pictures: PictureStore
-    terms: Terms
-    voters: Voters
-    leaderboard: Leaderboard
-    scoring: JobService
-    agreement: AgreementService
-    live: LiveSetup
-    admin: AdminSetup
-
-    @classmethod
-    def build(cls, settings: Settings) -> "AppContext":
+    def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        database = Database(settings.database_url)
+        self.settings = settings
+        self.database = database = Database(settings.database_url)
         database.become_server()
-        backup = open_backup(settings, database)
-        scoring = build_scoring(settings, database)
-        items = ItemBank(database, settings.image_hosts)
-        pictures = PictureStore(settings.pictures_dir)
+        hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
+        self.backup = HubBackup(database, settings.pictures_dir, hub) if hub else None
+        if self.backup:
+            self.backup.restore()
+        self.scoring = build_scoring(settings, database)
+        self.items = ItemBank(database, settings.image_hosts)
+        self.pictures = PictureStore(settings.pictures_dir)
         if settings.demo_bank != "off":
-            ItemImporter(Ingest(database), items, pictures).demo()
-        terms, voters = Terms.read(), Voters(database)
-        live = LiveSetup.build(settings, database, items, pictures, terms.version)
-        operators = Operators(settings.operators, voters, by_link=not settings.space)
-        queues = {"Live answers": lambda: live.services.sessions.waiting, "Scoring jobs": scoring.jobs.waiting}
-        return cls(
-            settings=settings,
-            database=database,
-            backup=backup,
-            items=items,
-            pictures=pictures,
-            terms=terms,
-            voters=voters,
-            leaderboard=Leaderboard(database, settings.counts),
-            scoring=scoring,
-            agreement=AgreementService(Polls(database), scoring.submissions.store, scoring.upload_store),
-            live=live,
-            admin=AdminSetup.build(settings, database, operators, backup, queues),
-        )
+            ItemImporter(Ingest(database), self.items, self.pictures).demo()
+        self.terms, self.voters = Terms.read(), Voters(database)
+        self.leaderboard = Leaderboard(database, settings.counts)
+        self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
+        self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
+        operators = Operators(settings.operators, self.voters, by_link=not settings.space)
+        queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
+        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        async with backup_running(self.backup), scoring_running(self.scoring), self.live.running():
+        async with AsyncExitStack() as stack:
+            if self.backup:
+                await asyncio.to_thread(self.backup.start)
+                stack.push_async_callback(asyncio.to_thread, self.backup.stop)
+            await stack.enter_async_context(scoring_running(self.scoring))
+            await stack.enter_async_context(self.live.running())
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
-    def routers(self) -> tuple[APIRouter, ...]:
-        """Return all routes other than Gradio's."""
-        settings = self.settings
-        return (
-            page_routes(self.pictures, self.terms),
-            health_api.routes(health_api.Health(self.database, settings.data_dir)),
-            login_api.routes(self.voters, VoteEligibility(self.database, settings.counts), settings.oauth),
-            admin_auth.routes(self.admin.operators),
-            *self.admin.routers(),
-            *self.live.routers(),
-            leaderboard_api.routes(self.leaderboard),
-            scoring_api.job_routes(self.scoring.upload_store, self.scoring.jobs),
-            scoring_api.board_routes(self.scoring.submissions),
-            scoring_api.agreement_routes(self.agreement),
-        )
-
 
 def create_app(context: AppContext) -> FastAPI:
-    """Build the app: the routes, the page, and the middleware around both."""
     settings = context.settings
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
-    for router in context.routers():
+    for router in (
+        page_routes(context.pictures, context.terms),
+        health_api.routes(health_api.Health(context.database, settings.data_dir)),
+        login_api.routes(context.voters, VoteEligibility(context.database, settings.counts), settings.oauth),
+        *context.admin.routers,
+        *context.live.routers(),
+        leaderboard_api.routes(context.leaderboard),
+        scoring_api.job_routes(context.scoring.upload_store, context.scoring.jobs),
+        scoring_api.board_routes(context.scoring.submissions),
+        scoring_api.agreement_routes(context.agreement),
+    ):
         app.include_router(router)
     page = build_page(context)
     gr.mount_gradio_app(
@@ -186,43 +159,14 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
-    events = {number: tuple(map(_argument, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
+    events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     https, hosts = settings.space, settings.image_hosts
     app.add_middleware(RequestMiddleware, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
     return app
 
 
-def _argument(block: Block) -> Argument:
-    label, most = (getattr(block, name, None) for name in ("label", "max_length"))
-    return Argument.of(block.get_block_name(), str(label or ""), most)
-
-
-def open_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Open the backup if one is set, and restore an empty database from it.
-
-    Raises HubError, ChangeLogError, DatabaseError.
-    """
-    if settings.backup is None:
-        return None
-    hub = HubDataset(settings.backup.dataset, settings.backup.token)
-    backup = HubBackup(database, settings.pictures_dir, hub)
-    backup.restore()
-    return backup
-
-
-@asynccontextmanager
-async def backup_running(backup: HubBackup | None) -> AsyncIterator[None]:
-    """Back up while the server runs, and copy the rest when it ends."""
-    if backup:
-        await asyncio.to_thread(backup.start)
-    yield
-    if backup:
-        await asyncio.to_thread(backup.stop)
-
-
 def build_page(context: AppContext) -> gr.Blocks:
-    """Build the page with its tabs."""
-    live, models = macros("live.html"), len(context.live.models)
+    live, models = macros("live.html"), len(context.live.chats.vlms)
     with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(macros("page.html").top(), padding=False)
         with gr.Tabs() as tabs:
@@ -235,9 +179,8 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Leaderboard") as board_tab:
                 board = LeaderboardTab(context.leaderboard)
             with gr.Tab("Judges' boards") as judge_boards_tab:
-                judge_boards = SubmissionsTab(
-                    context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
-                )
+                boards = PeoplesBoards(context.leaderboard, context.database)
+                judge_boards = SubmissionsTab(context.scoring.submissions, boards)
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
@@ -261,21 +204,13 @@ def build_page(context: AppContext) -> gr.Blocks:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    """Build the tab for battles on the item bank."""
-    settings = context.settings
+    settings, backup = context.settings, context.backup
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, backup = Networks(settings.trusted_hops), context.backup
-    return BattleTab(
-        store,
-        context.items,
-        sampler,
-        campaigns,
-        context.terms.version,
-        networks,
-        lambda: backup.seen if backup else None,
-    )
+    networks, terms = Networks(settings.trusted_hops), context.terms.version
+    copy = (lambda: backup.seen) if backup else (lambda: None)
+    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy)
 
 
 def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
@@ -300,16 +235,16 @@ def main() -> int:
     """Start the server. Return 2 after a one-line message if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
-        storage = storage_of(settings)
+        storage = storage_line(settings)
         if settings.zero_gpu:
             zero_gpu.prepare(settings)
-        context = AppContext.build(settings)
+        context = AppContext(settings)
         app = create_app(context)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     address = f"http://{settings.host}:{settings.port}"
-    sys.stderr.write(f"Stereoscope is at {address} ({storage.line})\n")
+    sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.admin.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")

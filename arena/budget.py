@@ -45,8 +45,7 @@ class BudgetError(RuntimeError):
         self.passing = passing
 
 
-@dataclass(frozen=True)
-class Ceilings:
+class Ceilings(NamedTuple):
     """Limits per job, per person and day (UTC), and in total."""
 
     job: int
@@ -79,14 +78,6 @@ LIVE = Fund(
 )
 
 
-class Spent(NamedTuple):
-    """Cost so far of a job, of its person today, and in total; without open reservations."""
-
-    job: int
-    user_day: int
-    total: int
-
-
 class Total(NamedTuple):
     """Total cost so far, total reserved, and the limit."""
 
@@ -112,7 +103,6 @@ class Budget:
         self._total = f"{fund.prefix}total"
 
     def for_job(self, job: str, user: str) -> "JobBudget":
-        """Return the budget for the calls of one person's job."""
         return JobBudget(self, job, user)
 
     def reserve(self, job: str, user: str, amount: int) -> int:
@@ -144,14 +134,6 @@ class Budget:
         for number, amount in lost:
             self.commit(number, amount)
         return len(lost)
-
-    def spent(self, job: str, user: str) -> Spent:
-        """Return the amounts spent so far in the budgets of a person's job."""
-        names = [limit.name for limit in self._limits(job, user)]
-        query = select(BUDGET.c.name, BUDGET.c.spent).where(BUDGET.c.name.in_(names))
-        with self._database.read() as connection:
-            found = {row.name: row.spent for row in connection.execute(query)}
-        return Spent(*(found.get(name, 0) for name in names))
 
     def total(self) -> Total:
         query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
@@ -198,11 +180,9 @@ class JobBudget:
     user: str
 
     def reserve(self, amount: int) -> int:
-        """Reserve an upper bound and return its id. Raises BudgetError."""
         return self.budget.reserve(self.job, self.user, amount)
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace a reservation by the actual cost."""
         self.budget.commit(number, amount)
 
 
@@ -215,10 +195,7 @@ class Reservation:
 
 @asynccontextmanager
 async def reserved(budget: JobBudget | None, amount: int) -> AsyncIterator[Reservation]:
-    """Hold an upper bound for the length of a call, and commit what it cost, also when it is cancelled.
-
-    Without a budget nothing is counted. Raises BudgetError.
-    """
+    """Hold an upper bound for the length of a call; commit what it cost, also when cancelled. Raises BudgetError."""
     held = Reservation()
     if budget is None:
         yield held

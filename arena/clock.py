@@ -48,10 +48,7 @@ class MachineTime(FunctionElement):
 
 
 class ChangeNumber(FunctionElement):
-    """The number of a change, in SQL: never below an earlier change's. Takes the highest id of the changing rows.
-
-    SQLite has one writer at a time, so the id suffices; PostgreSQL uses its transaction ids.
-    """
+    """The number of a change, in SQL: never below an earlier change's. Takes the highest id of the changing rows."""
 
     type = BigInteger()
     inherit_cache = True
@@ -64,6 +61,7 @@ class ChangesSeen(FunctionElement):
     inherit_cache = True
 
 
+# SQLite has one writer at a time, so that an id numbers a change; PostgreSQL uses its transaction ids.
 _POSTGRESQL = {
     MachineTime: "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
     ChangeNumber: "CAST(CAST(pg_current_xact_id() AS text) AS bigint)",
@@ -102,16 +100,14 @@ def hold_clock(connection: Connection) -> int:
 
 
 def keep_time(database: Database, *votes: Table) -> None:
-    """Advance the stored time before these tables' votes are read, if any vote is waiting to become final.
-
-    Where the database is locked or read-only, readers use the stored time as it is.
-    """
+    """Advance the stored time before these tables' votes are read, if any vote is waiting to become final."""
     with database.read() as connection:
         row = connection.execute(_READING).one()
         last = max(connection.scalar(select(func.max(table.c.tick))) or 0 for table in votes)
     late = row.machine + row.ahead - row.seen
     waits = (late > SECOND or late < 0) and last > row.seen - FINAL_SECONDS * SECOND
     if waits and not database.is_writing:
+        # Where the database is locked or read-only, readers use the stored time as it is.
         with suppress(DatabaseError), database.write() as connection:
             if connection.execute(_CLOCK.with_for_update(skip_locked=True)).first():
                 tick(connection)

@@ -11,11 +11,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 from sqlalchemy import (
@@ -53,57 +52,38 @@ BUSY_SECONDS = 10
 CACHE_KB = 65_536
 """SQLite page cache of the writer: at a million votes, it holds the pages of the win counts."""
 WAL_PAGES = 4000
-"""WAL checkpoint size in pages (4 kB each): the vote that triggers a checkpoint (one in 300) waits some milliseconds.
-"""
+"""WAL checkpoint size in pages (4 kB each): the vote that triggers one (each 300th) waits some milliseconds."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Upgrade(NamedTuple):
-    """A migration of one table to the next schema version, in SQL that both databases accept."""
-
-    table: str
-    statements: tuple[str, ...]
-
-
-UPGRADES: dict[int, tuple[Upgrade, ...]] = {
-    1: (
-        Upgrade(
-            "wins",
-            (
-                "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
-                "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
-                "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
-                "UPDATE wins SET left_n = counted.n FROM ("
-                "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
-                "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
-                "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
-                "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
-                "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
-                "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
-                "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
-            ),
+UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
+    1: {
+        "wins": (
+            "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
+            "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
+            "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
+            "UPDATE wins SET left_n = counted.n FROM ("
+            "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
+            "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
+            "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
+            "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
+            "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
+            "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
+            "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
         ),
-    ),
-    2: (
-        Upgrade("wins", ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0")),
-        Upgrade(
-            "live_wins", ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0")
+    },
+    2: {
+        "wins": ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0"),
+        "live_wins": ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0"),
+        "vote": ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
+        "live_vote": (
+            "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
+            "CREATE INDEX live_vote_tick ON live_vote (tick)",
         ),
-        Upgrade(
-            "vote",
-            ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
-        ),
-        Upgrade(
-            "live_vote",
-            (
-                "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
-                "CREATE INDEX live_vote_tick ON live_vote (tick)",
-            ),
-        ),
-    ),
-    3: (Upgrade("server", ("DROP TABLE server",)), Upgrade("found", ("DROP TABLE found",))),
+    },
+    3: {"server": ("DROP TABLE server",), "found": ("DROP TABLE found",)},
 }
-"""Migrations, by the version they start from."""
+"""Migrations by the version they start from: of each table, in SQL that both databases accept."""
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -128,7 +108,6 @@ class Moment(TypeDecorator):
 
 
 def now() -> datetime:
-    """Return the current time as an aware UTC datetime."""
     return datetime.now(UTC)
 
 
@@ -150,45 +129,29 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
+        file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
-            if self.is_sqlite:
-                refuse_network(self._file, mounts)
-                self._file.parent.mkdir(0o700, parents=True, exist_ok=True)
+            if file:
+                refuse_network(file, mounts)
+                file.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with suppress(FileExistsError):
-                    _make_private(self._file)
-            self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
-            self._holder = None if self.is_sqlite else _holding_engine(url)
+                    _make_private(file)
+            self._writer, self._reader, self._holder = (_sqlite_engines if self.is_sqlite else _postgresql_engines)(url)
             try:
                 with self._writer.begin() as connection:
-                    _prepare_schema(connection, self._file if self.is_sqlite else None)
+                    _prepare_schema(connection, file)
             except (SQLAlchemyError, sqlite3.Error, DatabaseError):
                 self.close()
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
-            raise DatabaseError(f"The database {self.shown} cannot be opened: {_reason(error)}") from error
-
-    @property
-    def shown(self) -> str:
-        """The database URL without its password."""
-        return self.url.render_as_string(hide_password=True)
-
-    @property
-    def _file(self) -> Path:
-        """The SQLite file."""
-        return Path(self.url.database or "").absolute()
+            shown = self.url.render_as_string(hide_password=True)
+            raise DatabaseError(f"The database {shown} cannot be opened: {_reason(error)}") from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Run a writing transaction: committed when the block ends, rolled back when it raises.
-
-        Raises DatabaseError if the database refuses (locked, full, read-only, gone); nothing of the block is stored.
-        """
+        """Run a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
         try:
-            if not self.is_sqlite:
-                with self._writer.begin() as connection:
-                    yield connection
-                return
-            with self._turn, self._writer.begin() as connection:
+            with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as connection:
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
@@ -219,10 +182,7 @@ class Database:
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def become_server(self) -> None:
-        """Take the SQLite file's server lock until this process ends. Raises DatabaseError if it is taken.
-
-        Commands do not take it and may run beside the server.
-        """
+        """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
         self._server_lock = FileLock(f"{self.url.database}.server-lock")
@@ -259,7 +219,6 @@ class Database:
             raise DatabaseError("The database does not answer at the moment. Please try again.") from error
 
     def close(self) -> None:
-        """Close all connections and release all locks."""
         for engine in (self._writer, self._reader, self._holder):
             if engine is not None:
                 engine.dispose()
@@ -280,20 +239,16 @@ def bump_counter(connection: Connection, name: str) -> None:
 
 
 def take_turn(connection: Connection, table: Table) -> None:
-    """Take this table's lock, across all servers, until the transaction ends.
-
-    SQLite has one writing transaction at a time anyway.
-    """
-    if connection.dialect.name == "postgresql":
+    """Take this table's lock, across all servers, until the transaction ends."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writing transaction at a time anyway
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
 
 
 def _lock_number(name: str) -> int:
-    """Return the number of PostgreSQL's advisory lock of a name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
-def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
+def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         connection.create_function("machine_time", 0, lambda: time.time_ns() // 1000)
@@ -301,12 +256,9 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
             connection.execute(f"PRAGMA {pragma}")
         _turn_wal_on(connection)
 
-    writer = create_engine(
-        url, poolclass=StaticPool, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
-    )
-    reader = create_engine(
-        url, pool_size=8, max_overflow=32, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}
-    )
+    waiting = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    writer = create_engine(url, poolclass=StaticPool, connect_args=waiting)
+    reader = create_engine(url, pool_size=8, max_overflow=32, connect_args=waiting)
 
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
@@ -316,7 +268,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
         event.listen(engine, "connect", on_connect)
         event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
-    return writer, reader
+    return writer, reader, None
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:
@@ -332,15 +284,13 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _postgresql_engines(url: str) -> tuple[Engine, Engine]:
+def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
+    """Return a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
-    return create_engine(url, **pool), create_engine(url, **pool, isolation_level="REPEATABLE READ")
-
-
-def _holding_engine(url: str) -> Engine:
-    """Return an engine of one session, which keeps its advisory locks between transactions."""
-    return create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True, isolation_level="AUTOCOMMIT")
+    alone = {**pool, "pool_size": 1, "max_overflow": 0, "isolation_level": "AUTOCOMMIT"}
+    reader = create_engine(url, **pool, isolation_level="REPEATABLE READ")
+    return create_engine(url, **pool), reader, create_engine(url, **alone)
 
 
 def _prepare_schema(connection: Connection, file: Path | None) -> None:
@@ -348,9 +298,8 @@ def _prepare_schema(connection: Connection, file: Path | None) -> None:
     take_turn(connection, META)
     found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
     if found > SCHEMA_VERSION:
-        raise DatabaseError(
-            f"The database has schema version {found}, newer than this program's {SCHEMA_VERSION}. Update the program."
-        )
+        newer = f"newer than this program's {SCHEMA_VERSION}. Update the program."
+        raise DatabaseError(f"The database has schema version {found}, {newer}")
     if found:
         if file and found < SCHEMA_VERSION:
             _back_up(file, file.with_name(f"{file.name}.schema-{found}"))
@@ -380,7 +329,7 @@ def _back_up(file: Path, copy: Path) -> None:
 def _upgrade(connection: Connection, found: int) -> None:
     """Migrate the existing tables to this version; missing ones are created at it."""
     for version in range(found, SCHEMA_VERSION):
-        for table, statements in UPGRADES[version]:
+        for table, statements in UPGRADES[version].items():
             if inspect(connection).has_table(table):
                 for statement in statements:
                     connection.execute(text(statement))

@@ -91,9 +91,8 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     met = battles + battles.T
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
     trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
-    return Figure(
-        "Battles", "How often two models met, in either order; blank: never.", (trace,), _layout(models, models)
-    )
+    note = "How often two models met, in either order; blank: never."
+    return Figure("Battles", note, (trace,), _layout(models, models))
 
 
 class RatingLine(NamedTuple):
@@ -163,7 +162,11 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
 
 def page(title: str, figures: Iterable[Figure]) -> str:
     """Return a self-contained HTML page of the figures with plotly.js. Raises PlotsError if Plotly is missing."""
-    return macros("page.html").plots(title, figures, _library())
+    package = importlib.util.find_spec("plotly")  # plotly.js lies in the Python package, which is not imported
+    if package is None or package.origin is None:
+        raise PlotsError("plots need plotly; install it")
+    library = script(Path(package.origin).parent / "package_data" / "plotly.min.js")
+    return macros("page.html").plots(title, figures, library)
 
 
 def plotly_figure(figure: Figure) -> Any:
@@ -173,14 +176,6 @@ def plotly_figure(figure: Figure) -> Any:
     except ImportError as error:
         raise PlotsError("plots need plotly; install it") from error
     return graph_objects.Figure({"data": list(figure.traces), "layout": figure.layout})
-
-
-def _library() -> str:
-    """Return the plotly.js source from the Python package, without importing the package."""
-    package = importlib.util.find_spec("plotly")
-    if package is None or package.origin is None:
-        raise PlotsError("plots need plotly; install it")
-    return script(Path(package.origin).parent / "package_data" / "plotly.min.js")
 
 
 def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, Any]:

@@ -6,12 +6,9 @@ Nothing in the HTML runs, loads, hides or identifies a model.
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import nh3
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
 from markupsafe import Markup
 
 MOST_TEXT = 20_000
@@ -140,15 +137,6 @@ def _rendered(text: str) -> str:
     return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
 
 
-def _image_text(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options, _env) -> str:
-    return html.escape(tokens[index].content)
-
-
-def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    markdown.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
-    markdown.add_render_rule("image", _image_text)
-    return markdown
-
-
-_MARKDOWN = _markdown()
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+_MARKDOWN.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
+_MARKDOWN.add_render_rule("image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content))

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import unquote
@@ -30,7 +29,9 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#@]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
-_LOOPBACK = re.compile(r"http://(127\.0\.0\.1|localhost)(:|/|$)")
+_DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
+_URL = "an address as in https://api.example.org/v1, without user, password or query"
+_PROVIDER = re.compile(r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?")
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
@@ -74,19 +75,16 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 _Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
 _Rate: TypeAlias = Annotated[_Count, whole(1, 10**8)]
 _Dollars: TypeAlias = Annotated[int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")]
 _Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
-_Commas = BeforeValidator(_parts)
+_Commas = BeforeValidator(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
 _Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
 _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
+_Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
 _Host: TypeAlias = Annotated[
     str, BeforeValidator(str.lower), must_be("host names with commas, as in images.example.org", _HOST.fullmatch)
 ]
@@ -98,15 +96,9 @@ class JudgeSettings:
 
     model: Annotated[str, Field(alias="JUDGE_MODEL")] = ""
     """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
-    base_url: Annotated[
-        str,
-        must_be(
-            "an address as in https://api.example.org/v1, without user, password or query",
-            _ADDRESS.fullmatch,
-            hidden="a key",
-        ),
-        Field(alias="JUDGE_URL"),
-    ] = "https://api.openai.com/v1"
+    base_url: Annotated[str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")] = (
+        "https://api.openai.com/v1"
+    )
     """Base URL of an OpenAI-compatible server."""
     key: Annotated[_Key, Field(alias="OPENAI_API_KEY")] = Secret("")
     prices: Annotated[_Existing | None, Field(alias="JUDGE_PRICES")] = None
@@ -142,10 +134,6 @@ class BackupSettings:
     token: Annotated[_Key, Field(alias="HF_TOKEN")]
 
 
-def _goes_to_https(url: str) -> bool:
-    return bool(_ADDRESS.fullmatch(url) and (url.startswith("https:") or _LOOPBACK.match(url)))
-
-
 @dataclass(frozen=True)
 class OAuthSettings:
     """OpenID provider for login, and this app's client id and secret."""
@@ -155,7 +143,7 @@ class OAuthSettings:
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
-        must_be("an https address, as huggingface.co's", _goes_to_https),
+        must_be("an https address, as huggingface.co's", _PROVIDER.fullmatch),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
     scopes: Annotated[str, Field(alias="OAUTH_SCOPES")] = "openid profile"
@@ -189,21 +177,14 @@ class Settings:
     """The operator's settings, read once at start."""
 
     host: Annotated[str, Field(alias="HOST")] = "127.0.0.1"
-    """Address to listen on."""
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
-    """Port to listen on, 1 to 65535."""
     data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
         str,
-        must_be(
-            "postgresql://user:password@host:port/name or sqlite:////path/to/file.db",
-            _DATABASE.fullmatch,
-            hidden="a password",
-        ),
+        must_be(_DATABASES, _DATABASE.fullmatch, hidden="a password"),
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
-    """SQLAlchemy URL of the database."""
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
     """auto: demo items are served until another source is imported; on: always; off: never."""
     image_hosts: Annotated[tuple[_Host, ...], _Commas, Field(alias="IMAGE_HOSTS")] = ()
@@ -211,7 +192,6 @@ class Settings:
     voters_per_pair: Annotated[_Count, whole(1, 1000), Field(alias="VOTERS_PER_PAIR")] = 5
     """Distinct voters that a campaign collects per item and pair."""
     judge: JudgeSettings
-    """The judge that the operator lends."""
     mm_vet: Annotated[_Existing | None, Field(alias="MM_VET_PATH")] = None
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
     models: Annotated[_Existing | None, Field(alias="MODELS")] = None
@@ -229,9 +209,7 @@ class Settings:
     """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
     oauth: OAuthSettings | None
     """None: no login."""
-    operators: Annotated[frozenset[Annotated[_Name, AfterValidator(str.lower)]], _Commas, Field(alias="OPERATORS")] = (
-        frozenset()
-    )
+    operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()
     """User names of the operators, lower case."""
     counts: CountSettings
     vote_limits: VoteLimits
@@ -245,14 +223,13 @@ class Settings:
         if "MIRROR" in given and "HF_TOKEN" not in given:
             raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
         if ("OAUTH_CLIENT_ID" in given) != ("OAUTH_CLIENT_SECRET" in given):
-            raise SettingError(
-                "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET go together; set both, or hf_oauth: true on a Space"
-            )
+            pair = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
+            raise SettingError(f"{pair} go together; set both, or hf_oauth: true on a Space")
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {name: given if variable in given else None for name, variable in optional.items()}
         try:
-            settings = _adapter().validate_python(given | groups)
+            settings = TypeAdapter(cls).validate_python(given | groups)
         except ValidationError as error:
             raise SettingError(one_line(error)) from None
         settings._check_logins()
@@ -260,16 +237,12 @@ class Settings:
 
     def _check_logins(self) -> None:
         """Raise SettingError if a setting needs a login and there is none, or a campaign and none is named."""
+        login = "set hf_oauth: true (a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
         if self.operators and self.oauth is None:
-            raise SettingError(
-                "OPERATORS names people who log in with Hugging Face, and nobody can log in here: set hf_oauth: true "
-                "(a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET; elsewhere use the link that is printed at start"
-            )
+            why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
+            raise SettingError(f"{why}: {login}; elsewhere use the link that is printed at start")
         if self.counts.rule == "logged-in" and self.oauth is None:
-            raise SettingError(
-                "COUNTS is logged-in, and nobody can log in here (a login would be a mock): set hf_oauth: true "
-                "(a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
-            )
+            raise SettingError(f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}")
         if (self.counts.rule == "campaign") != bool(self.counts.campaigns):
             raise SettingError("COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count")
 
@@ -280,7 +253,6 @@ class Settings:
 
     @property
     def pictures_dir(self) -> Path:
-        """Folder for stored pictures."""
         return self.data_dir / "pictures"
 
     @property
@@ -307,11 +279,6 @@ def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]
     found = [value.strip() for name, value in environ.items() if _SECRET_NAME.search(name) and value.strip()]
     password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
     return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])
-
-
-@cache
-def _adapter() -> TypeAdapter[Settings]:
-    return TypeAdapter(Settings)
 
 
 def _sqlite_url(data_dir: Path) -> str:

@@ -6,9 +6,8 @@ within minutes. A Hugging Face Space has a disk that is wiped at every restart, 
 
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from arena.settings import Settings
@@ -27,57 +26,43 @@ _NETWORK = re.compile(
 _FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
 """File systems of containers and of memory, lost at a restart."""
 
-StorageMode = Literal["postgresql", "disk", "mirrored", "ephemeral"]
-
 
 class StorageError(RuntimeError):
     """The configured place cannot hold the data; the message says why, and which places can."""
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """A file system and its mount point."""
 
     point: Path
     kind: str
 
 
-@dataclass(frozen=True)
-class Storage:
-    """Whether votes survive a restart, and the line that reports it at start."""
-
-    mode: StorageMode
-    """postgresql; disk: lasts; mirrored: wiped, and restored from the backup; ephemeral: wiped, no backup."""
-    line: str
-
-
-def storage_of(settings: Settings, mounts: Path = MOUNTS) -> Storage:
-    """Return where the data lie. Raises StorageError if that place cannot hold them."""
-    copied = f"copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
+def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
+    """Say where the data lie, and whether they survive a restart. Raises StorageError if they cannot lie there."""
+    copied = f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     if not settings.database_url.startswith("sqlite"):
-        return Storage("postgresql", ", ".join(part for part in (_postgresql(settings), copied) if part))
+        return f"{_postgresql(settings)}{copied}"
     file = file_of(settings.database_url)
     mount = refuse_network(file, mounts)
     fleeting = mount.kind in _FLEETING or (settings.space and mount.point == Path("/"))
     if not fleeting:
-        return Storage("disk", ", ".join(part for part in (f"SQLite on a lasting disk, {file}", copied) if part))
+        return f"SQLite on a lasting disk, {file}{copied}"
     if copied:
-        return Storage("mirrored", f"SQLite on a disk that is wiped at a restart, {file}, {copied}")
+        return f"SQLite on a disk that is wiped at a restart, {file}{copied}"
     lost = "whenever this Space restarts" if settings.space else "when this container or machine starts anew"
     volume = "" if settings.space else ", or put DATA_DIR on a volume"
-    return Storage(
-        "ephemeral",
+    return (
         f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
-        f"private dataset of the Hub), or DATABASE_URL (PostgreSQL){volume}",
+        f"private dataset of the Hub), or DATABASE_URL (PostgreSQL){volume}"
     )
 
 
 def file_of(url: str) -> Path:
-    """Return the file of an SQLite URL."""
     return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0])).absolute()
 
 
-def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
+def refuse_network(file: Path, mounts: Path) -> Mount:
     """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
@@ -88,7 +73,7 @@ def refuse_network(file: Path, mounts: Path = MOUNTS) -> Mount:
     return mount
 
 
-def mount_of(file: Path, mounts: Path = MOUNTS) -> Mount:
+def mount_of(file: Path, mounts: Path) -> Mount:
     """Return the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
     place = file.resolve()
     best = Mount(Path("/"), "unknown")

@@ -76,7 +76,6 @@ class Item:
 
     @property
     def multi(self) -> bool:
-        """Whether the item has several images."""
         return len(self.images) > 1
 
     @cached_property
@@ -133,7 +132,6 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the key, for the one request that needs it."""
         return self._value
 
     def __bool__(self) -> bool:
@@ -283,8 +281,6 @@ class VLM(Protocol):
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
         """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
-        ...
 
     async def aclose(self) -> None:
         """Close what the model itself has opened."""
-        ...

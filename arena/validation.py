@@ -12,10 +12,7 @@ class _HiddenError(ValueError):
 
 
 def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
-    """A rule for `Annotated`: `holds` is true of the value once it is read as its type.
-
-    `hidden` names the secret that a wrong value may hold; it is then never shown.
-    """
+    """A rule for `Annotated`: `holds` is true of the read value; a wrong one is not shown if it may hold `hidden`."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):
@@ -39,10 +36,7 @@ def number(least: float, most: float) -> WrapValidator:
 
 
 def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
-    """The first error as one line; `unknown` says what is wrong with an unknown key.
-
-    Raise what holds it `from None`: pydantic's own text shows values.
-    """
+    """The first error as one line; raise what holds it `from None`, since pydantic's own text shows values."""
     first = error.errors(include_url=False)[0]
     place, kind = first["loc"], first["type"]
     key = next((part for part in reversed(place) if isinstance(part, str)), "")

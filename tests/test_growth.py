@@ -155,7 +155,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a name of a file": results.file_stem,
     "ROUGE-L": metric("ROUGE-L"),
     "a log": logs.Redaction([]).clean,
-    "a cookie": identity.cookie_in,
+    "a cookie": lambda text: identity.sent_cookie({"cookie": text}),
     "a torn line": vote_files._ends_too_early,
     "a VisIT-Bench vote": visit_battles._SAID.search,
 }

@@ -1,8 +1,7 @@
 """Operator log: who did what and when, each action added in its own transaction and never changed."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
 
@@ -29,8 +28,11 @@ ACT = Table(
 )
 
 
-@dataclass(frozen=True)
-class OperatorAction:
+class AdminCommandError(ValueError):
+    """A command that is unknown, or about something that does not exist."""
+
+
+class OperatorAction(NamedTuple):
     """One action of an operator."""
 
     who: str
@@ -47,5 +49,6 @@ def record_action(connection: Connection, who: str, deed: ActionKind, about: str
 
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
     """Return the latest actions, the newest first."""
-    rows = connection.execute(select(ACT).order_by(ACT.c.id.desc()).limit(most))
-    return tuple(OperatorAction(row.who, cast("ActionKind", row.deed), row.about, row.done_at) for row in rows)
+    columns = (ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
+    rows = connection.execute(select(*columns).order_by(ACT.c.id.desc()).limit(most))
+    return tuple(OperatorAction(*row) for row in rows)

@@ -63,14 +63,13 @@ class Erasure:
         return found.pop()
 
     def forget(self, voter: int, who: str) -> None:
-        """Delete what links votes to a voter, and the voter's own images, live questions and answers to them.
+        """Delete what links votes to a voter, and own images, live questions and answers. `who` is the operator.
 
-        `who` is the operator. The images go first, so that an interrupted erasure can be repeated. Raises DatabaseError
-        and OSError.
+        Raises DatabaseError and OSError.
         """
         with self._database.read() as connection:
             mine = list(connection.scalars(selves(voter)))
-        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
+        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))  # first, so that all can be repeated if interrupted
         with self._database.write() as connection:
             for one in mine:
                 _forget(connection, one)
@@ -79,7 +78,6 @@ class Erasure:
 
 
 def code_of(cookie_hash: str) -> str:
-    """Return a visitor's code, from the hash of the cookie."""
     return "-".join(cookie_hash[start : start + 4] for start in (0, 4, 8))
 
 

@@ -1,11 +1,16 @@
-"""Moderation: operators review the images that visitors let us keep, and keep each or take it down."""
+"""Moderation: items that operators hide, and the images that visitors let us keep, to be kept or taken down.
 
-from dataclasses import dataclass
+A hidden item is no longer served or found in searches; its votes stay, and it can be shown again.
+"""
+
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, ForeignKey, Table, func, insert, select
+from sqlalchemy import Column, Connection, ForeignKey, Table, delete, func, insert, select
 
-from arena.database import METADATA, Moment, now
+from arena.admin.actions import AdminCommandError
+from arena.database import METADATA, Moment, bump_counter, now, take_turn
+from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE
 from arena.live.images import OWN_IMAGE
 
 SEEN_IMAGE = Table(
@@ -18,12 +23,15 @@ SEEN_IMAGE = Table(
 _SHOWN = 24
 
 
-class ModerationError(ValueError):
-    """No such upload to decide on."""
+class HiddenItem(NamedTuple):
+    """An item that is not served."""
+
+    key: str
+    instruction: str
+    hidden_at: datetime
 
 
-@dataclass(frozen=True)
-class Upload:
+class Upload(NamedTuple):
     """An image that its owner lets us keep."""
 
     id: int
@@ -32,14 +40,38 @@ class Upload:
     """Whether an operator has kept it."""
 
 
-@dataclass(frozen=True)
-class Uploads:
+class Uploads(NamedTuple):
     """The uploads to review."""
 
     first: tuple[Upload, ...]
     """Unreviewed ones, the oldest first, then the newest of the others; not all."""
     unseen: int
     kept: int
+
+
+def hide(connection: Connection, key: str) -> bool:
+    """Hide the item of a key; return whether that changed anything. Raises AdminCommandError."""
+    item = _item(connection, key)
+    if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
+        return False
+    connection.execute(insert(HIDDEN_ITEM).values(item_id=item, hidden_at=now()))
+    bump_counter(connection, BANK_VERSION)
+    return True
+
+
+def show(connection: Connection, key: str) -> bool:
+    """Show a hidden item again; return whether that changed anything. Raises AdminCommandError."""
+    item = _item(connection, key)
+    changed = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
+    bump_counter(connection, BANK_VERSION)
+    return changed
+
+
+def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
+    """Return the hidden items, the newest first."""
+    query = select(ITEM.c.key, ITEM.c.instruction, HIDDEN_ITEM.c.hidden_at).join(HIDDEN_ITEM)
+    rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
+    return tuple(HiddenItem(*row) for row in rows)
 
 
 def uploads(connection: Connection) -> Uploads:
@@ -52,12 +84,11 @@ def uploads(connection: Connection) -> Uploads:
     rows = [*rows, *connection.execute(query.where(seen).order_by(OWN_IMAGE.c.id.desc()).limit(_SHOWN - len(rows)))]
     counts = connection.execute(select(seen, func.count()).select_from(both).where(*here).group_by(seen))
     found = {bool(kept): number for kept, number in counts}
-    shown = tuple(Upload(row.id, row.arrived_at, bool(row.seen)) for row in rows)
-    return Uploads(shown, found.get(False, 0), found.get(True, 0))
+    return Uploads(tuple(Upload(*row) for row in rows), found.get(False, 0), found.get(True, 0))
 
 
 def keep(connection: Connection, upload: int) -> bool:
-    """Mark an upload as reviewed and kept; return whether that changed anything. Raises ModerationError."""
+    """Mark an upload as reviewed and kept; return whether that changed anything. Raises AdminCommandError."""
     check_upload(connection, upload)
     if connection.scalar(select(SEEN_IMAGE.c.image_id).where(SEEN_IMAGE.c.image_id == upload)):
         return False
@@ -66,7 +97,15 @@ def keep(connection: Connection, upload: int) -> bool:
 
 
 def check_upload(connection: Connection, upload: int) -> None:
-    """Raise ModerationError if no such upload is stored for good."""
+    """Raise AdminCommandError if no such upload is stored for good."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
-        raise ModerationError(f"There is no kept upload {upload}; it may be gone already")
+        raise AdminCommandError(f"There is no kept upload {upload}; it may be gone already")
+
+
+def _item(connection: Connection, key: str) -> int:
+    take_turn(connection, SOURCE)
+    found = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
+    if found is None:
+        raise AdminCommandError(f"There is no item {key[:40]!r}; its key stands in its link, behind ?item=")
+    return found

@@ -9,15 +9,13 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
-
-from sqlalchemy import Row
 
 from arena.admin.erasure import FORGOTTEN
 from arena.battles.live_tables import LIVE_VOTE
@@ -82,7 +80,10 @@ def write_export(database: Database, folder: Path) -> Written:
         models = model_names(connection)
         flagged = frozenset(connection.scalars(flagged_voters()))
         cast = chain(connection.execute(bank_votes()), connection.execute(live_votes()))
-        rows = [_row(row, models, voters, flagged) for row in cast]
+        rows = []
+        for row in cast:
+            vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
+            rows.append((*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))
@@ -91,26 +92,20 @@ def write_export(database: Database, folder: Path) -> Written:
         place = Path(new)
         (place / "README.md").write_text(_card(columns, written), "utf-8")
         with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:
-            lines.writelines(
-                f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n" for row in rows
-            )
+            for row in rows:
+                lines.write(f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n")
         write_columns(place / "votes.parquet", columns)
         for name in FILES:
             (place / name).replace(folder / name)
     return written
 
 
-def _row(row: Row, models: Mapping[int, str], voters: Mapping[int, str], flagged: Set[int]) -> tuple[Any, ...]:
-    """Return a vote as a row of `_COLUMNS`."""
-    vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
-    return (*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms)
-
-
 def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
     """Return the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
-    table = "\n".join(f"| {_cell(name)} | {number:,} |" for name, number in sorted(sources.items()))
+    cells = ((" ".join(name.split()).replace("|", "\\|"), number) for name, number in sorted(sources.items()))
+    table = "\n".join(f"| {name} | {number:,} |" for name, number in cells)
     return Template(_CARD.read_text("utf-8")).substitute(
         votes=f"{written.votes:,}",
         voters=f"{written.voters:,}",
@@ -120,8 +115,3 @@ def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
         written=now().date().isoformat(),
         sources=table or "| none yet | 0 |",
     )
-
-
-def _cell(text: str) -> str:
-    """Return a name as one cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|")

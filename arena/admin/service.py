@@ -1,23 +1,17 @@
 """Admin service: the commands of operators, each stored together with who gave it."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection
 
-from arena.admin.actions import ActionKind, record_action
-from arena.admin.erasure import Erasure
-from arena.admin.hiding import hide, show
-from arena.admin.moderation import check_upload, keep
-from arena.database import Database
+from arena.admin.actions import ActionKind, AdminCommandError, record_action
+from arena.admin.erasure import Erasure, UnknownVoterError
+from arena.admin.moderation import check_upload, hide, keep, show
+from arena.database import Database, DatabaseError
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import pause, resume
 
-AdminCommand = Literal["pause", "resume", "hide", "show", "keep", "take down", "forget"]
-
-
-class AdminCommandError(ValueError):
-    """A command that is unknown, or about something that does not exist."""
+ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 
 
 class AdminService:
@@ -27,7 +21,7 @@ class AdminService:
         self._database = database
         self._images = images
         self._forgetting = Erasure(database, images)
-        self._deeds: Mapping[AdminCommand, Callable[[str, str], str]] = {
+        self._deeds: Mapping[str, Callable[[str, str], str]] = {
             "pause": lambda who, _: self._done(who, "paused live answers", "", lambda one, _: pause(one)),
             "resume": lambda who, _: self._done(who, "resumed live answers", "", lambda one, _: resume(one)),
             "hide": lambda who, key: self._done(who, "hid an item", key.strip(), hide),
@@ -40,13 +34,10 @@ class AdminService:
         }
 
     def do(self, who: str, order: object, about: object) -> str:
-        """Execute a command, record it, and return a message for the operator.
-
-        Raises AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError and OSError.
-        """
-        if order not in get_args(AdminCommand) or not isinstance(about, str):
-            raise AdminCommandError(f"An order is one of {', '.join(get_args(AdminCommand))}")
-        return self._deeds[cast("AdminCommand", order)](who, about)
+        """Execute a command, record it, and return a message for the operator. Raises one of `ADMIN_ERRORS`."""
+        if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
+            raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
+        return self._deeds[order](who, about)
 
     def _done(self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]) -> str:
         """Make a change and record it, both or neither; a change that is already made is not recorded again."""

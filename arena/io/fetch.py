@@ -7,15 +7,17 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 
 _IPV6_WORLD = ipaddress.ip_network("2000::/3")
-# Inside it, what carries or stands for other addresses: Teredo and other protocols, 6to4, documentation.
+# Inside it, what maps, embeds, tunnels or stands for other addresses: Teredo and others, 6to4, documentation.
 _IPV6_OTHER = tuple(ipaddress.ip_network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 _IPV4_RELAY = ipaddress.ip_network("192.88.99.0/24")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_ADDRESSES = 3
+_AT_ONCE = 8
 
 
 class FetchError(ValueError):
@@ -37,10 +39,7 @@ class FetchLimits:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is public unicast by the IANA special-purpose registries (RFC 6890).
-
-    IPv6 that maps, embeds or tunnels an IPv4 address is not. Raises ValueError for text that is no address.
-    """
+    """Whether an IP address is public unicast by IANA's special-purpose registries (RFC 6890). Raises ValueError."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
         return ip in _IPV6_WORLD and ip.is_global and not any(ip in network for network in _IPV6_OTHER)
@@ -56,10 +55,6 @@ async def addresses(host: str) -> list[str]:
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
-def _certificates() -> ssl.SSLContext:
-    return httpx.create_ssl_context(trust_env=False)
-
-
 @dataclass(frozen=True)
 class Fetcher:
     """Downloads pictures by https: resolves a host once, checks it, and connects to the address that was checked.
@@ -72,7 +67,7 @@ class Fetcher:
     """Host name to addresses."""
     allowed: Callable[[str], bool] = is_public
     """Which addresses may be connected to."""
-    tls: ssl.SSLContext = field(default_factory=_certificates)
+    tls: ssl.SSLContext = field(default_factory=partial(httpx.create_ssl_context, trust_env=False))
     """Trusted certificates."""
     port: int = 443
     """Port that hosts are connected to; a URL never chooses it."""
@@ -109,14 +104,11 @@ class Fetcher:
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
         host = url.raw_host.decode()
+        headers = {"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"}
 
         async def answer(address: str) -> httpx.Response:
-            request = client.build_request(
-                "GET",
-                url.copy_with(host=address, port=self.port),
-                headers={"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"},
-                extensions={"sni_hostname": host},
-            )
+            at, extensions = url.copy_with(host=address, port=self.port), {"sni_hostname": host}
+            request = client.build_request("GET", at, headers=headers, extensions=extensions)
             return await client.send(request, stream=True)
 
         *others, last = await self.public_addresses(host)
@@ -172,36 +164,19 @@ def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
     return asyncio.run((fetcher or Fetcher()).fetch(url))
 
 
-def fetch_all(
-    urls: Iterable[str],
-    workers: int = 8,
-    on_done: Callable[[str], None] | None = None,
-    fetcher: Fetcher | None = None,
-) -> dict[str, bytes | FetchError]:
-    """Fetch many URLs, a few at a time; returns each URL, in the order given, with its bytes or its error.
-
-    `on_done(url)` is called as each one ends, for a progress bar. A URL given twice is fetched once. Not for a running
-    event loop.
-    """
-    return asyncio.run(_fetched(list(dict.fromkeys(urls)), workers, on_done, fetcher or Fetcher()))
+def fetch_all(urls: Iterable[str], fetcher: Fetcher | None = None) -> dict[str, bytes | FetchError]:
+    """Fetch URLs, each once, a few at a time; returns each, in order, with its bytes or its error. Not in a loop."""
+    return asyncio.run(_fetched(list(dict.fromkeys(urls)), fetcher or Fetcher()))
 
 
-async def _fetched(
-    urls: list[str], workers: int, on_done: Callable[[str], None] | None, fetcher: Fetcher
-) -> dict[str, bytes | FetchError]:
-    results: dict[str, bytes | FetchError] = {}
-    waiting = iter(urls)
+async def _fetched(urls: Sequence[str], fetcher: Fetcher) -> dict[str, bytes | FetchError]:
+    turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def work() -> None:
-        for url in waiting:
+    async def fetched(url: str) -> bytes | FetchError:
+        async with turn:
             try:
-                results[url] = await fetcher.fetch(url)
+                return await fetcher.fetch(url)
             except FetchError as error:
-                results[url] = error
-            if on_done:
-                on_done(url)
+                return error
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(max(1, workers)):
-            group.create_task(work())
-    return {url: results[url] for url in urls}
+    return dict(zip(urls, await asyncio.gather(*map(fetched, urls)), strict=True))

@@ -7,6 +7,7 @@ import re
 import struct
 import tempfile
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +74,12 @@ class Picture:
     sha256: str
     """Hash of `data`, 64 hexadecimal digits: its name."""
     data: bytes
-    """Kept file, PNG or JPEG."""
+    """PNG or JPEG."""
     thumbnail: bytes
-    """Small JPEG."""
+    """JPEG."""
     width: int
-    """Width of the kept picture, in pixels."""
     height: int
-    """Height of the kept picture, in pixels."""
+    """Size of the kept picture, in pixels."""
     suffix: str
     """jpg or png."""
 
@@ -162,10 +162,8 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26).
-
-    Pillow's time for a comment grows with its square: hours for 25 MB.
-    """
+    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
+    # Pillow's time for a comment grows with its square: hours for 25 MB.
     start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
     blocks, control = 0, b""
     while data[position] != 0x2C:
@@ -220,11 +218,9 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     """Convert by the embedded profile; a profile that is broken or does not fit is ignored."""
     target = image.mode if image.mode in ("RGB", "RGBA") else "RGB"
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
-        try:
+        with suppress(ImageCms.PyCMSError, OSError, ValueError, TypeError):
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
             return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=target) or image
-        except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
-            return image.convert(target)
     return image.convert(target)
 
 
@@ -267,23 +263,19 @@ class PictureStore:
     _NAME = re.compile(r"[0-9a-f]{64}\.(?:jpg|png|thumb\.jpg)")
 
     def __init__(self, folder: Path) -> None:
-        """Create the folder if it is not there. Raises OSError if that fails."""
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, picture: Picture) -> None:
-        """Write a picture and its thumbnail; nothing changes if they are already kept.
-
-        A reader sees a whole file or none, even after a crash. Raises OSError if the disk is full or closed.
-        """
+        """Write a picture and its thumbnail, each whole or, even after a crash, not at all. Raises OSError."""
         if not self.has(picture.sha256):
             self._write(f"{picture.sha256}.thumb.jpg", picture.thumbnail)
             self._write(f"{picture.sha256}.{picture.suffix}", picture.data)
 
     def has(self, sha256: str) -> bool:
         """Whether a picture of this hash is kept, with its thumbnail."""
-        kept = [self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")]
-        return kept[0] is not None and any(kept[1:])
+        thumbnail, *kept = (self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png"))
+        return thumbnail is not None and any(kept)
 
     def path(self, name: str) -> Path | None:
         """Path of a kept file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""

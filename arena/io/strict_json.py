@@ -139,12 +139,9 @@ def decode(text: str, limits: FileLimits) -> JSON:
 
 def places(value: JSON, text: str) -> Iterator[int]:
     """Yield where the members of a JSON object, or the objects in a JSON list, start in its text."""
-    if isinstance(value, dict):
-        return _member_places(text)
-    return (place for place, depth in _opening_brackets(text) if depth == 2)
-
-
-def _member_places(text: str) -> Iterator[int]:
+    if not isinstance(value, dict):
+        yield from (place for place, depth in _opening_brackets(text) if depth == 2)
+        return
     depth = 0
     for token in _TOKEN.finditer(text):
         depth += (token[1] in "[{") - (token[1] in "]}")

@@ -48,9 +48,8 @@ def read_records(
     the records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
     where all or nothing may come in.
     """
-    label = name or path.name
-    with _opened(path, limits, label) as file:
-        suffix = (Path(label).suffix or path.suffix).lower()
+    with _opened(path, limits, name) as file:
+        suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
         for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
@@ -61,13 +60,13 @@ def read_records(
 
 def read_json(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> JSON:
     """The one value in a .json file. Raises RowsError."""
-    with _opened(path, limits, name or path.name) as file:
+    with _opened(path, limits, name) as file:
         return parse_json(_decoded(file.read(), file), limits)
 
 
 def read_lines(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> list[str]:
     """Lines of a text file without their ends. Raises RowsError."""
-    with _opened(path, limits, name or path.name) as file:
+    with _opened(path, limits, name) as file:
         lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
         check_strings([*lines], limits)
         return lines
@@ -82,7 +81,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 
 @contextlib.contextmanager
-def _opened(path: Path, limits: FileLimits, label: str) -> Iterator[BinaryIO]:
+def _opened(path: Path, limits: FileLimits, name: str | None) -> Iterator[BinaryIO]:
     """Open the file, check its size, and name it in errors raised inside."""
     try:
         with path.open("rb") as file:
@@ -93,9 +92,9 @@ def _opened(path: Path, limits: FileLimits, label: str) -> Iterator[BinaryIO]:
                 raise RowsError(f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file")
             yield file
     except RowsError as error:
-        raise error.at(file=label) from error
+        raise error.at(file=name or path.name) from error
     except OSError as error:
-        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=label) from error
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
 
 
 def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
@@ -117,11 +116,10 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RowsError(
-            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at offset "
-            f"{file.tell() - len(raw) + error.start} (Latin-1 or Windows-1252?); save the file with the encoding UTF-8",
-            row=row + raw.count(b"\n", 0, error.start),
-        ) from error
+        found = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
+        mend = "(Latin-1 or Windows-1252?); save the file with the encoding UTF-8"
+        row += raw.count(b"\n", 0, error.start)
+        raise RowsError(f"expected UTF-8 text, found {found} {mend}", row=row) from error
     return text.removeprefix("\ufeff") if row == 1 else text
 
 
@@ -154,11 +152,8 @@ def _check_no_gap(blank: int) -> None:
 def _json_records(text: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
-    if isinstance(value, dict) and members:
-        items: list[JSON] = [_member(key, inner) for key, inner in value.items()]
-    elif isinstance(value, list):
-        items = value
-    else:
+    items = [_member(*member) for member in value.items()] if isinstance(value, dict) and members else value
+    if not isinstance(items, list):
         raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
     starts, row, counted = places(value, text), 1, 0
     for number, item in enumerate(items, start=1):
@@ -206,7 +201,6 @@ _START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run
 
 
 def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
-    """Yield the rows below the header as records."""
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
     for row, cells in rows:

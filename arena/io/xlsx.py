@@ -49,7 +49,6 @@ class Workbook(ExcelReader):
     """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed."""
 
     def read_strings(self) -> None:
-        """Read the table of shared strings as written."""
         part = self.package.find(SHARED_STRINGS)
         if part is None:
             return
@@ -63,11 +62,8 @@ class Workbook(ExcelReader):
     def sheets(self) -> dict[str, Callable[[], "Sheet"]]:
         """A function that opens each sheet of cells, by name."""
         book: Any = self.wb
-        formats = {
-            "epoch": book.epoch,
-            "date_formats": book._date_formats,
-            "timedelta_formats": book._timedelta_formats,
-        }
+        names = ("epoch", "_date_formats", "_timedelta_formats")
+        formats = {name.removeprefix("_"): getattr(book, name) for name in names}
         return {
             sheet.title: lambda sheet=sheet: Sheet(sheet._get_source(), self.shared_strings, **formats)
             for sheet in book.worksheets
@@ -160,11 +156,8 @@ def shown(cell: dict[str, Any], row: int, column: str) -> str:
         raise SpreadsheetError("expected a finite number; correct or clear the cell", row, column)
     text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value) if isinstance(value, str) else _written(value)
     if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
-        raise SpreadsheetError(
-            f"expected a whole text, found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl",
-            row,
-            column,
-        )
+        found = f"found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl"
+        raise SpreadsheetError(f"expected a whole text, {found}", row, column)
     return text
 
 

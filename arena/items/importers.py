@@ -44,7 +44,6 @@ class ImportReport(NamedTuple):
 
 
 def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
-    """Progress that is not shown."""
     return members
 
 
@@ -58,21 +57,13 @@ class ItemImporter:
     progress: Progress = quietly
 
     def demo(self) -> ImportReport:
-        """Import the built-in demo bank."""
         return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
         """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL."""
-        file = folder / "items.jsonl"
-        kept = self.items.kept_pictures()
-
-        def draft(row: Row) -> ItemDraft:
-            made = self._folder_draft(row, folder, kept)
-            if kind == "check":
-                _check_answers(made)
-            return made
-
-        drafts = self._each(file, list(read_records(file, COMMAND_LINE)), "items", draft)
+        file, kept = folder / "items.jsonl", self.items.kept_pictures()
+        records = list(read_records(file, COMMAND_LINE))
+        drafts = self._each(file, records, "items", lambda row: self._folder_draft(row, folder, kept, kind))
         return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
@@ -112,9 +103,8 @@ class ItemImporter:
 
         matched = self._each(file, records, "answers", answer)
         if not found:
-            raise RowsError(
-                "no row fits an item of the bank; import the items first (`items list` shows them)", file.name
-            )
+            problem = "no row fits an item of the bank; import the items first (`items list` shows them)"
+            raise RowsError(problem, file.name)
         return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
 
     def _each(self, file: Path, records: Sequence[Record], title: str, read: Callable[[Row], T]) -> list[T]:
@@ -127,7 +117,7 @@ class ItemImporter:
                 raise error.at(file.name, record.row) from error
         return found
 
-    def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft:
+    def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind) -> ItemDraft:
         names = _strings(row.get("images"), "images")
         captions = _strings(row["captions"], "captions") if "captions" in row else [""] * len(names)
         if len(captions) != len(names):
@@ -140,7 +130,11 @@ class ItemImporter:
         answers = _answers(row)
         if row.get("reference"):
             answers[REFERENCE] = _text(row, "reference")
-        return ItemDraft(_text(row, "instruction"), _text(row, "family"), images, answers)
+        draft = ItemDraft(_text(row, "instruction"), _text(row, "family"), images, answers)
+        if kind == "check" and not (set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))):
+            expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
+            raise RowsError(f"is no check item: {expected}", column="answers")
+        return draft
 
     def _visit_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft | None:
         """Draft of an instance; None if its reference is rated incorrect."""
@@ -150,10 +144,8 @@ class ItemImporter:
         column = "images" if multi else "image" if "image" in row and "image_url" not in row else "image_url"
         names = _cell_list(row, column) if multi else [_text(row, column)]
         captions = _captions(row, len(names), "images_dense_captions" if multi else "image_dense_caption", multi)
-        images = tuple(
-            replace(self._image(name, column, folder, kept), caption=caption)
-            for name, caption in zip(names, captions, strict=True)
-        )
+        found = (self._image(name, column, folder, kept) for name in names)
+        images = tuple(replace(image, caption=caption) for image, caption in zip(found, captions, strict=True))
         reference = "gpt4_prediction" if "gpt4_prediction" in row else "output_human_annotated"
         answers = {REFERENCE: _text(row, reference)}
         if str(row.get("reference_output") or "").strip():
@@ -199,7 +191,11 @@ class ItemImporter:
                     pictures[url] = self._keep(data)
                 except PictureError as error:
                     problems.append(f"{url}: {error}")
-        return [_with_pictures(draft, pictures) for draft in drafts], tuple(problems)
+
+        def with_picture(image: ImageDraft) -> ImageDraft:
+            return replace(image, **pictures[image.key]._asdict()) if image.key in pictures else image
+
+        return [replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts], tuple(problems)
 
 
 class _KnownItems:
@@ -225,12 +221,11 @@ class _KnownItems:
 def _is_verified(row: Row) -> bool:
     """Whether an instance's reference was verified: not rated incorrect."""
     column = "human_ratings_gpt4_correct"
-    rating = row.get(column)
-    if rating is None or str(rating).strip().lower() == "true":
-        return True
-    if str(rating).strip().lower() == "false":
-        return False
-    raise RowsError(f"holds {rating!r}; expected True or False", column=column)
+    rating = row.get(column, True)
+    told = str(rating).strip().lower()
+    if rating is not None and told not in ("true", "false"):
+        raise RowsError(f"holds {rating!r}; expected True or False", column=column)
+    return told != "false"
 
 
 def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
@@ -247,11 +242,8 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
         return "prediction", model
     if len(named) == 1:
         return named[0], model or named[0].removesuffix(PREDICTION)
-    raise RowsError(
-        'expected one column "<model name> prediction", or "prediction" and --model; found ' + ", ".join(columns),
-        file.name,
-        1,
-    )
+    expected = 'expected one column "<model name> prediction", or "prediction" and --model'
+    raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
 
 def _text(row: Row, column: str, empty: bool = False) -> str:
@@ -289,15 +281,11 @@ def _captions(row: Row, count: int, column: str, multi: bool) -> list[str]:
     value = row.get(column)
     if not value:
         return [""] * count
-    captions = _parsed(_without_nan(str(value)), column) if multi else [value]
+    # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
+    captions = _parsed(_STRING_OR_NAN.sub(lambda found: found[1] or "null", str(value)), column) if multi else [value]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
         raise RowsError(f"expected a list of {count} captions, one an image", column=column)
     return [str(caption or "") for caption in captions[:count]]
-
-
-def _without_nan(text: str) -> str:
-    """JSON text with null for NaN: VisIT-Bench's file fills its lists of ten captions up with NaN."""
-    return _STRING_OR_NAN.sub(lambda found: found[1] or "null", text)
 
 
 def _answers(row: Row) -> dict[str, str]:
@@ -307,27 +295,12 @@ def _answers(row: Row) -> dict[str, str]:
     return {name: str(text) for name, text in answers.items()}
 
 
-def _check_answers(draft: ItemDraft) -> None:
-    """Refuse a check item without its two answers, or with others beside them."""
-    if set(draft.answers) != {RIGHT, UNRELATED} or not all(text.strip() for text in draft.answers.values()):
-        expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
-        raise RowsError(f"is no check item: {expected}", column="answers")
-
-
-def _with_pictures(draft: ItemDraft, pictures: Mapping[str, KeptPicture]) -> ItemDraft:
-    images = tuple(
-        replace(image, **pictures[image.key]._asdict()) if image.key in pictures else image for image in draft.images
-    )
-    return replace(draft, images=images)
-
-
 def _last_part(name: str) -> str:
     """File name at the end of a URL or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
 def _is_address(name: str) -> bool:
-    """Whether an image is named by a web address."""
     try:
         parts = urlsplit(name)
     except ValueError:

@@ -67,10 +67,7 @@ class Ingest:
         self._database = database
 
     def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
-        """Add items with their answers under a source; known items get the pictures they lacked.
-
-        Raises IngestError if an item belongs to another source, or if a model already has another answer to an item.
-        """
+        """Add items with answers; known ones get the pictures they lacked. Raises IngestError for a contradiction."""
         changes = Changes()
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
@@ -85,17 +82,13 @@ class Ingest:
         return changes
 
     def add_answers(self, model: str, file: str, answers: Mapping[int, str]) -> Changes:
-        """Add one model's answers by item id, as a predictions file of that name.
-
-        Raises IngestError if the model already has another answer to one of the items.
-        """
+        """Add a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item."""
         changes = Changes()
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             model_id = _codes(connection, MODEL, [model])[model]
-            predictions = connection.scalar(
-                insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now()).returning(PREDICTIONS.c.id)
-            )
+            file_of_model = insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now())
+            predictions = connection.scalar(file_of_model.returning(PREDICTIONS.c.id))
             for item_id, text in answers.items():
                 _answer(connection, item_id, model_id, text, predictions, changes)
             if changes.answers_new == 0:
@@ -104,10 +97,7 @@ class Ingest:
         return changes
 
     def withdraw(self, file: str, model: str | None = None) -> int:
-        """Take a predictions file's answers out of sampling and return how many; votes on them stay.
-
-        Raises IngestError if no such file is in use, or if several models have one and no model is given.
-        """
+        """Take a predictions file's answers out of sampling; return how many. Raises IngestError for none or many."""
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
             in_use = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
@@ -126,10 +116,7 @@ class Ingest:
         return gone
 
     def rename(self, model: str, display: str) -> None:
-        """Show a model under another name; its votes stay.
-
-        Raises IngestError for an empty or taken name, or an unknown model.
-        """
+        """Show a model under another name. Raises IngestError for an empty or taken one, or an unknown model."""
         if not display.strip():
             raise IngestError("The new name is empty; give the model a name to show")
         with self._database.write() as connection:
@@ -151,9 +138,8 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
     if row is None:
         return connection.execute(insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)).scalar_one()
     if row.kind != kind:
-        raise IngestError(
-            f"The source {name!r} is there already and is of kind {row.kind!r}; give this one another --name"
-        )
+        problem = f"The source {name!r} is there already and is of kind {row.kind!r}"
+        raise IngestError(f"{problem}; give this one another --name")
     return row.id
 
 
@@ -183,7 +169,12 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
     if known is None:
         changes.items_new += 1
         changes.pictures_new += sum(image.sha256 is not None for image in draft.images)
-        return _new_item(connection, key, source_id, family_id, draft)
+        values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
+        new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
+        item = connection.execute(new).scalar_one()
+        images = [{"item_id": item, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
+        connection.execute(insert(IMAGE), images)
+        return item
     if known.source_id != source_id:
         other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
         raise IngestError(
@@ -197,15 +188,6 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
             filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
             changes.pictures_new += connection.execute(filled).rowcount
     return known.id
-
-
-def _new_item(connection: Connection, key: str, source_id: int, family_id: int, draft: ItemDraft) -> int:
-    values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
-    new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
-    item_id = connection.execute(new).scalar_one()
-    images = [{"item_id": item_id, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
-    connection.execute(insert(IMAGE), images)
-    return item_id
 
 
 def _answer(

@@ -11,19 +11,8 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    ForeignKey,
-    Index,
-    Integer,
-    Table,
-    Text,
-    UniqueConstraint,
-    func,
-    select,
-)
+from sqlalchemy import Boolean, Column, Connection, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, select
+from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
 from arena.types import Contestant, Image, Item, SourceKind
@@ -112,8 +101,7 @@ BANK_VERSION = "bank"
 """Counter that every change of the bank increments, so that running servers see it."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Origin of items; each source has its own boards."""
 
     id: int
@@ -121,8 +109,7 @@ class Source:
     kind: SourceKind
 
 
-@dataclass(frozen=True)
-class Contribution:
+class Contribution(NamedTuple):
     """Answers that one predictions file brought."""
 
     file: str
@@ -146,8 +133,7 @@ class KnownModel(NamedTuple):
     retired: bool
 
 
-@dataclass(frozen=True)
-class KnownItem:
+class KnownItem(NamedTuple):
     """An item by the names that a predictions file may use."""
 
     id: int
@@ -171,11 +157,7 @@ class Bank:
 
 
 class ItemBank:
-    """Reader of one database's item bank.
-
-    `image_hosts` are the hosts whose remote images a browser may load: an item is shown if each of its images is kept
-    here or lies on such a host.
-    """
+    """Reader of one database's item bank; `image_hosts`: the hosts whose remote images a browser may load."""
 
     CHECK_SECONDS = 2.0
 
@@ -206,7 +188,6 @@ class ItemBank:
         return tuple(texts[answer] for answer in answers)
 
     def sources(self) -> tuple[Source, ...]:
-        """Every source, in the order of its first import."""
         with self._database.read() as connection:
             return sources_of(connection)
 
@@ -236,8 +217,8 @@ class ItemBank:
         """Ids of the items to which a model has an answer in use."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         with self._database.read() as connection:
-            rows = connection.execute(query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None)))
-            return frozenset(row.item_id for row in rows)
+            in_use = query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
+            return frozenset(connection.scalars(in_use))
 
     def contributions(self) -> list[Contribution]:
         """Contribution of each predictions file, in the order of import."""

@@ -9,12 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse, RedirectResponse, Response
-
 from arena.battles.voters import Voters
-from arena.web.cookies import cookie_hash, cookie_header, cookie_in, new_cookie
-from arena.web.visitor_api import NO_STORE, over_https
+from arena.web.cookies import cookie_hash, new_cookie, sent_cookie
 
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
@@ -29,11 +25,8 @@ class LinkError(ValueError):
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
-        super().__init__(
-            "Too many wrong links; wait a minute."
-            if too_many
-            else "This link was used, is over, or is another server's. Start the server again for a new one."
-        )
+        gone = "This link was used, is over, or is another server's. Start the server again for a new one."
+        super().__init__("Too many wrong links; wait a minute." if too_many else gone)
 
 
 class Operators:
@@ -52,14 +45,12 @@ class Operators:
         self._refused: Counter[int] = Counter()
         """Wrong codes by minute."""
 
-    def of(self, request_headers: Mapping[str, str]) -> str | None:
+    def of(self, headers: Mapping[str, str]) -> str | None:
         """Return the operator's name for the records, None for anybody else. Raises DatabaseError."""
-        line = request_headers.get("cookie", "")
-        cookie = cookie_in(line, OPERATOR_COOKIE)
+        cookie, voter = sent_cookie(headers, OPERATOR_COOKIE), sent_cookie(headers)
         bound = self._bound if self._clock() < self._until else None
         if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
             return LINK
-        voter = cookie_in(line)
         name = self._voters.name(cookie_hash(voter)) if voter and self._names else None
         return name if name and name.lower() in self._names else None
 
@@ -77,20 +68,3 @@ class Operators:
         cookie = new_cookie()
         self._code, self._bound, self._until = None, cookie_hash(cookie), self._clock() + DAY
         return cookie
-
-
-def routes(operators: Operators) -> APIRouter:
-    """Return the route of the link."""
-    router = APIRouter()
-
-    async def enter(request: Request, code: str = "") -> Response:
-        try:
-            cookie = operators.redeem(code)
-        except LinkError as error:
-            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
-        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
-        return answer
-
-    router.add_api_route("/operator", enter, methods=["GET"], response_model=None)
-    return router

@@ -1,59 +1,71 @@
-"""Admin setup: the operators' dashboard, actions and public export, built from the settings."""
+"""Admin setup: the operators' dashboard, actions, link and images to moderate, and the public export."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
-from arena.budget import JUDGE, LIVE, Budget, Ceilings
-from arena.database import Database
+from arena.budget import JUDGE, Budget, Ceilings
+from arena.database import Database, DatabaseError
 from arena.fraud.flags import FlagService
 from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
-from arena.web import admin_api as routes
 from arena.web import export_api
-from arena.web.admin_auth import Operators
+from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
+from arena.web.cookies import NO_STORE, cookie_header, over_https
+from arena.web.live_setup import LiveSetup
 
 
-@dataclass(frozen=True)
 class AdminSetup:
-    """Services behind the operators' tab and routes."""
+    """Services behind the operators' tab, and the routers of the operators and of the public export."""
 
-    operators: Operators
-    watch: DashboardService
-    service: AdminService
-    images: OwnImages
-    files: PublicFiles
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         settings: Settings,
         database: Database,
         operators: Operators,
         backup: HubBackup | None,
+        live: LiveSetup,
         queues: Mapping[str, Callable[[], int]],
-    ) -> "AdminSetup":
-        """Build the services; `queues` maps a queue's name to a function that returns its length."""
-        live, judge = settings.live, settings.judge
-        budgets = {
-            "Live answers": Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE),
-            "Judge": Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget), JUDGE),
-        }
+    ) -> None:
+        """`queues` maps a queue's name to a function that returns its length."""
+        judge, images = settings.judge, live.battles.images
+        ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
+        budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         flagged = FlagService(database, settings.counts).flagged
-        images = OwnImages(database, settings.own_dir)
-        return cls(
-            operators,
-            DashboardService(database, settings.data_dir, backup, budgets, queues, flagged),
-            AdminService(database, images),
-            images,
-            PublicFiles(database, settings.public_dir),
-        )
+        self.operators, self.service = operators, AdminService(database, images)
+        self.watch = DashboardService(database, settings.data_dir, backup, budgets, queues, flagged)
+        files = PublicFiles(database, settings.public_dir)
+        self.routers = (operator_routes(images, operators), export_api.routes(files))
 
-    def routers(self) -> tuple[APIRouter, APIRouter]:
-        """Return the operators' routes, and the public ones."""
-        return routes.routes(self.images, self.operators), export_api.routes(self.files)
+
+def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/operator")
+    async def enter(request: Request, code: str = "") -> Response:
+        try:
+            cookie = operators.redeem(code)
+        except LinkError as error:
+            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
+        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
+        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
+        return answer
+
+    @router.get("/operators/uploads/{image}")
+    def upload(image: str, request: Request) -> Response:
+        """Return an image to an operator; anybody else gets 404."""
+        number = int(image) if image.isascii() and image.isdigit() and len(image) < 10 else 0
+        try:
+            path = images.kept_path(number) if operators.of(request.headers) else None
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503)
+        if path is None:
+            return PlainTextResponse("There is no such image.", status_code=404)
+        return FileResponse(path, headers=NO_STORE)
+
+    return router

@@ -3,10 +3,7 @@
 import gradio as gr
 
 from arena.admin.dashboard import Dashboard, DashboardService
-from arena.admin.erasure import UnknownVoterError
-from arena.admin.hiding import HidingError
-from arena.admin.moderation import ModerationError
-from arena.admin.service import AdminCommandError, AdminService
+from arena.admin.service import ADMIN_ERRORS, AdminService
 from arena.database import DatabaseError
 from arena.templates import macros
 from arena.web.admin_auth import Operators
@@ -16,15 +13,14 @@ from arena.web.events import EACH, RAW, Updates
 HTML, PARTS = macros("admin.html"), macros("parts.html")
 LOOK = "look"
 """The action that changes nothing."""
-_TOLD = (AdminCommandError, HidingError, ModerationError, UnknownVoterError, DatabaseError, OSError)
 
 
 def dashboard_html(seen: Dashboard) -> str:
     copy, copied = seen.copy, "nothing yet"
     if copy and copy.copied_at:
         copied = f"all until {ago(seen.read_at - copy.copied_at)} ago"
-    failures = [(name, f"{number:,}") for name, number in seen.failures]
-    budgets = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets]
+    failures = [(name, f"{number:,}") for name, number in seen.failures.items()]
+    budgets = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets.items()]
     flags = [
         (
             flag.voter,
@@ -35,8 +31,9 @@ def dashboard_html(seen: Dashboard) -> str:
         )
         for flag in seen.flagged
     ]
+    acts = [(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]
     late = copy is not None and is_late(copy, seen.read_at)
-    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags)
+    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags, acts)
 
 
 class AdminTab:
@@ -62,28 +59,25 @@ class AdminTab:
         done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
 
     def on_arrive(self, request: gr.Request) -> Updates:
-        """Show the tab to an operator."""
         return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
 
     def on_look(self, request: gr.Request) -> Updates:
-        return {self.view: self._seen() if self._who(request) else HTML.refused()}
+        if not self._who(request):
+            return {self.view: HTML.refused()}
+        try:
+            return {self.view: dashboard_html(self._watch.overview())}
+        except (DatabaseError, OSError) as error:
+            return {self.view: PARTS.alert(error)}
 
     def on_order(self, order: object, about: object, request: gr.Request) -> Updates:
-        """Carry out an action, and show its result."""
         who = self._who(request)
         if who is None:
             return {self.said: HTML.refused()}
         try:
             said = "" if order == LOOK else HTML.done(self._service.do(who, order, about))
-        except _TOLD as error:
+        except ADMIN_ERRORS as error:
             said = PARTS.alert(error)
         return {self.said: said}
-
-    def _seen(self) -> str:
-        try:
-            return dashboard_html(self._watch.overview())
-        except (DatabaseError, OSError) as error:
-            return PARTS.alert(error)
 
     def _who(self, request: gr.Request) -> str | None:
         try:

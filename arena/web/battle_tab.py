@@ -5,15 +5,14 @@ Handlers take values that the database checks (the battle's token, a choice) and
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import gradio as gr
 
-from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles.campaigns import CampaignError, Campaigns
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.quotas import DIRECT, LimitError, Networks
+from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, VoteRequest
 from arena.battles.write_batch import WriteBatch
@@ -24,9 +23,9 @@ from arena.server.hub_backup import BackupState
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import sent_cookie
 from arena.web.events import BINDING, LATEST, RAW, Updates, shows_errors
-from arena.web.middleware import sent_cookie
+from arena.web.visitor_api import NoVisitorError, sent_hash
 
 ANY_FAMILY = "Any family"
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
@@ -34,8 +33,7 @@ RESULTS = 24
 """Most items in a search result."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """Parameters of the page's URL."""
 
     item: str | None = None
@@ -51,22 +49,12 @@ class Link:
         return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
 
 
-class NoCookieError(LookupError):
-    """The browser sent no voter cookie, so its votes could not be kept apart."""
-
-    def __init__(self) -> None:
-        super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
-
-
-SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoCookieError)
+SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 """Errors whose message a voter reads."""
 
 
 def status_html(battle: Battle | None, names: Names | None = None) -> str:
-    """Render a battle's status in words, with the phase by which `page.css` shows the controls.
-
-    After a choice it also gives the delay in seconds before `keys.js` asks for the names: 0 after the one undo.
-    """
+    """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
     phase, words, seconds = battle.phase, "", 0
@@ -76,6 +64,7 @@ def status_html(battle: Battle | None, names: Names | None = None) -> str:
     elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
         phase, words = Phase.VOTED, f"You chose {battle.choice.upper()}."
         if battle.phase is Phase.VOTED and battle.attempt == 1:
+            # `keys.js` asks for the names after these seconds: at once after the one undo.
             seconds, words = UNDO_SECONDS, f"{words} Undo within {UNDO_SECONDS} seconds; then the names appear."
     elif battle.attempt == 2:
         words = "Taken back. Choose again."
@@ -95,8 +84,8 @@ class BattleTab:
         sampler: PairSampler,
         campaigns: Campaigns,
         terms: str,
-        networks: Networks = DIRECT,
-        copy: Callable[[], BackupState | None] = lambda: None,
+        networks: Networks,
+        copy: Callable[[], BackupState | None],
     ) -> None:
         """Build the components; `copy` returns the backup's status without waiting."""
         self._store = store
@@ -187,7 +176,7 @@ class BattleTab:
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("One step more", str(NoCookieError()), new_tab=True)}
+            return {self.query: query, **self._message("One step more", str(NoVisitorError()), new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
@@ -204,17 +193,14 @@ class BattleTab:
 
     @_shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because the voter cannot judge."""
         return self._skip("cannot judge", query, family, token, request)
 
     @_shows_errors
     def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because an image is broken."""
         return self._skip("image broken", query, family, token, request)
 
     @_shows_errors
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Skip the battle because something is offensive."""
         return self._skip("offensive", query, family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
@@ -228,34 +214,26 @@ class BattleTab:
 
     @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
-        """Undo the choice."""
         battle = self._store.undo(self._voter(request), str(token))
         return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
 
     @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
-        """Make the choice final, and only then show the names.
-
-        Where nothing is chosen, a late answer may have put another battle's names on the page: show the battle as it
-        is.
-        """
+        """Make the choice final, and only then show the names."""
         voter = self._voter(request)
         try:
             return self._named(self._store.reveal(voter, str(token)), voter)
-        except ChoiceError as error:
+        except ChoiceError as error:  # a late answer may have put another battle's names on the page
             stands = status_html(self._store.find(voter, str(token)))
             return {**self._unnamed(), self.status: stands, self.problem: PARTS.problem(error)}
 
     def on_skip(self) -> Updates:
-        """Ask for the reason."""
         return {self.reasons: gr.update(visible=True), self.skip: gr.update(visible=False)}
 
     def on_keep(self) -> Updates:
-        """Close the question for the reason."""
         return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        """Store the skip and show the next battle."""
         self._store.skip(self._voter(request), str(token), reason)
         return self._next(Link.parse(query), self._battle_request(family), request)
 
@@ -278,15 +256,16 @@ class BattleTab:
         """Serve the next battle, or say why there is none."""
         voter = self._voter(request)
         try:
-            seat = self._seat(voter, link)
+            given = (link.worker, link.wanted)
+            seat = None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
         except CampaignError as error:
             return self._message("This link does not work", str(error))
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
-            return self._complete(seat)
+            text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
+            return {**self._message("Thank you!", text), self.status: ""}
         try:
-            battle = self._sampler.next_battle(
-                voter, BattleRequest() if seat else battle_request, seat, self._networks.of(request)
-            )
+            asked = BattleRequest() if seat else battle_request
+            battle = self._sampler.next_battle(voter, asked, seat, self._networks.of(request))
         except LimitError as error:
             return self._message("Enough for now", str(error))
         if isinstance(battle, NoBattle):
@@ -296,7 +275,6 @@ class BattleTab:
         return self._battle(battle, voter)
 
     def _battle(self, battle: Battle, voter: int) -> Updates:
-        """Return the updates of the whole tab for a battle."""
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
         return {
@@ -330,25 +308,13 @@ class BattleTab:
         updates = {self.item: HTML.message(title, text, new_tab), self.answers: gr.update(visible=False)}
         return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
 
-    def _complete(self, seat: Seat) -> Updates:
-        text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
-        return {**self._message("Thank you!", text), self.status: ""}
-
     def _counted(self, voter: int, battle: Battle) -> str:
         if battle.seat is not None:
             return "{} of {} votes".format(*self._campaigns.progress(battle.seat))
         return f"Your votes: {self._store.votes_of(voter)}"
 
-    def _seat(self, voter: int, link: Link) -> Seat | None:
-        if link.campaign is None:
-            return None
-        return self._campaigns.seat(voter, link.campaign, link.worker, link.wanted)
-
     def _voter(self, request: gr.Request) -> int:
-        cookie = sent_cookie(request.headers)
-        if cookie is None:
-            raise NoCookieError
-        return self._store.voter(cookie_hash(cookie))
+        return self._store.voter(sent_hash(request.headers))
 
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:

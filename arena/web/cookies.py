@@ -3,11 +3,16 @@
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
+
+from starlette.requests import HTTPConnection
 
 COOKIE = "stereoscope_voter"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 YEAR = 365 * 24 * 3600
 """In seconds."""
+NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
+"""Headers of an answer that is for the holder of a cookie alone."""
 
 
 def new_cookie() -> str:
@@ -15,23 +20,23 @@ def new_cookie() -> str:
     return secrets.token_urlsafe(24)
 
 
-def is_cookie(value: str | None) -> bool:
-    """Whether a value has the form of our cookies."""
-    return value is not None and _SHAPE.fullmatch(value) is not None
-
-
 def cookie_hash(value: str) -> str:
     """Return the sha256 of a cookie, which is stored instead of it."""
     return hashlib.sha256(value.encode()).hexdigest()
 
 
-def cookie_in(line: str, name: str = COOKIE) -> str | None:
-    """Return the value of our cookie in a Cookie header; None if it does not have the form of our cookies."""
-    pairs = (pair.strip().partition("=") for pair in line.split(";"))
-    return next((value for sent, _, value in pairs if sent == name and is_cookie(value)), None)
+def sent_cookie(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
+    """Return a cookie of ours from a request's headers; None if it does not have the form of our cookies."""
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    return next((value for sent, _, value in pairs if sent == name and _SHAPE.fullmatch(value)), None)
 
 
 def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR) -> str:
     """Return the Set-Cookie header: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
     where = "Secure; SameSite=None; Partitioned" if https else "SameSite=Lax"
     return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {where}"
+
+
+def over_https(request: HTTPConnection) -> bool:
+    """Whether the browser uses https, with us or with the proxy in front of us."""
+    return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"

@@ -41,19 +41,19 @@ class Argument(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, component: str, label: str, max_length: int | None) -> "Argument":
-        """Return the argument for a kind of component."""
-        taken, types = _TAKEN[component]
-        return cls(label or "This event", taken, types, max_length or (MOST_TEXT if types == (str,) else MOST_NUMBER))
+    def of(cls, component: Any) -> "Argument":
+        """Return the argument for a component of Gradio."""
+        taken, types = _TAKEN[component.get_block_name()]
+        label, most = (getattr(component, name, None) for name in ("label", "max_length"))
+        return cls(label or "This event", taken, types, most or (MOST_TEXT if types == (str,) else MOST_NUMBER))
 
     def misfit(self, value: object) -> str | None:
         """Return what is wrong with a value, if anything: the browser's own limits do not protect."""
         if value is None:
             return None
         if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
-            return (
-                f"{self.label} takes at most {self.most:,} characters, and these are {len(value):,}. Make it shorter."
-            )
+            most = f"at most {self.most:,} characters, and these are {len(value):,}"
+            return f"{self.label} takes {most}. Make it shorter."
         fits = type(value) in self.types and (not isinstance(value, int | float) or abs(value) <= self.most)
         return None if fits else f"{self.label} takes {self.taken}."
 
@@ -73,11 +73,9 @@ Updates = dict[Any, Any]
 def shows_errors(
     errors: tuple[type[Exception], ...], html: Callable[[Any], str]
 ) -> Callable[[Callable[..., Updates]], Any]:
-    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again.
+    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again."""
 
-    Gradio shows the message of a gr.Error only for queued events, and these are not queued.
-    """
-
+    # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
     def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
         @wraps(handler)
         def tried(tab: Any, *values: object) -> Updates:

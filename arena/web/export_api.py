@@ -8,9 +8,7 @@ from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
 from arena.templates import macros
-from arena.web.cookies import cookie_hash
-from arena.web.middleware import sent_cookie
-from arena.web.visitor_api import NO_STORE
+from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 
 _YOU = """
 # What is kept of you
@@ -32,7 +30,6 @@ _NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena
 
 
 def routes(files: PublicFiles) -> APIRouter:
-    """Return the routes."""
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)

@@ -23,10 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Health:
-    """Checks the database and the disk, at most once a second: anyone may ask.
-
-    The check has its own thread: those of the requests may all be in use.
-    """
+    """Checks the database and the disk at most once a second, in a thread of its own: others may all be in use."""
 
     def __init__(
         self,

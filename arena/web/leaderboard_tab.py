@@ -8,7 +8,6 @@ import gradio as gr
 from gradio.components.plot import PlotData
 
 from arena.database import DatabaseError
-from arena.figures import Figure
 from arena.leaderboard.board import Board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
@@ -48,10 +47,7 @@ class LeaderboardTab:
         self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
 
     def listen(self, tab: gr.Tab) -> None:
-        """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown.
-
-        The browser's values go to `Leaderboard.choose`, which knows what exists.
-        """
+        """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown."""
         chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
         table = [self.source, self.family, self.board, self.seen]
         plots = [self.plot, self.note]
@@ -74,7 +70,6 @@ class LeaderboardTab:
             return {self.board: PARTS.alert(error)}
 
     def on_plot(self, *sent: object) -> Updates:
-        """Show a plot of the selected board."""
         *chosen, plot = sent
         try:
             choice = self._choice(*chosen)
@@ -116,11 +111,8 @@ class LeaderboardTab:
         if not isinstance(plot, str) or plot not in PLOTS or not board.votes:
             return {self.plot: gr.update(visible=False), self.note: ""}
         figure = PLOTS[plot](board, self._leaderboard)
-        drawn = gr.update(value=_drawn(figure), visible=True) if figure.traces else gr.update(visible=False)
-        return {self.plot: drawn, self.note: PARTS.note(figure.note)}
-
-
-def _drawn(figure: Figure) -> PlotData:
-    """Return a figure as Gradio sends Plotly figures: plotly.js draws in the browser, and Plotly is not needed here."""
-    drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
-    return PlotData(type="plotly", plot=drawing)
+        # As Gradio sends Plotly's figures: plotly.js draws in the browser, and Plotly is not needed here.
+        drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
+        drawn = PlotData(type="plotly", plot=drawing) if figure.traces else None
+        shown = gr.update(value=drawn, visible=True) if drawn else gr.update(visible=False)
+        return {self.plot: shown, self.note: PARTS.note(figure.note)}

@@ -1,16 +1,15 @@
 """Leaderboard view: a board as HTML, with its summary, its table, and the meaning of the columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.leaderboard.board import SETTLED, Board, BoardKey, Span, Standing
+from arena.leaderboard.board import SETTLED, Board, BoardKey, ImportSummary, Span, Standing
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import Share
 from arena.templates import macros, plural
-from arena.web.leaderboard_notes import import_notes, own_notes
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
 
@@ -66,22 +65,20 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     if not board.votes:
         begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. Vote, and this board begins"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
-    columns = [column for column in COLUMNS if column.name != "win-rate" or _meets_reference(board)]
+    meets_reference = any(line.win_rate for line in board.standings)
+    columns = [column for column in COLUMNS if column.name != "win-rate" or meets_reference]
     groups = [_rows(group) for group in board.groups]
-    return HTML.board(title, board.votes, _paragraphs(board), columns, groups, urlencode(_query(choice)))
+    return HTML.board(title, board.votes, paragraphs(board), columns, groups, urlencode(_query(choice)))
 
 
-def summary(board: Board) -> str:
-    """Render what the numbers of a board can and cannot tell."""
-    return HTML.summary(_paragraphs(board))
-
-
-def _paragraphs(board: Board) -> tuple[Sequence[str], ...]:
+def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
+    """Return sentences on what the numbers of a board can and cannot tell."""
     statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed.",), told
     lead = (_cast(board, statistics), *_lead(board), *_sides(board.left))
-    return lead, told, (_limits(board, statistics), *_groups(board))
+    apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
+    return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
 
 
 # Sentences above the table.
@@ -111,39 +108,90 @@ def _by_judge(board: Board) -> bool:
     return board.import_summary is not None and board.import_summary.judge
 
 
-def _lead(board: Board) -> tuple[str, ...]:
+def _lead(board: Board) -> Iterator[str]:
     """Say which model is first, whether the votes can tell, and how many votes it depends on."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
     if len(ranked) < 2:
-        return (f"No two models have {FLOOR} votes yet: too few for a rating.",)
+        yield f"No two models have {FLOOR} votes yet: too few for a rating."
+        return
     first = [line.model for line in ranked if line.rank and line.rank.value == 1]
-    lead = HTML.first(first[0]) if len(first) == 1 else HTML.undecided(first)
+    yield HTML.first(first[0]) if len(first) == 1 else HTML.undecided(first)
     unbeaten = [line.model for line in ranked if line.status is Status.UNBEATEN]
-    return (lead, *([HTML.unbeaten(unbeaten)] if unbeaten else []), *_fragility(board, ranked[0]))
-
-
-def _fragility(board: Board, first: Standing) -> tuple[str, ...]:
+    if unbeaten:
+        yield HTML.unbeaten(unbeaten)
     overturn = board.statistics and board.statistics.overturn
-    if not overturn or overturn.leader != first.code or board.statistics is None:
-        return ()
-    rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
-    without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
-    return (f"Without {without} ({share:.1%}) that speak most for it, {rival} would come first.",)
+    if overturn and overturn.leader == ranked[0].code and board.statistics is not None:
+        rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
+        without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
+        yield f"Without {without} ({share:.1%}) that speak most for it, {rival} would come first."
 
 
-def _sides(left: Share | None) -> tuple[str, ...]:
+def _sides(left: Share | None) -> Iterator[str]:
     """Warn of a side bias that the votes show."""
-    if left is None or left.low <= 0.5 <= left.high:
-        return ()
-    side = "left" if left.low > 0.5 else "right"
-    told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
-    return (f"The {side} answer won more often than by chance (left: {told}); sides are drawn, so this adds noise.",)
+    if left is not None and not left.low <= 0.5 <= left.high:
+        side = "left" if left.low > 0.5 else "right"
+        told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
+        yield f"The {side} answer won more often than by chance (left: {told}); sides are drawn, so this adds noise."
 
 
-def _groups(board: Board) -> tuple[str, ...]:
-    if len(board.groups) < 2:
-        return ()
-    return (f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own.",)
+# Sentences on imported votes and excluded votes.
+def import_notes(board: Board) -> Iterator[str]:
+    """Yield sentences on the origin of a board's imported votes, how they count, and what they leave open."""
+    told = board.import_summary
+    if told is None:
+        return
+    if board.key.kind == "imported":
+        yield "These votes were imported: they were cast elsewhere, not in this arena."
+    else:
+        yield HTML.imported(_votes(told.votes, " of these votes"), told.sources)
+    halves = [plural(told.ties, "tie")] if told.ties else []
+    halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
+    if halves:
+        yield f"{' and '.join(halves)} count half to each side."
+    if told.both_bad_out:
+        yield f"{told.both_bad_out:,} \u201cboth bad\u201d are left out."
+    yield from _gaps(told)
+
+
+def own_notes(board: Board) -> Iterator[str]:
+    """Yield sentences on which of this arena's votes a board counts, and which it excludes."""
+    out = board.left_out
+    if board.key.kind == "live":
+        what = "on images that visitors brought" if board.key.source else "on items of the bank"
+        yield f"Two models answered live, {what}."
+        reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
+        reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
+        if reasons:
+            yield f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
+    who, cast = plural(out.voters, "flagged voter"), plural(out.flagged, "vote")
+    if out.voters and board.key.unflagged:
+        yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
+    elif out.voters:
+        yield f"With {who} ({cast}), whom the board that counts leaves out."
+    if out.uncounted:
+        yield f"{_votes(out.uncounted)} stored and not counted: this arena counts only those of some voters."
+
+
+def _gaps(told: ImportSummary) -> Iterator[str]:
+    """Say how many votes were left out, or lack data that the numbers rest on."""
+    if told.alone:
+        yield f"{_votes(told.alone)} on a model against itself and left out."
+    if told.named:
+        yield f"{_votes(told.named)} cast with the names in view."
+    for count, what in (
+        (told.no_item, "which item they are about: each is taken for independent, which may be too narrow"),
+        (0 if told.judge else told.no_voter, "who cast them"),
+        (told.no_time, "when they were cast: they are on no board of some days, nor in the plot over time"),
+        (told.no_images, "how many images were shown: they stand with the single images"),
+    ):
+        if count == told.votes and count:
+            yield f"The imported votes do not say {what}."
+        elif count:
+            yield f"{count:,} of the imported votes do not say {what}."
+
+
+def _votes(count: int, of: str = "") -> str:
+    return f"1{of or ' vote'} was" if count == 1 else f"{count:,}{of or ' votes'} were"
 
 
 # The table.
@@ -158,10 +206,6 @@ class TableCell(NamedTuple):
     doubts: Sequence[str] = ()
     bar: tuple[str, ...] = ()
     """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
-
-
-def _meets_reference(board: Board) -> bool:
-    return any(line.win_rate for line in board.standings)
 
 
 def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell]]]:

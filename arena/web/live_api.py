@@ -7,15 +7,15 @@ the battle is when the page comes back.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 
-from arena.battles.quotas import DIRECT, Networks
+from arena.battles.quotas import Networks
 from arena.battles.sampling import in_draw
-from arena.battles.store import BattleStore
+from arena.battles.voters import Voters
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
@@ -24,187 +24,133 @@ from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase
-from arena.web.live_view import bank_html, head_html, scene, waiting_text
-from arena.web.visitor_api import NO_STORE, GrowingTexts, JsonBody, answers_errors, events, visitor
+from arena.web.cookies import NO_STORE
+from arena.web.live_view import bank_html, head_html, scene
+from arena.web.visitor_api import JsonBody, events, visitor_router
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
 
 
 @dataclass(frozen=True)
-class LiveServices:
-    """Services behind the routes of live battles."""
+class LiveApi:
+    """The handlers; each accepts only images and battles of the visitor who calls."""
 
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
-    battle_store: BattleStore
     items: ItemBank
     demo_bank: DemoBank
     pictures: PictureStore
     terms: str
     """Version of the terms that the page shows."""
-    networks: Networks = DIRECT
+    networks: Networks
 
+    def router(self, voters: Voters) -> APIRouter:
+        router, battle = visitor_router(voters), "/live/battles/{token}"
+        router.post(IMAGES)(self.upload)
+        router.get(f"{IMAGES}/{{token}}")(self.image)
+        router.post(f"{IMAGES}/{{token}}/discard")(self.discard)
+        router.get("/live/item")(self.item)
+        router.get("/live/unfinished")(self.unfinished)
+        router.post("/live/battles")(self.begin)
+        router.get(battle)(self.watch)
+        router.post(f"{battle}/questions")(self.follow)
+        router.post(f"{battle}/stop")(self.stop)
+        router.post(f"{battle}/choice")(self.choose)
+        router.post(f"{battle}/undo")(self.undo)
+        router.post(f"{battle}/reveal")(self.reveal)
+        return router
 
-def routes(services: LiveServices) -> APIRouter:
-    """Return the routes; each identifies the voter by the cookie, and accepts only that voter's battle tokens."""
-    live = _Live(services)
-    router = APIRouter()
-    battle = "/live/battles/{token}"
-    for method, path, handler in (
-        ("POST", IMAGES, live.upload),
-        ("GET", f"{IMAGES}/{{token}}", live.image),
-        ("POST", f"{IMAGES}/{{token}}/discard", live.discard),
-        ("GET", "/live/item", live.item),
-        ("GET", "/live/unfinished", live.unfinished),
-        ("POST", "/live/battles", live.begin),
-        ("GET", battle, live.watch),
-        ("POST", f"{battle}/questions", live.follow),
-        ("POST", f"{battle}/stop", live.stop),
-        ("POST", f"{battle}/choice", live.choose),
-        ("POST", f"{battle}/undo", live.undo),
-        ("POST", f"{battle}/reveal", live.reveal),
-    ):
-        router.add_api_route(path, handler, methods=[method], response_model=None)
-    return router
-
-
-class _Live:
-    def __init__(self, services: LiveServices) -> None:
-        self._services = services
-
-    @answers_errors
     async def upload(self, request: Request) -> Response:
-        """Receive an image."""
-        voter, network = await self._visitor(request), self._services.networks.of(request)
-        image = await self._services.images.receive(voter, request.stream(), network)
+        image = await self.images.receive(request.state.voter, request.stream(), self.networks.of(request))
         return JSONResponse({"image": image.token, "still": image.still})
 
-    @answers_errors
-    async def image(self, request: Request) -> Response:
-        """Return an image to its owner."""
-        voter = await self._visitor(request)
-        path = await asyncio.to_thread(self._services.images.path, voter, request.path_params["token"])
+    def image(self, request: Request, token: str) -> Response:
+        path = self.images.path(request.state.voter, token)
         if path is None:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
 
-    @answers_errors
-    async def discard(self, request: Request) -> Response:
-        """Delete an image that the visitor removed."""
-        voter = await self._visitor(request)
-        await asyncio.to_thread(self._services.images.discard, voter, [request.path_params["token"]])
+    def discard(self, request: Request, token: str) -> Response:
+        self.images.discard(request.state.voter, [token])
         return JSONResponse({})
 
-    @answers_errors
-    async def item(self, request: Request) -> Response:
-        """Draw an item of the bank."""
-        item = await asyncio.to_thread(self._drawn)
+    def item(self) -> Response:
+        """Draw an item of the bank whose pictures are stored here."""
+        items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _is_kept(item)]
+        if not items:
+            raise LiveError("The bank has no item with its pictures yet; bring images of your own")
+        item = secrets.choice(items)
         return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
 
-    @answers_errors
-    async def unfinished(self, request: Request) -> Response:
-        """Return this visitor's unfinished battle."""
-        battle = await asyncio.to_thread(self._services.store.unfinished, await self._visitor(request))
+    def unfinished(self, request: Request) -> Response:
+        battle = self.store.unfinished(request.state.voter)
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
-    @answers_errors
     async def begin(self, request: Request) -> Response:
-        voter, sent = await self._visitor(request), await JsonBody.read(request)
+        sent = await JsonBody.read(request)
         key = sent.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
-        network = self._services.networks.of(request)
+        network = self.networks.of(request)
         live_request = LiveRequest(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
-        battle = await self._services.sessions.begin(voter, live_request, item, files)
+        battle = await self.sessions.begin(request.state.voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @answers_errors
-    async def watch(self, request: Request) -> Response:
+    async def watch(self, request: Request, token: str) -> Response:
         """Stream a battle's state until no answer is being generated."""
-        voter = await self._visitor(request)
-        battle = await self._services.sessions.find(voter, request.path_params["token"])
-        return events(self._messages(voter, battle))
+        voter = request.state.voter
+        battle = await self.sessions.find(voter, token)
+        states = self.sessions.watch(voter, battle.token)
+        return events(states, partial(self._scene, voter), lambda shown: shown.texts)
 
-    @answers_errors
-    async def follow(self, request: Request) -> Response:
-        """Ask both models another question."""
-        voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
-        battle = await asyncio.to_thread(self._services.store.find, voter, token)
+    async def follow(self, request: Request, token: str) -> Response:
+        voter, sent = request.state.voter, await JsonBody.read(request)
+        battle = await asyncio.to_thread(self.store.find, voter, token)
         item = self._item(battle)
         if battle.item is not None and item is None:
             raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
         files = await asyncio.to_thread(self._files, item)
-        battle = await self._services.sessions.follow(voter, token, sent.text("text"), files)
+        battle = await self.sessions.follow(voter, token, sent.text("text"), files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
-    @answers_errors
-    async def stop(self, request: Request) -> Response:
-        """Stop both answers."""
-        voter = await self._visitor(request)
-        return await self._scene(voter, await self._services.sessions.stop(voter, request.path_params["token"]))
+    async def stop(self, request: Request, token: str) -> Response:
+        voter = request.state.voter
+        return await self._still(voter, await self.sessions.stop(voter, token))
 
-    @answers_errors
-    async def choose(self, request: Request) -> Response:
-        voter, token, sent = await self._visitor(request), request.path_params["token"], await JsonBody.read(request)
-        choice = sent.text("choice")
-        battle = await asyncio.to_thread(self._services.store.vote, voter, token, choice, self._services.terms)
-        return await self._scene(voter, battle)
+    async def choose(self, request: Request, token: str) -> Response:
+        voter, sent = request.state.voter, await JsonBody.read(request)
+        battle = await asyncio.to_thread(self.store.vote, voter, token, sent.text("choice"), self.terms)
+        return await self._still(voter, battle)
 
-    @answers_errors
-    async def undo(self, request: Request) -> Response:
-        voter = await self._visitor(request)
-        battle = await asyncio.to_thread(self._services.store.undo, voter, request.path_params["token"])
-        return await self._scene(voter, battle)
+    async def undo(self, request: Request, token: str) -> Response:
+        voter = request.state.voter
+        return await self._still(voter, await asyncio.to_thread(self.store.undo, voter, token))
 
-    @answers_errors
-    async def reveal(self, request: Request) -> Response:
+    async def reveal(self, request: Request, token: str) -> Response:
         """Make the choice final, return the names, and delete the images that may not be kept."""
-        voter = await self._visitor(request)
-        battle = await asyncio.to_thread(self._services.store.reveal, voter, request.path_params["token"])
-        await self._services.sessions.forget(battle)
-        return await self._scene(voter, battle)
+        voter = request.state.voter
+        battle = await asyncio.to_thread(self.store.reveal, voter, token)
+        await self.sessions.forget(battle)
+        return await self._still(voter, battle)
 
-    async def _visitor(self, request: Request) -> int:
-        return await visitor(request, self._services.battle_store)
+    async def _still(self, voter: int, battle: LiveBattle) -> Response:
+        """Return the scene of a battle without answers in progress."""
+        made = await asyncio.to_thread(self._scene, voter, LiveState(battle, False, 0, {}))
+        return JSONResponse(made, headers=NO_STORE)
 
-    async def _messages(self, voter: int, battle: LiveBattle) -> AsyncIterator[Mapping[str, object]]:
-        """Yield the scene, then the words as they come, then the scene again."""
-        growing = GrowingTexts()
-        begun = False
-        async for shown in self._services.sessions.watch(voter, battle.token):
-            if not shown.growing or not begun:
-                yield await self._changed_scene(voter, shown)
-            if shown.growing:
-                line = {"kind": "line", "status": waiting_text(shown.ahead)}
-                yield line if shown.ahead else await asyncio.to_thread(growing.words, shown.texts)
-            begun = shown.growing
-
-    async def _scene(self, voter: int, battle: LiveBattle) -> Response:
-        return JSONResponse(await self._changed_scene(voter, LiveState(battle, False, 0, {})), headers=NO_STORE)
-
-    async def _changed_scene(self, voter: int, shown: LiveState) -> dict[str, object]:
-        return await asyncio.to_thread(self._made_scene, voter, shown)
-
-    def _made_scene(self, voter: int, shown: LiveState) -> dict[str, object]:
+    def _scene(self, voter: int, shown: LiveState) -> dict[str, object]:
         battle = shown.battle
-        names = self._services.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
-        own = self._services.images.of_battle(voter, battle.id) if battle.item is None else ()
+        names = self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
+        own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
         return scene(shown, names, head_html(battle.turns[0].question, own, self._item(battle)))
 
     def _item(self, battle: LiveBattle) -> Item | None:
-        return None if battle.item is None else self._services.items.bank().items.get(battle.item)
-
-    def _drawn(self) -> Item:
-        """Draw an item whose pictures are stored here. Raises LiveError if there is none."""
-        items = [item for item in in_draw(self._services.items.bank(), self._services.demo_bank) if _is_kept(item)]
-        if not items:
-            raise LiveError("The bank has no item with its pictures yet; bring images of your own")
-        return secrets.choice(items)
+        return None if battle.item is None else self.items.bank().items.get(battle.item)
 
     def _known(self, key: str) -> Item:
-        item = self._services.items.bank().by_key(key)
+        item = self.items.bank().by_key(key)
         if item is None or not _is_kept(item):
             raise LiveError("There is no such item here; take another")
         return item
@@ -212,7 +158,7 @@ class _Live:
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
         """Return the pictures of an item of the bank. Raises LiveError if one is missing."""
         names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
-        paths = [self._services.pictures.path(name) for name in names]
+        paths = [self.pictures.path(name) for name in names]
         if None in paths:
             raise LiveError("A picture of this item is not here; take another item")
         return tuple(path.read_bytes() for path in paths if path is not None)

@@ -6,7 +6,7 @@ from arena.clock import UNDO_SECONDS
 from arena.live.chat import ChatState
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, Outside
-from arena.templates import macros
+from arena.templates import macros, plural
 from arena.types import SIDES, Item, Names, Phase, Side
 
 BATTLE, HTML = macros("battle.html"), macros("live.html")
@@ -29,15 +29,14 @@ def bank_html(item: Item) -> str:
 def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]:
     """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
     battle = shown.battle
-    choice = battle.choice if battle.phase is Phase.REVEALED else None
-    titles = {
-        side: BATTLE.title(side, names and getattr(names, side), names is not None and choice == side) for side in SIDES
-    }
+    phase = "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
+    choice = battle.choice if names and battle.phase is Phase.REVEALED else None
+    titles = {side: BATTLE.title(side, names and getattr(names, side), choice == side) for side in SIDES}
     return {
         "kind": "scene",
         "about": battle.token.partition(".")[0],
         "battle": battle.token,
-        "phase": _phase(shown),
+        "phase": phase,
         "head": head,
         "panes": {side: HTML.side_turns(battle.turns, side, shown.growing) for side in SIDES},
         "titles": titles,
@@ -66,7 +65,6 @@ def chat_scene(shown: ChatState) -> dict[str, object]:
 
 
 def status_text(shown: LiveState, names: Names | None) -> str:
-    """Return a battle's status in words."""
     battle = shown.battle
     if battle.void is not None:
         return battle.void
@@ -78,16 +76,14 @@ def status_text(shown: LiveState, names: Names | None) -> str:
     chosen = battle.choice or "a"
     if battle.phase is Phase.REVEALED and names is not None:
         other: Side = "b" if chosen == "a" else "a"
-        told = f"You chose {chosen.upper()}: {getattr(names, chosen)}. {other.upper()} is {getattr(names, other)}."
-        return told + outside
-    return f"You chose {chosen.upper()}.{outside}" + (
-        f" Undo within {UNDO_SECONDS} seconds; then the names appear." if battle.attempt == 1 else ""
-    )
+        told = f"{chosen.upper()}: {getattr(names, chosen)}. {other.upper()} is {getattr(names, other)}."
+        return f"You chose {told}{outside}"
+    undo = f" Undo within {UNDO_SECONDS} seconds; then the names appear." if battle.attempt == 1 else ""
+    return f"You chose {chosen.upper()}.{outside}{undo}"
 
 
 def waiting_text(ahead: int) -> str:
-    """Return the visitor's position in the queue in words."""
-    return f"Waiting in line: {ahead} {'visitor' if ahead == 1 else 'visitors'} ahead of you."
+    return f"Waiting in line: {plural(ahead, 'visitor')} ahead of you."
 
 
 def _open_text(battle: LiveBattle) -> str:
@@ -97,11 +93,3 @@ def _open_text(battle: LiveBattle) -> str:
     left = MOST_TURNS - len(battle.turns)
     more = f", or ask both once more ({left} left)" if left else ""
     return f"{again}Which answer is better? Choose{more}."
-
-
-def _phase(shown: LiveState) -> str:
-    if shown.battle.void is not None:
-        return "void"
-    if shown.growing:
-        return "growing"
-    return shown.battle.phase.value

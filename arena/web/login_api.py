@@ -6,6 +6,8 @@ URL is taken from the browser. Without the settings of an OpenID provider there 
 
 import asyncio
 import hmac
+from collections.abc import Mapping
+from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -15,10 +17,8 @@ from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
-from arena.web.cookies import COOKIE, YEAR, cookie_hash, cookie_header, cookie_in, new_cookie
-from arena.web.middleware import sent_cookie
+from arena.web.cookies import COOKIE, NO_STORE, YEAR, cookie_hash, cookie_header, new_cookie, over_https, sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
-from arena.web.visitor_api import NO_STORE, over_https
 
 ATTEMPT_COOKIE = "stereoscope_login"
 CALLBACK = "/login/callback"
@@ -32,36 +32,27 @@ _INVITED = "Your vote is stored; the board counts the votes of invited people."
 def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | None) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
-    router.add_api_route("/login/who", _Who(voters, eligibility, oauth is not None).line, methods=["GET"])
-    if oauth is not None:
-        login = _Login(voters, oauth)
-        router.add_api_route("/login", login.begin, methods=["GET"], response_model=None)
-        router.add_api_route(CALLBACK, login.come_back, methods=["GET"], response_model=None)
-        router.add_api_route("/logout", login.log_out, methods=["POST"], response_model=None)
-    return router
 
-
-class _Who:
-    def __init__(self, voters: Voters, eligibility: VoteEligibility, can_log_in: bool) -> None:
-        self._voters = voters
-        self._eligibility = eligibility
-        self._can_log_in = can_log_in
-
-    async def line(self, request: Request, framed: str = "") -> HTMLResponse:
+    @router.get("/login/who")
+    def who(request: Request, framed: str = "") -> HTMLResponse:
         """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
-        cookie = sent_cookie(request.headers)
-        try:
-            line = await asyncio.to_thread(self._of, cookie_hash(cookie), bool(framed)) if cookie else ""
-        except DatabaseError:
-            line = ""
+        cookie, line = sent_cookie(request.headers), ""
+        with suppress(DatabaseError):
+            line = line_of(cookie_hash(cookie), _FRAMED if framed else _STORED) if cookie else ""
         return HTMLResponse(line, headers=NO_STORE)
 
-    def _of(self, hashed: str, framed: bool) -> str:
-        name = self._voters.name(hashed)
-        counts = self._eligibility.rule == "everyone" or self._eligibility.counts(self._voters.voter(hashed))
-        stored = _FRAMED if framed else _STORED
-        note = "" if counts else stored if self._eligibility.rule == "logged-in" else _INVITED
-        return HTML.who(name, note, self._can_log_in)
+    def line_of(hashed: str, stored: str) -> str:
+        name = voters.name(hashed)
+        counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
+        note = "" if counts else stored if eligibility.rule == "logged-in" else _INVITED
+        return HTML.who(name, note, oauth is not None)
+
+    if oauth is not None:
+        login = _Login(voters, oauth)
+        router.get("/login")(login.begin)
+        router.get(CALLBACK)(login.come_back)
+        router.post("/logout")(login.log_out)
+    return router
 
 
 class _Login:
@@ -71,18 +62,14 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
-        """Redirect to the provider."""
         cookie, key = sent_cookie(request.headers), new_key()
         voter_cookie = cookie or new_cookie()
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
             return _error_page(error)
-        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", self._set(request, key, ATTEMPT_COOKIE, ATTEMPT_SECONDS))
-        if cookie is None:
-            answer.headers.append("set-cookie", self._set(request, voter_cookie))
-        return answer
+        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
+        return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh})
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
@@ -94,17 +81,16 @@ class _Login:
             return _error_page(error)
         return self._home(request, fresh)
 
-    async def log_out(self, request: Request) -> Response:
-        """Log out and set a new guest cookie."""
+    def log_out(self, request: Request) -> Response:
         try:
-            await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
+            self._voters.log_out(cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
             return _error_page(error)
         return self._home(request, new_cookie())
 
     async def _account(self, request: Request, cookie: str) -> Account:
         """Return the account from the provider, if this browser made the attempt. Raises LoginError."""
-        key = cookie_in(request.headers.get("cookie", ""), ATTEMPT_COOKIE) or ""
+        key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
         attempt = Attempt.of(key, cookie)
         state, code = (request.query_params.get(name, "") for name in ("state", "code"))
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
@@ -115,9 +101,13 @@ class _Login:
 
     def _home(self, request: Request, cookie: str) -> Response:
         """Redirect to the page with a new voter cookie, and delete the attempt's cookie."""
-        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", self._set(request, cookie))
-        answer.headers.append("set-cookie", self._set(request, "", ATTEMPT_COOKIE, 0))
+        return self._redirect(request, "/", {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0)})
+
+    def _redirect(self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]) -> Response:
+        """Redirect, and set cookies: by name, the value and its seconds."""
+        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
+        for name, (value, seconds) in cookies.items():
+            answer.headers.append("set-cookie", cookie_header(value, self._over_https(request), name, seconds))
         return answer
 
     def _back(self, request: Request) -> str:
@@ -128,11 +118,7 @@ class _Login:
     def _over_https(self, request: Request) -> bool:
         return bool(self._host) or over_https(request)
 
-    def _set(self, request: Request, value: str, name: str = COOKIE, seconds: int = YEAR) -> str:
-        return cookie_header(value, self._over_https(request), name, seconds)
-
 
 def _error_page(error: Exception) -> HTMLResponse:
-    """Return a one-line page with a link back."""
     status = 503 if isinstance(error, DatabaseError) else 403
     return HTMLResponse(HTML.failed(error), status_code=status, headers=NO_STORE)

@@ -8,16 +8,16 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from types import MappingProxyType
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arena.web.cookies import cookie_header, cookie_in, new_cookie
+from arena.web.cookies import cookie_header, new_cookie, over_https, sent_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
@@ -47,8 +47,6 @@ _CLOSED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Gradio routes outside its API that our page does not call."""
-
-
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
 _BUILT = frozenset({"/", "/config", "/config/"})
@@ -80,7 +78,6 @@ class RequestMiddleware:
         self._headers = _security_headers(image_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on to the app."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -89,10 +86,12 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         send = self._guarded(send, self._fresh_cookie(scope, headers))
-        caller = self._caller(scope, headers)
+        peer = scope.get("client")
+        caller = self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
-        large = refusal is None and _is_large(headers)
+        endless = "transfer-encoding" in headers
+        large = refusal is None and (endless or int(headers.get("content-length", 0)) > SMALL_BODY)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -138,12 +137,7 @@ class RequestMiddleware:
         if body.refusal and not begun:
             await body.refusal(scope, body, send)
 
-    def _caller(self, scope: Scope, headers: Headers) -> Caller:
-        peer = scope.get("client")
-        return self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
-
     def _flooded(self, scope: Scope, caller: Caller, large: bool) -> PlainTextResponse | None:
-        """Return the answer to a caller over the rate limit, or None."""
         if scope["path"] in PROBES:
             return None
         wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]), large=large)
@@ -173,8 +167,7 @@ class RequestMiddleware:
         """Return a Set-Cookie header for a visitor of the page who has no valid cookie, or None."""
         if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
             return None
-        https = self._https or scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
-        return cookie_header(new_cookie(), https)
+        return cookie_header(new_cookie(), self._https or over_https(HTTPConnection(scope)))
 
 
 class _Body:
@@ -190,14 +183,14 @@ class _Body:
         """The answer to such a body."""
 
     async def __call__(self) -> Message:
-        """Return the next message."""
         if not self._more:
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            return self._refused(_too_slow())
+            text = "What you send comes too slowly. Please try again on a better line."
+            return self._refused(PlainTextResponse(text, status_code=408, headers={"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
         return self._refused(_too_large(self._most)) if self._bytes > self._most else message
@@ -221,14 +214,10 @@ class _Body:
 
     def again(self, whole: bytes) -> Receive:
         """Return a receive function that replays a body, then continues with the client's messages."""
-        told = False
+        first: Iterator[Message] = iter([{"type": "http.request", "body": whole, "more_body": False}])
 
         async def receive() -> Message:
-            nonlocal told
-            if told:
-                return await self._receive()
-            told = True
-            return {"type": "http.request", "body": whole, "more_body": False}
+            return next(first, None) or await self._receive()
 
         return receive
 
@@ -237,23 +226,8 @@ class _Body:
         return {"type": "http.disconnect"}
 
 
-def sent_cookie(headers: Headers) -> str | None:
-    """Return the voter cookie of a request; None if it does not have the form of our cookies."""
-    return cookie_in(headers.get("cookie", ""))
-
-
 def _too_large(most: int) -> PlainTextResponse:
     return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
-
-
-def _too_slow() -> PlainTextResponse:
-    text = "What you send comes too slowly. Please try again on a better line."
-    return PlainTextResponse(text, status_code=408, headers={"connection": "close"})
-
-
-def _is_large(headers: Headers) -> bool:
-    """Whether a body is large or of unknown length; the length itself is already validated."""
-    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > SMALL_BODY
 
 
 def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:

@@ -11,6 +11,7 @@ import re
 import secrets
 import ssl
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -27,6 +28,7 @@ ATTEMPT_SECONDS = 600
 SKEW_SECONDS = 60
 """Largest difference between the provider's clock and ours."""
 _SECONDS = 10.0
+_NOBODY = "Hugging Face did not say who you are. Please log in again."
 _BEGUN = re.compile(r"[0-9a-f]{8}")
 
 
@@ -84,13 +86,12 @@ class Provider:
             "client_id": self.oauth.client_id,
             "code_verifier": attempt.verifier,
         }
-        endpoint = await self._endpoint("token_endpoint")
-        answer = await self._ask("POST", endpoint, sent)
+        answer = await self._ask("POST", await self._endpoint("token_endpoint"), sent)
         claims = _claims(answer.get("id_token"))
         self._check(claims, attempt)
         subject, name = claims.get("sub"), claims.get("preferred_username")
         if not (isinstance(subject, str) and isinstance(name, str) and 0 < len(subject) <= 255 and 0 < len(name) <= 96):
-            raise LoginError("Hugging Face did not say who you are. Please log in again.")
+            raise LoginError(_NOBODY)
         return Account(subject, name)
 
     def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
@@ -131,22 +132,18 @@ def _tls() -> ssl.SSLContext:
 def _claims(token: JSON) -> dict[str, JSON]:
     """Return the claims of an id token. Raises LoginError if it cannot be read."""
     parts = token.split(".") if isinstance(token, str) else []
-    if len(parts) != 3:
-        raise LoginError("Hugging Face did not say who you are. Please log in again.")
-    try:
-        return _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except ValueError as error:
-        raise LoginError("Hugging Face did not say who you are. Please log in again.") from error
+    with suppress(ValueError):
+        if len(parts) == 3:
+            return _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    raise LoginError(_NOBODY)
 
 
 def _object(content: bytes) -> dict[str, JSON]:
-    try:
+    with suppress(RowsError, UnicodeDecodeError):
         found = parse_json(content.decode())
-    except (RowsError, UnicodeDecodeError) as error:
-        raise LoginError("Hugging Face answered something else than JSON. Please try again later.") from error
-    if not isinstance(found, dict):
-        raise LoginError("Hugging Face answered something else than JSON. Please try again later.")
-    return found
+        if isinstance(found, dict):
+            return found
+    raise LoginError("Hugging Face answered something else than JSON. Please try again later.")
 
 
 def _digest(data: bytes) -> str:

@@ -9,24 +9,21 @@ import hashlib
 import secrets
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple
 
 from arena.network import client_address, network_of
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(NamedTuple):
     """Token bucket parameters: burst size, and tokens regained per second."""
 
     burst: int
     per_second: float
 
 
-@dataclass(frozen=True)
-class Allowance:
+class Allowance(NamedTuple):
     """Limits of one voter or one network: a page is about a hundred files, a battle three calls."""
 
     files: Rate
@@ -89,7 +86,6 @@ class _Side:
         self.large: Counter[str] = Counter()
 
     def wait(self, key: str, call: bool, large: bool) -> float:
-        """Return 0 if one more request is allowed, else the seconds until a retry."""
         if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
             return 1.0
         return self._buckets[call].take(key)
@@ -106,7 +102,6 @@ class RateLimiter:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
-        """Return the caller, from the voter cookie, the socket's peer and the X-Forwarded-For headers."""
         network = network_of(client_address(peer, forwarded, self._hops))
         return Caller(
             voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),
@@ -130,7 +125,6 @@ class RateLimiter:
             side.large[key] += large
 
     def leave(self, caller: Caller, large: bool = False) -> None:
-        """Count a request as answered."""
         for side, key in self._counted(caller):
             side.open[key] -= 1
             side.large[key] -= large
@@ -143,14 +137,11 @@ class RateLimiter:
         if caller.network is not None:
             yield self._networks, caller.network
 
-    @asynccontextmanager
-    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+    def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
         """Wait for one of a network's `TURNS` slots and hold it; for use between `enter` and `leave`."""
         if caller.network is None:
-            yield
-            return
-        async with self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS)):
-            yield
+            return nullcontext()
+        return self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS))
 
     def _hash(self, text: str) -> str:
         return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).hexdigest()

@@ -1,18 +1,19 @@
-"""Request helpers of the live and chat routes: visitors, JSON bodies, error responses and event streams."""
+"""Visitor API: what the live and chat routes share, which is the visitor, JSON bodies, errors and event streams."""
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import wraps
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
+from fastapi.routing import APIRoute
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.quotas import LimitError
-from arena.battles.store import BattleStore
+from arena.battles.voters import Voters
 from arena.database import DatabaseError
 from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json
@@ -21,11 +22,10 @@ from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.markdown import seen_length, visible_text
 from arena.templates import macros
-from arena.web.cookies import cookie_hash
-from arena.web.middleware import sent_cookie
+from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.live_view import waiting_text
 
 HTML = macros("battle.html")
-NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
 _BACK_SECONDS = DISCONNECT_SECONDS / 2
 """A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
@@ -36,51 +36,49 @@ _CONTEXT = 10
 
 
 class NoVisitorError(LookupError):
-    """The browser sent no voter cookie."""
+    """The browser sent no voter cookie, so its votes could not be kept apart."""
 
     def __init__(self) -> None:
         super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
 
 
 _STATUS: Mapping[type[Exception], int] = {
-    LiveError: 400,
-    OwnImageError: 400,
-    PictureError: 400,
-    ChoiceError: 400,
-    RowsError: 400,
+    **dict.fromkeys((LiveError, OwnImageError, PictureError, ChoiceError, RowsError), 400),
     NoVisitorError: 403,
-    UnknownBattleError: 404,
-    UnknownChatError: 404,
+    **dict.fromkeys((UnknownBattleError, UnknownChatError), 404),
     ElsewhereError: 409,
     LimitError: 429,
     DatabaseError: 503,
 }
 
 
-def answers_errors(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
-    """Wrap a handler to answer an error with its message and status code."""
-
-    @wraps(handler)
-    async def tried(*args: Any, **named: Any) -> Response:
-        try:
-            return await handler(*args, **named)
-        except tuple(_STATUS) as error:
-            return PlainTextResponse(str(error), status_code=_STATUS[type(error)])
-
-    return tried
-
-
-async def visitor(request: Request, store: BattleStore) -> int:
-    """Return the calling voter's id. Raises NoVisitorError or DatabaseError."""
-    cookie = sent_cookie(request.headers)
+def sent_hash(headers: Mapping[str, str]) -> str:
+    """Return the hash of a request's voter cookie. Raises NoVisitorError."""
+    cookie = sent_cookie(headers)
     if cookie is None:
         raise NoVisitorError
-    return await asyncio.to_thread(store.voter, cookie_hash(cookie))
+    return cookie_hash(cookie)
 
 
-def over_https(request: Request) -> bool:
-    """Whether the browser uses https, with us or with the proxy in front of us."""
-    return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+def visitor_router(voters: Voters) -> APIRouter:
+    """Return a router that answers an error with its message and status; `request.state.voter` is the visitor's id."""
+
+    class VisitorRoute(APIRoute):
+        """A route for visitors with a cookie."""
+
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def answer(request: Request) -> Response:
+                try:
+                    request.state.voter = await asyncio.to_thread(voters.voter, sent_hash(request.headers))
+                    return await handle(request)
+                except tuple(_STATUS) as error:
+                    return PlainTextResponse(str(error), status_code=_STATUS[type(error)])
+
+            return answer
+
+    return APIRouter(route_class=VisitorRoute)
 
 
 class JsonBody:
@@ -121,26 +119,12 @@ class JsonBody:
         return value
 
 
-class GrowingTexts:
-    """Increments of growing texts: the page is sent only what is new.
+class GrowingText:
+    """A growing text, of which the page is sent only what is new.
 
-    Complete Markdown blocks are sent as HTML, once; the words of the last block as they come.
+    Complete Markdown blocks are sent as HTML, once; the words of the last block as they come. What is invisible until
+    more comes waits for that.
     """
-
-    def __init__(self) -> None:
-        self._texts: dict[str, _Growing] = {}
-
-    def words(self, texts: Mapping[Any, str]) -> dict[str, object]:
-        """Add new words to the texts, and return per text what to send.
-
-        That is either the words added, or the blocks they complete, as HTML, with the words after these blocks.
-        """
-        sides = {name: self._texts.setdefault(name, _Growing()).add(text) for name, text in texts.items()}
-        return {"kind": "words", "sides": sides}
-
-
-class _Growing:
-    """One growing text: its last block, sent as it comes, and trailing text that is invisible until more comes."""
 
     def __init__(self) -> None:
         self._unseen: list[str] = []
@@ -149,7 +133,7 @@ class _Growing:
         self._in_code = False
 
     def add(self, words: str) -> dict[str, str]:
-        """Add words, and return what to send."""
+        """Add words; return what to send: those added, or the blocks they complete with the words after these."""
         seen = self._seen(words)
         before = self._context[-1:] or "\n"
         self._context = (self._context + seen)[-_CONTEXT:]
@@ -178,12 +162,25 @@ class _Growing:
         return visible_text(before + text)[len(before) :]
 
 
-def events(messages: AsyncIterator[Mapping[str, object]]) -> StreamingResponse:
-    """Return messages as server-sent events; a page that disconnects ends the stream."""
+def events(
+    states: AsyncIterator[Any], scene: Callable[[Any], Mapping[str, object]], texts: Callable[[Any], Mapping[Any, str]]
+) -> StreamingResponse:
+    """Return a conversation's states as server-sent events; `texts` gives a state's new words by side."""
+    growing: defaultdict[Any, GrowingText] = defaultdict(GrowingText)
+
+    def words(shown: Any) -> Mapping[str, object]:
+        if shown.ahead:
+            return {"kind": "line", "status": waiting_text(shown.ahead)}
+        return {"kind": "words", "sides": {side: growing[side].add(text) for side, text in texts(shown).items()}}
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
-        async for message in messages:
-            yield f"data: {json.dumps(message)}\n\n"
+        begun = False
+        async for shown in states:
+            if not shown.growing or not begun:
+                yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
+            if shown.growing:
+                yield f"data: {json.dumps(await asyncio.to_thread(words, shown))}\n\n"
+            begun = shown.growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)

@@ -8,9 +8,8 @@ from arena.database import DatabaseError
 from arena.figures import plotly_figure
 from arena.io.tables import RowsError
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, Updates, offered
-from arena.web.middleware import sent_cookie
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError

@@ -7,8 +7,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.database import DatabaseError
 from arena.io.tables import RowsError
-from arena.web.cookies import cookie_hash
-from arena.web.middleware import sent_cookie
+from arena.web.cookies import cookie_hash, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS

@@ -13,9 +13,8 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import RowsError
 from arena.templates import macros
 from arena.types import Secret
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
-from arena.web.middleware import sent_cookie
 from scoring.benchmarks.base import Benchmark, ChoicesError, Workflow
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError

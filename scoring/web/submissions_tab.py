@@ -8,9 +8,8 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.figures import Figure, plotly_figure
 from arena.templates import macros
-from arena.web.cookies import cookie_hash
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
-from arena.web.middleware import sent_cookie
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import (
     FLOOR,

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from arena.budget import BUDGET, HOLD, LIVE, LOST, Budget, BudgetError, Ceilings, Spent
+from arena.budget import BUDGET, HOLD, LIVE, LOST, Budget, BudgetError, Ceilings
 from arena.database import Database, now
+from tests.support.budgets import Spent, spent_by
 
 WIDE = Ceilings(10**9, 10**9, 10**9)
 
@@ -30,12 +31,12 @@ def test_what_is_reserved_becomes_what_it_cost(database):
     job_budget = budget.for_job("job", "ada")
     number = job_budget.reserve(500)
     assert set(sums(database).values()) == {(0, 500)}
-    assert budget.spent("job", "ada") == Spent(0, 0, 0)
+    assert spent_by(budget, "job", "ada") == Spent(0, 0, 0)
     job_budget.commit(number, 120)
     assert set(sums(database).values()) == {(120, 0)}
-    assert budget.spent("job", "ada") == Spent(120, 120, 120)
-    assert budget.spent("other", "ada") == Spent(0, 120, 120)
-    assert budget.spent("other", "bob") == Spent(0, 0, 120)
+    assert spent_by(budget, "job", "ada") == Spent(120, 120, 120)
+    assert spent_by(budget, "other", "ada") == Spent(0, 120, 120)
+    assert spent_by(budget, "other", "bob") == Spent(0, 0, 120)
 
 
 def test_a_reservation_is_committed_once(database):
@@ -44,7 +45,7 @@ def test_a_reservation_is_committed_once(database):
     number = job_budget.reserve(500)
     job_budget.commit(number, 120)
     job_budget.commit(number, 120)
-    assert budget.spent("job", "ada").total == 120
+    assert spent_by(budget, "job", "ada").total == 120
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_the_ceiling_in_the_way_is_named_and_nothing_is_held(database, ceilings,
     assert not refused.value.passing
     assert set(sums(database).values()) == {(60, 0)}
     job_budget.commit(job_budget.reserve(40), 40)
-    assert budget.spent("job", "ada").total == 100
+    assert spent_by(budget, "job", "ada").total == 100
 
 
 def test_money_that_is_only_on_its_way_says_so(database):
@@ -97,7 +98,7 @@ def test_another_day_has_a_budget_of_its_own(database):
     budget.for_job("job", "ada").reserve(100)
     budget.for_job("job", "ada").commit(number, 70)
     assert sums(database)["day 2026-01-01 ada"] == (70, 0), "a call is settled on the day that it was held on"
-    assert budget.spent("job", "ada") == Spent(70, 0, 70)
+    assert spent_by(budget, "job", "ada") == Spent(70, 0, 70)
 
 
 def test_what_a_dead_server_reserved_counts_as_spent(database):
@@ -109,7 +110,7 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
     assert budget.commit_lost() == 0
     assert set(sums(database).values()) == {(60, 10)}
     job_budget.commit(lost, 5)
-    assert budget.spent("job", "ada").total == 60, "the upper bound stays"
+    assert spent_by(budget, "job", "ada").total == 60, "the upper bound stays"
     job_budget.commit(fresh, 5)
     with pytest.raises(BudgetError):
         job_budget.reserve(36)
@@ -209,5 +210,5 @@ def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
             number, most = held.popitem()
             budget.commit(number, min(cost, most))
             spent += min(cost, most)
-    assert budget.spent("job", "ada") == Spent(spent, spent, spent)
+    assert spent_by(budget, "job", "ada") == Spent(spent, spent, spent)
     database.close()

@@ -40,7 +40,7 @@ async def hold_all(_: Request) -> PlainTextResponse:
 
 def main() -> None:
     settings = Settings.from_env()
-    context = AppContext.build(settings)
+    context = AppContext(settings)
     app = create_app(context)
     app.router.routes[:0] = [Route("/burn", burn), Route("/hold", hold_all)]
     serving.serve(app, settings, context.database.close)

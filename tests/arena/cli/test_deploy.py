@@ -68,7 +68,7 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     program = (
         "import os; from pathlib import Path; from app import AppContext, create_app; "
         "from arena.settings import Settings; "
-        "create_app(AppContext.build(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
+        "create_app(AppContext(Settings.from_env({'DATA_DIR': os.environ['AT']}))); "
         "print('made', Path('app.py').absolute())"
     )
     environ = {**os.environ, "AT": str(tmp_path / "data")}

@@ -23,7 +23,7 @@ from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
-from arena.web.leaderboard_view import board_html, summary
+from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.live_visitor import picture
 from tests.support.planting import Planted, plant
 from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGS, TARGET, drawn, places, rigged
@@ -264,7 +264,7 @@ def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, le
     clear(bank)
     Voters(bank).always_left("rigger")
     without = shown(leaderboard)
-    told = summary(without)
+    told = HTML.summary(paragraphs(without))
     assert "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does." in told
     choice = leaderboard.choose("test", "single", voters="all")
     told = board_html(shown(leaderboard, choice.key), choice)
@@ -304,7 +304,9 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     board = shown(leaderboard)
     assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
-    assert "99 votes were stored and not counted: this arena counts only those of some voters." in summary(board)
+    assert "99 votes were stored and not counted: this arena counts only those of some voters." in HTML.summary(
+        paragraphs(board)
+    )
     with_flagged = shown(leaderboard, WITH)
     assert with_flagged.votes == 4
     voters.vote(worker, 5, "m1", "m2", "a")

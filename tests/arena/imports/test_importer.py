@@ -37,7 +37,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.votes import Outcome, Votes
 from arena.types import REFERENCE
-from arena.web.leaderboard_notes import import_notes
+from arena.web.leaderboard_view import import_notes
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 from tests.support.vote_samples import CLEAN, sample

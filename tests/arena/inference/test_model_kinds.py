@@ -116,9 +116,9 @@ def test_a_toy_kind_streams_live(models, tmp_path):
     voter = Voters(database).voter("a visitor")
 
     async def run() -> str:
-        live = LiveSetup.build(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
+        live = LiveSetup(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
         async with live.running():
-            assert live.models == ("Toy",)
+            assert list(live.chats.vlms) == ["Toy"]
             session = await live.chats.begin(voter, "Toy", "What is it?", ())
             async for _ in live.chats.watch(voter, session.token):
                 pass

@@ -30,7 +30,7 @@ class Server:
         self.database = Database(url)
         settings = Settings.from_env(environ)
         pictures = PictureStore(settings.pictures_dir)
-        setup = LiveSetup.build(settings, self.database, ItemBank(self.database), pictures, "1")
+        setup = LiveSetup(settings, self.database, ItemBank(self.database), pictures, "1")
         app = FastAPI()
         for router in setup.routers():
             app.include_router(router)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection
 
-from arena.admin.hiding import hide
+from arena.admin.moderation import hide
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.live.pause import PAUSED, pause, resume

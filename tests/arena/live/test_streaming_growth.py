@@ -6,7 +6,7 @@ from arena.inference.special_tokens import neutralised
 from arena.live.identity_leaks import names_itself
 from arena.live.streaming import WordBuffer
 from arena.markdown import answer_html, instruction_html, plain_html, visible_text
-from arena.web.visitor_api import GrowingTexts
+from arena.web.visitor_api import GrowingText
 from tests.support.growth import slow
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2")
@@ -22,9 +22,9 @@ def cut(text: str) -> None:
 
 def tell(text: str) -> None:
     """Tell a page a text as it grows, by a word or a few characters."""
-    told = GrowingTexts()
+    told = GrowingText()
     for start in range(0, len(text), 50):
-        told.words({"a": text[start : start + 50]})
+        told.add(text[start : start + 50])
 
 
 def name_itself(text: str) -> None:

@@ -21,7 +21,7 @@ from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
 from arena.types import Names, Side
-from arena.web.leaderboard_view import board_html, summary
+from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
 
@@ -116,7 +116,7 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     crowd.choose(Names("m2", "m1"), "a", named=True)
     board = opened(leaderboard, OWN)
     assert (board.votes, board.left_out.stopped, board.left_out.named) == (1, 3, 1)
-    told = summary(board)
+    told = HTML.summary(paragraphs(board))
     assert "Two models answered live, on images that visitors brought." in told
     assert "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which" in told
     let_pass(crowd.database, FINAL_SECONDS)

@@ -30,9 +30,8 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.settings import CountSettings
-from arena.web.admin_api import routes as upload_routes
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
-from arena.web.admin_auth import routes as operator_routes
+from arena.web.admin_setup import operator_routes
 from arena.web.admin_tab import AdminTab
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
@@ -72,8 +71,7 @@ def arena(tmp_path) -> Iterator[Arena]:
                 screen = AdminTab(watch, AdminService(database, images), operators)
         screen.listen(page, tab)
     served = FastAPI()
-    served.include_router(operator_routes(operators))
-    served.include_router(upload_routes(images, operators))
+    served.include_router(operator_routes(images, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena/web/page.css"]
     gr.mount_gradio_app(served, page, path="/", head=app.HEAD, css_paths=css, ssr_mode=False)

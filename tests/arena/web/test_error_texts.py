@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from arena.live.streaming import WordBuffer
 from arena.markdown import visible_text
 from arena.templates import macros
-from arena.web.visitor_api import GrowingTexts
+from arena.web.visitor_api import GrowingText
 
 PIECES = st.one_of(
     st.text(max_size=6),
@@ -19,14 +19,14 @@ PIECES = st.one_of(
 
 def told(parts: list[str], steps: list[int]) -> tuple[str, list[str]]:
     """Tell a text that comes in parts, some words at a time; return it as the page then shows it, and its blocks."""
-    words, page = WordBuffer(), GrowingTexts()
+    words, page = WordBuffer(), GrowingText()
     for part in parts:
         words.add(part)
     words.close()
     shown, blocks, last = 0, [], ""
     for step in [*steps, len(words)]:
         upto = min(len(words), shown + step)
-        said = page.words({"a": words.text(shown, upto)})["sides"]["a"]  # type: ignore[index]
+        said = page.add(words.text(shown, upto))
         if "blocks" in said:
             blocks.append(said["blocks"])
         last = said["last"] if "last" in said else last + said["added"]

@@ -30,7 +30,7 @@ from arena.leaderboard.plots import PLOTS, board_figures
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE
-from arena.web.leaderboard_view import board_html, summary
+from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, plant
 from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
@@ -411,13 +411,13 @@ def test_the_csv_holds_what_the_board_holds(leaderboard):
 
 def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     whole, _ = opened(leaderboard)
-    assert "<b>unbeaten</b> never lost: only the prior says" in summary(whole)
+    assert "<b>unbeaten</b> never lost: only the prior says" in HTML.summary(paragraphs(whole))
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)
     assert early.statistics is None
-    assert "being computed" in summary(early)
+    assert "being computed" in HTML.summary(paragraphs(early))
     board = leaderboard.board(choice.key, 60)
-    told = summary(board)
+    told = HTML.summary(paragraphs(board))
     crowd, statistics = board.statistics.crowd, board.statistics
     assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in told
     assert f"{statistics.clusters} (item, pair) tuples" in told

@@ -22,10 +22,11 @@ from arena.battles.campaigns import Campaigns
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility
+from arena.live.images import OwnImages
 from arena.settings import Settings
-from arena.web import admin_auth as access
 from arena.web import login_api as login
 from arena.web.admin_auth import Operators
+from arena.web.admin_setup import operator_routes
 from arena.web.cookies import COOKIE, cookie_hash
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
@@ -77,7 +78,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
     app.include_router(login.routes(voters, VoteEligibility(database, settings.counts), settings.oauth))
-    app.include_router(access.routes(known))
+    app.include_router(operator_routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware)
     listener = socket.create_server(("127.0.0.1", 0))

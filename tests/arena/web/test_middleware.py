@@ -486,7 +486,7 @@ MISFITS = (
 def test_what_calls_no_event_is_refused_in_one_line(body):
     async def scenario() -> httpx.Response:
         middleware = RequestMiddleware(
-            PlainTextResponse("here"), events={1: [Argument.of("textbox", "Text", 10)], 2: []}
+            PlainTextResponse("here"), events={1: [Argument("Text", "text", (str,), 10)], 2: []}
         )
         async with httpx.AsyncClient(transport=httpx.ASGITransport(middleware), base_url="http://here") as visitor:
             for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):

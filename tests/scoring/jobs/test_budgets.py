@@ -13,6 +13,7 @@ from scoring.judges.client import Judge
 from scoring.registry import quote, score
 from scoring.report import Report
 from tests.support import judged_reports
+from tests.support.budgets import spent_by
 from tests.support.judged_reports import CALLS, PAPER, scored
 from tests.support.judging_process import HASTY, SPEC, WIDE, drafted
 from tests.support.openai_server import PASSING, Fault, Faults, OpenAIServer
@@ -48,7 +49,7 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options):
         before = quote(report, SPEC, None, cache)
         scored(server, cache, report, job_budget=budget.for_job("job", "ada"))
         assert server.counts.calls > before.calls
-    assert 0 < budget.spent("job", "ada").job <= before.most
+    assert 0 < spent_by(budget, "job", "ada").job <= before.most
 
 
 def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database):
@@ -59,7 +60,7 @@ def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database):
         calls = server.counts.calls
         assert 0 < calls < CALLS
         assert quote(drafted(server.address), SPEC, None, cache).cached == calls
-    assert budget.spent("job", "ada").job <= 100_000
+    assert spent_by(budget, "job", "ada").job <= 100_000
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.soak)])
@@ -93,7 +94,7 @@ def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
         ]
         billed = server.counts.paid * sum(each) / len(each)
     assert len(ends) == count and 0 < ends.count("refused") < count
-    spent = budget.spent("job 0", "person 0").total
+    spent = spent_by(budget, "job 0", "person 0").total
     print(f"{billed:,.0f} billed, {spent:,} counted of {ceiling:,}; {ends.count('done')} jobs done")
     assert billed <= spent <= ceiling
 
@@ -105,4 +106,4 @@ def test_money_on_its_way_is_waited_for(cache, database):
         report = scored(server, cache, job_budget=budget.for_job("job", "ada"))
         assert server.counts.calls == CALLS
     assert None not in {grade.score for row in report.rows for grade in row.grades}
-    assert 100_000 < budget.spent("job", "ada").total <= 200_000
+    assert 100_000 < spent_by(budget, "job", "ada").total <= 200_000

@@ -23,6 +23,7 @@ from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
+from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
 from tests.support.judging_process import HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
 from tests.support.openai_server import Faults, OpenAIServer
@@ -45,7 +46,7 @@ def test_a_job_is_judged_to_its_report(database):
     assert done.finished and done.started and done.started < done.finished
     assert report and report.trusted and None not in {grade.score for row in report.rows for grade in row.grades}
     assert report.judge.versions == ("test-judge-2026-01-01",)
-    assert bench.budget.spent(job.link, OWNER).job > 0
+    assert spent_by(bench.budget, job.link, OWNER).job > 0
 
 
 @ON_SQLITE
@@ -224,7 +225,7 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
             assert done.state == "done", done.problem
             wait_for(lambda: gc.collect() >= 0 and seen() is None, 5)
         assert server.counts.keys == {"sk-planted-0123456789"} and operators.counts.calls == 0
-    assert bench.budget.spent(job.link, OWNER).total == 0
+    assert spent_by(bench.budget, job.link, OWNER).total == 0
     assert not traces("sk-planted-0123456789", caplog.text.encode())
 
 
