@@ -20,11 +20,7 @@ class ApiTable(CardTable, frozen=True):
     address: Text
     key_from: Annotated[
         Stripped,
-        must_be(
-            "the name of an environment variable, as in OPENAI_API_KEY",
-            _VARIABLE.fullmatch,
-            hidden="a key",
-        ),
+        must_be("the name of an environment variable, as in OPENAI_API_KEY", _VARIABLE.fullmatch, hidden="a key"),
     ] = ""
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:

@@ -21,16 +21,7 @@ from typing import Any, Literal, NamedTuple
 import psutil
 
 from arena.inference.limits import check_limits, cost
-from arena.types import (
-    Conversation,
-    Generation,
-    ModelCard,
-    ModelError,
-    ModelTrouble,
-    Turn,
-    Usage,
-    pass_over,
-)
+from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
 _LOG = logging.getLogger(__name__)
 _ROOT = Path(__file__).parents[2]

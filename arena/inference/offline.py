@@ -204,12 +204,7 @@ class _Run:
     """One run in progress."""
 
     def __init__(
-        self,
-        vlm: VLM,
-        tasks: Iterator[Task],
-        file: AnswerFile,
-        tick: Callable[[int], object],
-        outcome: RunResult,
+        self, vlm: VLM, tasks: Iterator[Task], file: AnswerFile, tick: Callable[[int], object], outcome: RunResult
     ) -> None:
         self.outcome = outcome
         self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick

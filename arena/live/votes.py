@@ -6,26 +6,9 @@ Votes on visitors' own images and live votes on the bank's items are two sources
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    case,
-    func,
-    literal,
-    literal_column,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func, literal, literal_column, select
 
-from arena.battles.live_tables import (
-    LIVE,
-    LIVE_BATTLE,
-    LIVE_VOTE,
-    LIVE_WINS,
-    open_ranked_votes,
-    ranked_votes,
-)
+from arena.battles.live_tables import LIVE, LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, open_ranked_votes, ranked_votes
 
 
 class LiveSource(NamedTuple):
@@ -40,11 +23,7 @@ LIVE_SOURCES = (LiveSource("Own images, answered live", 1), LiveSource("Items of
 
 _MINE = (LIVE_WINS.c.own == bindparam("source")) & (LIVE_WINS.c.multi == bindparam("multi"))
 LIVE_CHANGED = select(
-    literal_column("0").label("family_id"),
-    LIVE_WINS.c.winner,
-    LIVE_WINS.c.loser,
-    LIVE_WINS.c.n,
-    LIVE_WINS.c.left_n,
+    literal_column("0").label("family_id"), LIVE_WINS.c.winner, LIVE_WINS.c.loser, LIVE_WINS.c.n, LIVE_WINS.c.left_n
 ).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
 """The rows of `WinCounts.take`, for a source's code (as a bool), a kind of images and the number of a change."""
 LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)

@@ -14,20 +14,7 @@ from datetime import timedelta
 from itertools import groupby, repeat
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    ForeignKey,
-    Integer,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    text,
-    tuple_,
-)
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, func, insert, select, text, tuple_
 
 from arena.battles.tables import VOTER
 from arena.database import (
