@@ -35,11 +35,11 @@ class LoadError(RuntimeError):
 
 
 class Answers(NamedTuple):
-    """Answers to a batch, and its tokens in total."""
+    """Answers to a batch, and its tokens in total: of the prompts, and of the answers."""
 
     texts: tuple[str, ...]
     prompt: int
-    completion: int
+    tokens: int
 
 
 class LocalModel:

@@ -1,4 +1,4 @@
-"""Model under test behind an OpenAI-compatible server: one streamed chat completion per answer, images as data URLs.
+"""Models behind OpenAI-compatible servers, `kind = "api"`: one streamed chat completion an answer, images as data URLs.
 
 A stream that ends without a `finish_reason` was cut.
 """
@@ -6,15 +6,18 @@ A stream that ends without a `finish_reason` was cut.
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
+from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, check_limits, cost, most_usage
 from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
 from arena.inference.special_tokens import neutralised
-from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
+from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
+from arena.validation import must_be
 
 _LOG = logging.getLogger(__name__)
 _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
@@ -29,6 +32,24 @@ _OPTIONAL = ("stream_options", "max_tokens")
 """Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
 _SAME: tuple[ModelTrouble, ...] = ("slow", "bad reply", "too big", "refused", "spent")
 """Troubles of a call that are those of a model; with any other the model is down."""
+
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
+
+
+class ApiTable(CardTable, frozen=True):
+    """Keys of a server's model."""
+
+    model: Text
+    address: Text
+    key_from: Annotated[
+        Stripped,
+        must_be("the name of an environment variable, as in OPENAI_API_KEY", _VARIABLE.fullmatch, hidden="a key"),
+    ] = ""
+
+    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+        """Address and key. Raises EndpointError."""
+        key = secret(self.key_from) if self.key_from else Secret("")
+        return {"address": Endpoint(self.address, key).shown, "key": key}
 
 
 class _Answer(Call):
@@ -139,20 +160,15 @@ class ApiVLM:
             async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + self.card.timeout)):
                 return await anext(events, None)
         except TimeoutError as error:
-            seconds = f"{self.card.timeout:g} seconds"
-            problem = f"no word from the server within {seconds}, or no end within ten times that"
-            raise Trouble("slow", problem) from error
+            within = f"within {self.card.timeout:g} seconds, or no end within ten times that"
+            raise Trouble("slow", f"no word from the server {within}") from error
 
     def _body(self, turns: Conversation, settings: Generation) -> bytes:
         card = self.card
         room = "max_completion_tokens" if "max_tokens" in self._dropped else "max_tokens"
         system = [{"role": "system", "content": card.system}] if card.system else []
-        body: dict[str, Any] = {
-            "model": card.model,
-            "messages": [*system, *map(_message, turns)],
-            "stream": True,
-            room: settings.max_tokens,
-        }
+        messages = [*system, *map(_message, turns)]
+        body: dict[str, Any] = {"model": card.model, "messages": messages, "stream": True, room: settings.max_tokens}
         if "stream_options" not in self._dropped:
             body["stream_options"] = {"include_usage": True}
         chosen = {"temperature": settings.temperature, "top_p": settings.top_p, "seed": settings.seed}
@@ -166,6 +182,9 @@ class ApiVLM:
         if estimated:
             completion = max(completion, answer.pieces, answer.characters // 4)
         return Usage(prompt, completion, cost(self.card.price, prompt, completion), estimated)
+
+
+API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))
 
 
 def _message(turn: Turn) -> dict[str, Any]:

@@ -14,11 +14,6 @@ _CONTROL = re.compile(
 )
 
 
-def found(text: str) -> tuple[str, ...]:
-    """Control tokens of known chat templates in a text, each once, in order."""
-    return tuple(dict.fromkeys(_CONTROL.findall(text)))
-
-
 def neutralised(text: str) -> str:
     """The text with each control token broken after its first character, for a server whose tokenizer we cannot see.
 
