@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from arena.battles.choices import ChoiceTables
+from arena.battles.tables import event_table
 from arena.clock import ChangeNumber
 from arena.database import METADATA, Moment
 
@@ -59,19 +60,10 @@ LIVE_TURN = Table(
     Column("ended_at", Moment, nullable=False),
     CheckConstraint("model_a <> model_b"),
 )
-LIVE_VOID = Table(
-    "live_void",
-    METADATA,
-    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("ended_at", Moment, nullable=False),
+LIVE_VOID = event_table(
+    LIVE_BATTLE, "live_void", Column("reason", Text, nullable=False), Column("ended_at", Moment, nullable=False)
 )
-LIVE_UNDO = Table(
-    "live_undo",
-    METADATA,
-    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
-    Column("undone_at", Moment, nullable=False),
-)
+LIVE_UNDO = event_table(LIVE_BATTLE, "live_undo", Column("undone_at", Moment, nullable=False))
 LIVE_VOTE = Table(
     "live_vote",
     METADATA,
@@ -95,12 +87,7 @@ LIVE_VOTE = Table(
 Index("live_vote_of_voter", LIVE_VOTE.c.voter_id)
 Index("live_vote_tick", LIVE_VOTE.c.tick)
 LAST_LIVE_VOTE = select(func.coalesce(func.max(LIVE_VOTE.c.id), 0)).scalar_subquery()
-LIVE_REVEAL = Table(
-    "live_reveal",
-    METADATA,
-    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
-    Column("revealed_at", Moment, nullable=False),
-)
+LIVE_REVEAL = event_table(LIVE_BATTLE, "live_reveal", Column("revealed_at", Moment, nullable=False))
 LIVE_WINS = Table(
     "live_wins",
     METADATA,
@@ -123,19 +110,17 @@ LIVE_FAILURE = Table(
     Column("failed_at", Moment, nullable=False),
 )
 
-
 LIVE = ChoiceTables(LIVE_BATTLE, LIVE_UNDO, LIVE_VOTE, LIVE_REVEAL, LIVE_WINS, LIVE_VOTE.join(LIVE_BATTLE))
 _FIRST = (LIVE_TURN.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_TURN.c.number == 1)
-_TURNS = LIVE_TURN.alias()
 
 
 def ranked_votes(*columns) -> Select:
-    """Return a SELECT of columns over the final votes that are in the ranking."""
+    """A SELECT of columns over the final votes that are in the ranking."""
     return LIVE.final_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
 def open_ranked_votes(*columns) -> Select:
-    """Return a SELECT of columns over the votes in the ranking that may still be undone."""
+    """A SELECT of columns over the votes in the ranking that may still be undone."""
     return LIVE.open_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
 
 
@@ -147,7 +132,7 @@ def _number_of(table: FromClause):
 LIVE_BATTLE_STATES = LIVE.states(
     LIVE_BATTLE.outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id).outerjoin(LIVE_TURN, _FIRST),
     _number_of(LIVE_QUESTION).label("asked"),
-    _number_of(_TURNS).label("answered"),
+    _number_of(LIVE_TURN.alias()).label("answered"),
     LIVE_TURN.c.model_a,
     LIVE_TURN.c.model_b,
     LIVE_BATTLE.c.item_id.is_(None).label("own"),

@@ -65,12 +65,14 @@ BATTLE = Table(
     UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
     CheckConstraint("model_low < model_high"),
 )
-UNDO = Table(
-    "undo",
-    METADATA,
-    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
-    Column("undone_at", Moment, nullable=False),
-)
+
+
+def event_table(battle: Table, name: str, *columns: Column) -> Table:
+    """A table of what may happen to a battle once."""
+    return Table(name, METADATA, Column("battle_id", ForeignKey(battle.c.id), primary_key=True), *columns)
+
+
+UNDO = event_table(BATTLE, "undo", Column("undone_at", Moment, nullable=False))
 VOTE = Table(
     "vote",
     METADATA,
@@ -95,19 +97,8 @@ VOTE = Table(
 Index("vote_of_voter", VOTE.c.voter_id)
 Index("vote_tick", VOTE.c.tick)
 LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
-REVEAL = Table(
-    "reveal",
-    METADATA,
-    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
-    Column("revealed_at", Moment, nullable=False),
-)
-SKIP = Table(
-    "skip",
-    METADATA,
-    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("skipped_at", Moment, nullable=False),
-)
+REVEAL = event_table(BATTLE, "reveal", Column("revealed_at", Moment, nullable=False))
+SKIP = event_table(BATTLE, "skip", Column("reason", Text, nullable=False), Column("skipped_at", Moment, nullable=False))
 WINS = Table(
     "wins",
     METADATA,
@@ -121,7 +112,6 @@ WINS = Table(
     Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"),
 )
 Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
-
 
 BANK = ChoiceTables(BATTLE, UNDO, VOTE, REVEAL, WINS, VOTE)
 BATTLE_STATES = BANK.states(

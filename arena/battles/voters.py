@@ -75,23 +75,32 @@ class Voters:
         self._guests: dict[str, int] = {}
 
     def voter(self, cookie_hash: str) -> int:
-        """Return the voter of a cookie; the first call creates it."""
+        """The voter of a cookie; the first call creates it."""
         known = self._guests.get(cookie_hash)
         if known is not None:
             return known
-        person, guest = self._known(cookie_hash)
-        return person or self._remembered(cookie_hash, guest or self._made(cookie_hash))
+        of_cookie = select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
+        with self._database.read() as connection:
+            if person := connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash))):
+                return person
+            guest = connection.scalar(of_cookie)
+        if guest is None:
+            values = {"cookie_hash": cookie_hash, "since": now()}
+            with self._database.write() as connection:
+                connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
+                guest = connection.execute(of_cookie).scalar_one()
+        if len(self._guests) >= VOTERS_REMEMBERED:
+            self._guests.clear()
+        self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
+        return guest
 
     def name(self, cookie_hash: str) -> str | None:
-        """Return the user name of a cookie's login; None for a guest."""
+        """The user name of a cookie's login; None for a guest."""
         with self._database.read() as connection:
             return connection.scalar(select(LOGIN.c.name).where(_holds(cookie_hash)))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Log an account in under a fresh cookie (by its hash); the cookie before it was a guest's, or its login ends.
-
-        Returns the person's voter.
-        """
+        """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, hashlib.sha256(account.subject.encode()).hexdigest())
@@ -109,25 +118,6 @@ class Voters:
         with self._database.write() as connection:
             _end(connection, cookie_hash)
 
-    def _known(self, cookie_hash: str) -> tuple[int | None, int | None]:
-        """Return the person and the guest of a cookie."""
-        with self._database.read() as connection:
-            person = connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash)))
-            return person, connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash))
-
-    def _made(self, cookie_hash: str) -> int:
-        with self._database.write() as connection:
-            values = {"cookie_hash": cookie_hash, "since": now()}
-            connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-            return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)).scalar_one()
-
-    def _remembered(self, cookie_hash: str, guest: int) -> int:
-        """Cache a guest: a cookie that was a guest's stays that guest's."""
-        if len(self._guests) >= VOTERS_REMEMBERED:
-            self._guests.clear()
-        self._guests[cookie_hash] = guest
-        return guest
-
     def _person(self, connection: Connection, subject: str) -> int:
         known = connection.scalar(select(PERSON.c.voter_id).where(PERSON.c.subject == subject))
         if known is not None:
@@ -144,7 +134,7 @@ def lock(connection: Connection, voter: int) -> None:
 
 
 def selves(voter: int | BindParameter[int]) -> CompoundSelect:
-    """Return a SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
+    """A SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
