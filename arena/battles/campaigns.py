@@ -37,13 +37,6 @@ class Seat:
     code: str
 
 
-class Progress(NamedTuple):
-    """A worker's votes so far, and the wanted number."""
-
-    votes: int
-    wanted: int
-
-
 class Collected(NamedTuple):
     """A campaign's (item, pair)s: those begun, the fullest first, and those that have all their voters."""
 
@@ -51,8 +44,8 @@ class Collected(NamedTuple):
     full: frozenset[Seen] = frozenset()
 
 
-_OF_SEAT = select(BATTLE.c.id).where(BATTLE.c.seat_id == SEAT.c.id)
-_VOTES = BANK.counted_votes(func.count()).where(VOTE.c.battle_id.in_(_OF_SEAT)).correlate(SEAT).scalar_subquery()
+_OF_SEAT = (BATTLE.c.id == VOTE.c.battle_id, BATTLE.c.seat_id == SEAT.c.id)
+_VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scalar_subquery().label("votes")
 """The number of battles decided under a seat."""
 
 
@@ -84,9 +77,10 @@ class Campaigns:
             )
         return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
 
-    def progress(self, seat: int) -> Progress:
+    def progress(self, seat: int) -> Row:
+        """The `votes` under a seat, and how many are `wanted`."""
         with self._database.read() as connection:
-            return Progress(*connection.execute(select(_VOTES, SEAT.c.wanted).where(SEAT.c.id == seat)).one())
+            return connection.execute(select(_VOTES, SEAT.c.wanted).where(SEAT.c.id == seat)).one()
 
     def collected(self, seat: Seat) -> Collected:
         """What the seat's campaign has: a voter counts after choosing, and for PENDING after being served."""
@@ -108,6 +102,6 @@ class Campaigns:
 
     def report(self, campaign: str) -> Sequence[Row]:
         """The seats of a campaign in order of arrival, each with its votes."""
-        query = select(SEAT, _VOTES.label("votes")).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
+        query = select(SEAT, _VOTES).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
         with self._database.read() as connection:
             return connection.execute(query).all()

@@ -71,10 +71,9 @@ class ChoiceTables:
         return select(recent.c.id).where(recent.c.attempt == 1, recent.c.tick > LAST_OPEN, ~revealed)
 
     def states(self, battles: FromClause, *columns) -> Select:
-        """Return a SELECT of battles with further columns, their events and the counted choice.
+        """A SELECT of battles, their events, the counted choice, and further columns.
 
-        The columns name `model_a` and `model_b`, `outside` (why the vote counts for no board, else NULL) and the keys
-        of the win counts.
+        These are `model_a`, `model_b`, `outside` (why the vote counts for no board) and the keys of the win counts.
         """
         battle, vote = self.battle.c.id, self.vote.c
         attempt = case((self.undo.c.battle_id.is_(None), 1), else_=2)
@@ -85,8 +84,9 @@ class ChoiceTables:
         )
         undone = self.undo.c.battle_id.is_not(None).label("undone")
         revealed = self.reveal.c.battle_id.is_not(None).label("revealed")
-        events = (undone, revealed, vote.choice, vote.voted_at, vote.tick)
-        return select(self.battle, *columns, *events).select_from(joined)
+        return select(self.battle, *columns, undone, revealed, vote.choice, vote.voted_at, vote.tick).select_from(
+            joined
+        )
 
 
 class ChoiceStore(Generic[AnyBattle]):
@@ -100,13 +100,10 @@ class ChoiceStore(Generic[AnyBattle]):
         database: Database,
         tables: ChoiceTables,
         states: Select,
-        open_votes: Select,
+        open_votes: Callable[..., Select],
         battle_of: Callable[[Connection, Row], AnyBattle],
     ) -> None:
-        """Take the `states` of the battles, and the counted and ranked votes that may still be undone.
-
-        `battle_of` makes the battle of a row of the states.
-        """
+        """`open_votes` selects the ranked votes that may still be undone, `battle_of` reads a row of the `states`."""
         self._database, self._tables, self._battle_of = database, tables, battle_of
         # Built once: building a statement costs more than running it.
         battle, wins = tables.battle, tables.wins
@@ -120,9 +117,9 @@ class ChoiceStore(Generic[AnyBattle]):
         counted["change"] = added.excluded.change
         self._add_to_wins = added.on_conflict_do_update(index_elements=wins.primary_key, set_=counted)
         self._boards = [column.name for column in wins.primary_key if column.name not in ("winner", "loser")]
-        pair = wins.c.winner, wins.c.loser
-        self._pair_votes = select(*pair, func.sum(wins.c.n).label("n")).group_by(*pair)
-        self._open_pair_votes = open_votes.group_by(tables.vote.c.winner, tables.vote.c.loser)
+        pair, voted = (wins.c.winner, wins.c.loser), (tables.vote.c.winner, tables.vote.c.loser)
+        self._pair_votes = select(*pair, func.sum(wins.c.n)).group_by(*pair)
+        self._open_pair_votes = open_votes(*voted, func.count()).group_by(*voted)
 
     def find(self, voter: int, token: str) -> AnyBattle:
         """A battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
@@ -227,7 +224,7 @@ def phase(row: Row) -> Phase:
 
 
 def token_parts(token: str) -> tuple[str, int]:
-    """Split a token into the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
+    """The battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
     found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
     if found is None:
         raise UnknownBattleError

@@ -113,7 +113,6 @@ class Quotas:
         return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
 
     def forget_networks(self) -> None:
-        """Delete the network codes and the keys of past days."""
         with self._database.write() as connection:
             self._days.forget(connection, f"{now():%Y-%m-%d}")
 

@@ -57,11 +57,8 @@ class PairSampler:
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
-        self._store = store
-        self._items = items
-        self._campaigns = campaigns
+        self._store, self._items, self._campaigns, self._limits = store, items, campaigns, limits
         self._demo_bank: DemoBank = demo_bank
-        self._limits = limits
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
         self._counted = float("-inf")
@@ -79,7 +76,7 @@ class PairSampler:
     def next_battle(
         self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
-        """Return the voter's unfinished battle or a new one, already stored; or the reason why there is none.
+        """The voter's unfinished battle or a new one, already stored; or the reason why there is none.
 
         Raises LimitError when battles remain, but not for this voter or network (see `quotas.py`).
         """
@@ -109,10 +106,7 @@ class PairSampler:
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
     def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
-        """Now and then, replace the drawn battle by one on a check item that this voter has not had.
-
-        An item that was asked for is never replaced.
-        """
+        """Now and then, replace a drawn battle by one on a new check item, unless its item was asked for."""
         if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
             return found
         bank = self._items.bank()

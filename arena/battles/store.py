@@ -57,34 +57,26 @@ class VoteRequest(NamedTuple):
     terms: str
 
 
-Choose = Callable[[frozenset[Seen]], Draw | None]
-"""Given the battles a voter has had, choose the next one; None if there is none left."""
-ComesBack = Callable[[Battle, Seen], bool]
-"""Whether an unfinished battle can still be shown and is still wanted."""
-
-
 class BattleStore(ChoiceStore[Battle]):
     """Battles of stored answers: serving them, and taking votes and skips."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        open_votes = BANK.open_votes(VOTE.c.winner, VOTE.c.loser, func.count())
-        super().__init__(database, BANK, BATTLE_STATES, open_votes, lambda _, row: _battle(row))
+        super().__init__(database, BANK, BATTLE_STATES, BANK.open_votes, lambda _, row: _battle(row))
         self.voter = Voters(database).voter
         self._quotas = Quotas(database, limits)
 
     def serve(
         self,
         voter: int,
-        choose: Choose,
+        choose: Callable[[frozenset[Seen]], Draw | None],
         item: int | None = None,
         seat: int | None = None,
-        comes_back: ComesBack = lambda battle, seen: True,
+        comes_back: Callable[[Battle, Seen], bool] = lambda battle, seen: True,
         network: str | None = None,
     ) -> Battle | None:
-        """The voter's unfinished battle that `comes_back` accepts, else the one `choose` gives, stored.
+        """The voter's unfinished battle, on an item if one is given, that `comes_back` accepts; else one of `choose`.
 
-        With an item, only an unfinished battle on that item comes back. None means that there is nothing left to draw.
-        Raises LimitError when the voter or the network has reached its limit.
+        `choose` gets the battles that the voter has had; None means that nothing is left. Raises LimitError.
         """
         with self._database.write() as connection:
             lock(connection, voter)
@@ -108,8 +100,7 @@ class BattleStore(ChoiceStore[Battle]):
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
         """Store a choice and return the battle; repeating the same choice changes nothing.
 
-        Raises UnknownBattleError for a token that is not the voter's, ChoiceError for a choice other than the stored
-        one, for a choice that was taken back, and for a skipped battle.
+        Raises UnknownBattleError, or ChoiceError where another choice stands or was taken back, or after a skip.
         """
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))

@@ -128,13 +128,12 @@ BATTLE_STATES = BANK.states(
 
 
 def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
-    """Return a SELECT of a voter's unfinished battles, oldest first: chosen ones, open ones with both answers in use.
+    """A SELECT of a voter's unfinished battles, oldest first: chosen ones, open ones with both answers in use.
 
     Only those of the seat (None: outside campaigns), and of the item if one is given.
     """
-    withdrawn = select(ANSWER.c.id).where(
-        ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b)), ANSWER.c.withdrawn_at.is_not(None)
-    )
+    answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
+    withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
     query = BATTLE_STATES.where(
         BATTLE.c.voter_id == voter,
         BATTLE.c.seat_id.is_not_distinct_from(seat),

@@ -9,20 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    ForeignKey,
-    Table,
-    Text,
-    insert,
-    literal,
-    select,
-    update,
-)
+from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, ForeignKey, Table, Text, literal, select
 
 from arena.battles.tables import VOTER
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -110,7 +97,7 @@ class Voters:
                 connection.execute(self._database.insert(ADOPTION).values(values).on_conflict_do_nothing())
             _end(connection, before)
             values = {"cookie_hash": fresh, "voter_id": person, "name": account.name, "since": now()}
-            connection.execute(insert(LOGIN).values(values))
+            connection.execute(LOGIN.insert().values(values))
         return person
 
     def log_out(self, cookie_hash: str) -> None:
@@ -123,8 +110,8 @@ class Voters:
         if known is not None:
             return known
         values = {"cookie_hash": f"person:{subject}", "since": now()}  # no cookie has such a hash
-        made = connection.execute(insert(VOTER).values(values).returning(VOTER.c.id)).scalar_one()
-        connection.execute(insert(PERSON).values(voter_id=made, subject=subject, since=now()))
+        made = connection.execute(VOTER.insert().values(values).returning(VOTER.c.id)).scalar_one()
+        connection.execute(PERSON.insert().values(voter_id=made, subject=subject, since=now()))
         return made
 
 
@@ -133,7 +120,7 @@ def lock(connection: Connection, voter: int) -> None:
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
 
 
-def selves(voter: int | BindParameter[int]) -> CompoundSelect:
+def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
     """A SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
@@ -145,4 +132,4 @@ def _holds(cookie_hash: str) -> ColumnElement[bool]:
 
 def _end(connection: Connection, cookie_hash: str) -> None:
     mine = (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None)
-    connection.execute(update(LOGIN).where(mine).values(ended_at=now()))
+    connection.execute(LOGIN.update().where(mine).values(ended_at=now()))

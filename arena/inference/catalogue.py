@@ -51,7 +51,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file; None gives an empty catalogue. `secret` returns the key in an environment variable.
+    """Read a catalogue file, if there is one. `secret` returns the key in an environment variable.
 
     Raises CatalogueError with file, model and key, and what `secret` raises for a variable that is not set.
     """
@@ -115,7 +115,6 @@ class Models:
         return self._vlms[name]
 
     async def aclose(self) -> None:
-        """Close all connections and end all processes."""
         for vlm in self._vlms.values():
             await vlm.aclose()
         await asyncio.to_thread(self._process_pool.close)

@@ -108,7 +108,6 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it takes requests."""
         return not isinstance(self._state, _Ended)
 
     @property
@@ -168,7 +167,6 @@ class Worker:
         self._process.kill()
 
     def wait(self) -> None:
-        """Wait until the process has ended and its pipes are closed."""
         self._reader.join()
 
     def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
@@ -188,7 +186,6 @@ class Worker:
                 _LOG.info("the process of %s takes no more requests", self.card.name)
 
     def _read(self) -> None:
-        """Pass each line to the request that it belongs to, until there are no more."""
         assert self._process.stdout and self._process.stdin
         for line in self._process.stdout:
             if not line.endswith("\n"):
@@ -252,7 +249,6 @@ class ProcessPool:
         return worker
 
     def close(self) -> None:
-        """End all processes and wait for their ends."""
         self._closed.set()
         with self._lock:
             for worker in self._workers.values():
@@ -297,7 +293,6 @@ class LocalVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer word by word, as `VLM.stream` says."""
         deadline = None
         async with self._asked([turns], settings, note) as task:
             while (message := await task.get(deadline))["kind"] != "end":
@@ -309,7 +304,6 @@ class LocalVLM:
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Answers to a batch. Raises ModelError if one of them fails."""
         async with self._asked(conversations, settings, note) as task:
             while (message := await task.get())["kind"] != "end":
                 continue

@@ -119,12 +119,10 @@ class AnswerFile:
         self._lock.release()
 
     def keep(self, key: str, text: str) -> None:
-        """Append one answer, synced to disk."""
         self._write([key, text])
         self.answers[key] = text
 
     def delete(self) -> None:
-        """Delete the file, once its answers are kept elsewhere."""
         self.path.unlink(missing_ok=True)
 
     def _read(self) -> None:
@@ -153,11 +151,7 @@ class AnswerFile:
 
 
 async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
-    """Ask what the file does not hold, round after round, in task order; tasks are drawn as needed.
-
-    `tick` gets the number of tasks just done. After several failures in a row, nothing more is asked and
-    `RunResult.stopped` says why.
-    """
+    """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
     outcome = RunResult()
     for tasks in rounds:
         run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
@@ -173,10 +167,7 @@ async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Cal
 
 
 def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> RunResult:
-    """Ask a model of the catalogue, with a progress bar; closes all models at the end.
-
-    Raises UnfinishedError on Ctrl-C.
-    """
+    """Ask a model of the catalogue, with a progress bar, and close all models. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
         try:
@@ -206,7 +197,6 @@ class _Run:
         self._in_a_row = 0
 
     async def work(self) -> None:
-        """Draw and ask until no tasks are left, or the run is stopped."""
         while not self.outcome.stopped:
             async with self._drawing:
                 batch = await asyncio.to_thread(self._drawn)
@@ -215,7 +205,6 @@ class _Run:
             await self._ask(batch)
 
     def _drawn(self) -> list[tuple[str, Conversation]]:
-        """The next questions to ask, their images loaded."""
         batch: list[tuple[str, Conversation]] = []
         for task in self._tasks:
             if task.key in self._file.answers:

@@ -15,7 +15,6 @@ from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, check_limits, cost, most_usage
 from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
-from arena.inference.special_tokens import neutralised
 from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
 from arena.validation import must_be
 
@@ -34,6 +33,17 @@ _SAME: tuple[ModelTrouble, ...] = ("slow", "bad reply", "too big", "refused", "s
 """Troubles of a call that are those of a model; with any other the model is down."""
 
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
+_JOINER = "\u2060"
+"""Word joiner: invisible, and part of no tokenizer's control token."""
+_CONTROL = re.compile(
+    r"<\|?/?[A-Za-z_][\w ./:-]{0,40}\|>|<\|[^<>|\n]{1,40}\|?>"  # <|im_end|>, <|user|>, <|eot_id|>
+    r"|<｜[^<>\n]{1,40}｜>"  # DeepSeek
+    r"|</?(?:s|bos|eos|pad|unk|image|img|video|audio|image_soft_token|fake_token_around_image|end_of_utterance"
+    r"|start_of_turn|end_of_turn|start_of_image|end_of_image|IMG_CONTEXT|image_placeholder|global-img|row_\d+_col_\d+)>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|IMG|IMG_BREAK|IMG_END)\]|<</?SYS>>",
+    re.IGNORECASE,
+)
+"""Control tokens: what would end a turn, begin another or stand for an image."""
 
 
 class ApiTable(CardTable, frozen=True):
@@ -134,7 +144,6 @@ class ApiVLM:
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Answers to conversations, one after the other. Raises ModelError."""
         return tuple(
             ["".join([piece async for piece in self.stream(turns, settings, note)]) for turns in conversations]
         )
@@ -142,7 +151,6 @@ class ApiVLM:
     async def _attempt(
         self, turns: Conversation, settings: Generation, answer: _Answer, deadline: float
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer of one call. Raises Trouble and ModelError."""
         content = await asyncio.to_thread(self._body, turns, settings)
         try:
             async with aclosing(self._client.stream(content, answer)) as events:
@@ -193,3 +201,11 @@ def _message(turn: Turn) -> dict[str, Any]:
         return {"role": turn.role, "content": text}
     images = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in turn.images]
     return {"role": turn.role, "content": [*images, {"type": "text", "text": text}]}
+
+
+def neutralised(text: str) -> str:
+    """The text with each control token broken after its first character, for a server whose tokenizer we cannot see.
+
+    It reads the same; a local model's own processor does this by its own list of tokens.
+    """
+    return _CONTROL.sub(lambda match: match[0][0] + _JOINER + match[0][1:], text)

@@ -135,11 +135,10 @@ class LiveSessions:
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    yield LiveState(battle, True, generation.ahead, texts)
+                    yield LiveState(battle, True, self._queue.ahead(generation), texts)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
-        """Delete the images of a finished battle, except those that may be kept."""
         await asyncio.to_thread(self._images.forget, battle.id)
 
     async def _settled(self, voter: int, token: str) -> LiveBattle:
@@ -159,16 +158,16 @@ class LiveSessions:
 
         Raises LiveError or LimitError when no pair is left.
         """
-        able = [vlm for vlm in self.vlms if _takes(vlm, [turn])]
+        able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
         votes = await asyncio.to_thread(self._store.named_pair_votes)
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
-        pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
+        pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
-        a, b = min(pairs, key=lambda pair: (votes.get(_names(pair), 0), self._coin.random()))
-        return (a, b) if self._coin.random() < 0.5 else (b, a)
+        a, b = min(pairs, key=lambda pair: (votes.get(frozenset(pair), 0), self._coin.random()))
+        return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a])
 
     def _contestants(self, battle: int) -> dict[Side, VLM]:
         """The models of a battle that has a turn. Raises LiveError when one is no longer in the catalogue."""
@@ -179,7 +178,6 @@ class LiveSessions:
         return sides(by_name[a], by_name[b])
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
-        """Let both models answer the newest question."""
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
         first = len(battle.turns) == 1
         others = iter(self._coin.sample(self.vlms, len(self.vlms)))
@@ -244,10 +242,6 @@ def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> l
         if number < battle.answered:
             turns.append(Turn("assistant", turn.a if side == "a" else turn.b))
     return turns
-
-
-def _names(pair: tuple[VLM, VLM]) -> frozenset[str]:
-    return frozenset(vlm.card.name for vlm in pair)
 
 
 def _takes(vlm: VLM, turns: Conversation) -> bool:

@@ -21,7 +21,6 @@ from arena.battles.live_tables import (
     LIVE_QUESTION,
     LIVE_TURN,
     LIVE_VOID,
-    LIVE_VOTE,
     open_ranked_votes,
 )
 from arena.battles.quotas import LIMITS, Quotas
@@ -111,8 +110,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
     """Live battles in the database."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        open_votes = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count())
-        super().__init__(database, LIVE, LIVE_BATTLE_STATES, open_votes, _battle)
+        super().__init__(database, LIVE, LIVE_BATTLE_STATES, open_ranked_votes, _battle)
         self.quotas = Quotas(database, limits)
 
     def register_models(self, models: Sequence[str]) -> None:
@@ -151,7 +149,6 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return self._stored(connection, row.id)
 
     def answer(self, battle: int, answered: Answered) -> None:
-        """Store the answers to the newest question."""
         newest = select(func.max(LIVE_QUESTION.c.number)).where(LIVE_QUESTION.c.battle_id == battle)
         values = {"stopped": answered.stopped, "named": answered.named, "ended_at": now()}
         values |= {"battle_id": battle, "answer_a": answered.answers.a, "answer_b": answered.answers.b}
@@ -169,7 +166,6 @@ class LiveStore(ChoiceStore[LiveBattle]):
         self._database.release(_held(battle))
 
     def is_elsewhere(self, battle: int) -> bool:
-        """Whether another server answers the newest question of a battle."""
         return self._database.is_held_elsewhere(_held(battle))
 
     def fail(self, failures: Sequence[SideFailure]) -> None:
@@ -187,11 +183,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: str, terms: str) -> LiveBattle:
-        """Store a choice and return the battle; repeating the same choice changes nothing.
-
-        Raises UnknownBattleError, or ChoiceError when answers are in progress, there is nothing to vote on, or another
-        choice is stored.
-        """
+        """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
         side: Side | None = next((side for side in SIDES if side == choice), None)
         if side is None:
             raise ChoiceError("The choice must be one of: a, b.")
@@ -248,21 +240,9 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
-    return LiveBattle(
-        id=row.id,
-        token=f"{row.token}.{attempt}",
-        item=row.item_id,
-        images=row.images,
-        keep=row.keep,
-        phase=phase(row),
-        turns=_turns(connection, row.id),
-        answered=row.answered,
-        void=row.reason,
-        choice=row.choice,
-        outside=row.outside,
-        attempt=attempt,
-        began_at=row.began_at,
-    )
+    begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images, row.keep)
+    state = (phase(row), _turns(connection, row.id), row.answered, row.reason, row.choice, row.outside)
+    return LiveBattle(*begun, *state, attempt, row.began_at)
 
 
 def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:

@@ -38,16 +38,13 @@ LIVE_OPEN = (
 
 
 def live_sources(connection: Connection) -> list[LiveSource]:
-    """Return the sources of live votes with at least one final ranked vote."""
-    return [
-        one
-        for one in LIVE_SOURCES
-        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(of_source(one.code)).limit(1)).first()
-    ]
+    """The sources of live votes with at least one final ranked vote."""
+    vote = ranked_votes(LIVE_VOTE.c.id).limit(1)
+    return [one for one in LIVE_SOURCES if connection.execute(vote.where(of_source(one.code))).first()]
 
 
 def live_vote_rows(source: int, multi: bool) -> Select:
-    """Return a SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
+    """A SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
 
     Each battle on own images counts as an item of its own.
     """
@@ -67,13 +64,12 @@ def live_vote_rows(source: int, multi: bool) -> Select:
 
 
 def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
-    """Return the number of a source's votes excluded from the ranking, by reason."""
-    query = LIVE.final_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
-    query = query.where(of_source(source), (LIVE_BATTLE.c.images > 1) == multi)
-    rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
+    """The number of a source's votes excluded from the ranking, by reason."""
+    outside = LIVE_VOTE.c.outside
+    query = LIVE.final_votes(outside, func.count()).where(outside.is_not(None)).group_by(outside)
+    rows = connection.execute(query.where(of_source(source), (LIVE_BATTLE.c.images > 1) == multi))
     return {reason: int(n) for reason, n in rows}
 
 
 def of_source(source: int) -> ColumnElement[bool]:
-    """Return the condition for a battle to belong to a source."""
     return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import APIRouter
 
@@ -17,7 +18,7 @@ from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.chat import Chats
 from arena.live.images import OwnImages
-from arena.live.pause import Pause
+from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
@@ -55,7 +56,7 @@ class LiveSetup:
         images = OwnImages(database, settings.own_dir)
         live = settings.live
         budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
-        queue = GenerationQueue(live.at_once, Pause(database).check)
+        queue = GenerationQueue(live.at_once, partial(check_pause, database))
         sessions = LiveSessions(vlms, store, images, budget, queue)
         services = LiveServices(
             sessions,

@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from arena.inference.limits import cost, most_cost, most_usage
-from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM
-from arena.inference.special_tokens import neutralised
+from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralised
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.support.openai_server import Fault, Faults, OpenAIServer
 
