@@ -12,8 +12,7 @@ from sqlalchemy import BigInteger, Connection, Table, func, select, type_coerce
 from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.hiding import HiddenItem, hidden_items
 from arena.admin.moderation import Uploads, uploads
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.flags import FlagRow

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row
 
 from arena.admin.erasure import FORGOTTEN
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.formats.base import Vote

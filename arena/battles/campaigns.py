@@ -46,7 +46,6 @@ class Collected(NamedTuple):
 
 _OF_SEAT = (BATTLE.c.id == VOTE.c.battle_id, BATTLE.c.seat_id == SEAT.c.id)
 _VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scalar_subquery().label("votes")
-"""The number of battles decided under a seat."""
 
 
 class Campaigns:

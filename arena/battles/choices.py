@@ -127,10 +127,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, self._find(connection, voter, token))
 
     def undo(self, voter: int, token: str) -> AnyBattle:
-        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
-
-        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
-        """
+        """Undo the first choice and return the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
@@ -188,10 +185,9 @@ class ChoiceStore(Generic[AnyBattle]):
     def _insert(
         self, connection: Connection, row: Row, attempt: int, choice: Side, terms: str, **more: Any
     ) -> datetime | None:
-        """Insert a vote and count it; returns when, or None if that attempt already has a vote.
+        """Insert a vote, with columns that its kind alone has, and count it; None if that attempt already has a vote.
 
-        `more` are the columns of the vote that its kind of battle alone has. Raises ChoiceError for a first choice
-        that was taken back.
+        Raises ChoiceError for a first choice that was taken back.
         """
         if attempt == 1 and row.undone:
             raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
@@ -231,11 +227,14 @@ def token_parts(token: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError if a choice, a row of the battles' states, can no longer be undone.
+def check_among(value: object, allowed: tuple[str, ...], what: str) -> None:
+    """Raise ChoiceError for a value that a browser made up."""
+    if value not in allowed:
+        raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
 
-    Otherwise the choice does not become public before this transaction ends.
-    """
+
+def check_undo(connection: Connection, row: Row) -> None:
+    """Raise ChoiceError if a choice can no longer be undone; else it becomes public after this transaction at best."""
     if row.undone:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed:

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_TURN
-from arena.battles.tables import BATTLE, SKIP
+from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.items.store import model_names

@@ -76,10 +76,7 @@ class PairSampler:
     def next_battle(
         self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
-        """The voter's unfinished battle or a new one, already stored; or the reason why there is none.
-
-        Raises LimitError when battles remain, but not for this voter or network (see `quotas.py`).
-        """
+        """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
         if request.item is not None:
             wanted = [item for item in items if item.key == request.item]
@@ -114,10 +111,7 @@ class PairSampler:
         return draw([item for item in bank.items.values() if item.source in checks], {}, taken, self._coin) or found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
-        """Draw from the wanted items a battle new to this voter; in a campaign, what was begun comes first.
-
-        Raises LimitError when only the limits per item and pair leave nothing to draw.
-        """
+        """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
         begun, full = self._campaigns.collected(seat) if seat else Collected()
         items = Counter(seen.item for seen in taken)
         pairs = Counter((seen.low, seen.high) for seen in taken)

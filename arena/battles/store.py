@@ -11,13 +11,21 @@ from typing import NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
 
-from arena.battles.choices import ChoiceError, ChoiceStore, UnknownBattleError, VoteError, phase, token_parts
+from arena.battles.choices import (
+    ChoiceError,
+    ChoiceStore,
+    UnknownBattleError,
+    VoteError,
+    check_among,
+    phase,
+    token_parts,
+)
 from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, SEAT, SKIP, VOTE, unfinished
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
 from arena.settings import VoteLimits
-from arena.types import Battle, Phase, Side, SkipReason
+from arena.types import SIDES, Battle, Phase, Side, SkipReason
 
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
@@ -126,7 +134,7 @@ class BattleStore(ChoiceStore[Battle]):
 
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
         """Skip a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
-        _check(reason, get_args(SkipReason), "reason")
+        check_among(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
@@ -143,7 +151,7 @@ class BattleStore(ChoiceStore[Battle]):
 
     def _cast(self, connection: Connection, vote_request: VoteRequest) -> Battle:
         voter, token, choice, terms = vote_request
-        _check(choice, get_args(Side), "choice")
+        check_among(choice, SIDES, "choice")
         row = self._find(connection, voter, token, lock=True)
         attempt = token_parts(token)[1]
         if row.skipped:
@@ -166,11 +174,6 @@ def _battle(row: Row) -> Battle:
     served = (row.id, f"{row.token}.{attempt}", row.item_id, row.answer_a, row.answer_b, row.seat_id, row.served_at)
     state = Phase.SKIPPED if row.skipped else phase(row)
     return Battle(*served, state, row.choice, attempt, row.voted_at)
-
-
-def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
-    if value not in allowed:
-        raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
 
 
 def _check_skips_left(connection: Connection, voter: int) -> None:

@@ -41,7 +41,6 @@ LOGIN = Table(
 )
 """Logins; a name is shown to its owner and to operators, and never copied or exported."""
 LOGIN_AGE = timedelta(days=30)
-"""Time after which a login expires."""
 VOTERS_REMEMBERED = 20_000
 """Number of guests' cookies whose voter is cached in memory."""
 

@@ -36,11 +36,6 @@ class Catalogue:
 
     cards: tuple[ModelCard, ...]
 
-    @property
-    def live(self) -> tuple[ModelCard, ...]:
-        """Cards enabled for live battles."""
-        return tuple(card for card in self.cards if card.live)
-
     def card(self, name: str) -> ModelCard:
         """The card of this name. Raises CatalogueError, which lists the known names."""
         for card in self.cards:

@@ -97,13 +97,13 @@ class Worker:
         self.pid = self._process.pid
         self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         self._heard = time.monotonic()
         self._unloadable = False
         self._state: Literal["loading", "ready"] | _Ended = "loading"
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        """Ends once the process has ended and its pipes are closed."""
+        self.reader.start()
         self._write({"model": card.model, "revision": card.revision, "dtype": card.dtype, "device": card.device})
 
     @property
@@ -165,9 +165,6 @@ class Worker:
             if not isinstance(self._state, _Ended):
                 self._state = why
         self._process.kill()
-
-    def wait(self) -> None:
-        self._reader.join()
 
     def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
         system = self.card.system
@@ -254,7 +251,7 @@ class ProcessPool:
             for worker in self._workers.values():
                 worker.end()
             for worker in self._workers.values():
-                worker.wait()
+                worker.reader.join()
             self._workers.clear()
 
     def _worker_for(self, card: ModelCard) -> Worker | None:

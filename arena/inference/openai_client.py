@@ -187,7 +187,6 @@ class Retries:
     """Retry policy: as long a wait as the server asks for, else short growing ones."""
 
     attempts: int = 8
-    """Maximum attempts per question."""
     backoff: float = 0.05
     """Seconds before the second attempt; tripled before each further one, up to 8."""
     patience: float = 120.0

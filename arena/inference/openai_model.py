@@ -204,8 +204,5 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def neutralised(text: str) -> str:
-    """The text with each control token broken after its first character, for a server whose tokenizer we cannot see.
-
-    It reads the same; a local model's own processor does this by its own list of tokens.
-    """
+    """The text with each control token broken, so that it reads the same; a local processor does it by itself."""
     return _CONTROL.sub(lambda match: match[0][0] + _JOINER + match[0][1:], text)

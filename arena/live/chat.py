@@ -20,7 +20,6 @@ from arena.types import VLM, ModelError, Turn
 MOST_CHATS = 500
 """Conversations kept in memory; the least recently used goes."""
 MOST_QUESTIONS = 20
-"""Questions of one conversation."""
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
 
 

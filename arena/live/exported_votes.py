@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Row, Select, case, func, literal, null, select
 
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, VOTE, ranked_votes
 from arena.formats.base import Vote
 from arena.items.store import FAMILY, IMAGE, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from sqlalchemy import Boolean, Column, ColumnElement, Connection, ForeignKey, Integer, Row, Table, Text, func, select
+from sqlalchemy import Boolean, Column, ColumnElement, ForeignKey, Integer, Row, Table, Text, func, select
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.database import METADATA, Database, Moment, now
@@ -36,7 +36,6 @@ OWN_IMAGE = Table(
 )
 """`battle_id`: none while only attached. The row outlives the file."""
 MOST_IMAGES = 10
-"""Images of one battle."""
 MOST_WAITING = 30
 """Images that a visitor may have without a battle."""
 KEPT_FOR = timedelta(hours=24)
@@ -139,7 +138,12 @@ class OwnImages:
         path.write_bytes(picture.data)
         try:
             with self._database.write() as connection:
-                _check_room(connection, voter)
+                here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
+                mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+                if connection.execute(mine).scalar_one() >= MOST_WAITING:
+                    raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
+                if connection.execute(here).scalar_one() >= MOST_TOGETHER:
+                    raise OwnImageError("There are too many images here at the moment; try again in an hour")
                 if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
                     raise LimitError(
                         "Your network has brought its images for today. There is room from midnight (UTC)."
@@ -176,15 +180,6 @@ class OwnImages:
 
 def _mine(voter: int, token: str) -> ColumnElement[bool]:
     return (OWN_IMAGE.c.token == token) & (OWN_IMAGE.c.voter_id == voter) & OWN_IMAGE.c.gone_at.is_(None)
-
-
-def _check_room(connection: Connection, voter: int) -> None:
-    here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
-    mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
-    if connection.execute(mine).scalar_one() >= MOST_WAITING:
-        raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
-    if connection.execute(here).scalar_one() >= MOST_TOGETHER:
-        raise OwnImageError("There are too many images here at the moment; try again in an hour")
 
 
 def _moves(data: bytes) -> bool:

@@ -22,7 +22,6 @@ from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
 
 MOST_TEXT = 8_000
-"""Characters of an instruction or a follow-up."""
 FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
 STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
 LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
@@ -35,7 +34,6 @@ class LiveRequest(NamedTuple):
     images: tuple[str, ...] = ()
     keep: bool = False
     network: str | None = None
-    """The network whose daily count this battle adds to."""
 
 
 class LiveState(NamedTuple):
@@ -59,9 +57,7 @@ class LiveSessions:
         self._store, self._images, self._budget, self._queue = store, images, budget, queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
-        """By battle."""
         self._of_voter: dict[int, int] = {}
-        """The battle in progress of each visitor."""
 
     @property
     def waiting(self) -> int:
@@ -105,7 +101,11 @@ class LiveSessions:
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
-        vlms = await asyncio.to_thread(self._contestants, before.id)
+        a, b = await asyncio.to_thread(self._store.models, before.id)
+        by_name = {vlm.card.name: vlm for vlm in self.vlms}
+        if a not in by_name or b not in by_name:
+            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
+        vlms = sides(by_name[a], by_name[b])
         asked = Turn("user", checked)
         if not all(_takes(vlm, [*_conversation(before, side, tuple(files)), asked]) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
@@ -154,10 +154,7 @@ class LiveSessions:
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
-        """Draw two models that can take a question, the allowed pair with the fewest votes, and their sides.
-
-        Raises LiveError or LimitError when no pair is left.
-        """
+        """Draw sides for the able models with the fewest votes together. Raises LiveError, LimitError."""
         able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
@@ -168,14 +165,6 @@ class LiveSessions:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
         a, b = min(pairs, key=lambda pair: (votes.get(frozenset(pair), 0), self._coin.random()))
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a])
-
-    def _contestants(self, battle: int) -> dict[Side, VLM]:
-        """The models of a battle that has a turn. Raises LiveError when one is no longer in the catalogue."""
-        by_name = {vlm.card.name: vlm for vlm in self.vlms}
-        a, b = self._store.models(battle)
-        if a not in by_name or b not in by_name:
-            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
-        return sides(by_name[a], by_name[b])
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)

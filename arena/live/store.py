@@ -1,6 +1,6 @@
 """Live store: transactions of live battles, from the first question to the names.
 
-Each checks voter, token and state in the database and only adds rows (see `live_tables.py`). A choice is acknowledged,
+Each checks voter, token and state in the database and only adds rows (`battles/tables.py`). A choice is acknowledged,
 and the names are shown, after the commit. Votes, undos and reveals are idempotent.
 """
 
@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
-from arena.battles.choices import ChoiceError, ChoiceStore, phase, token_parts
-from arena.battles.live_tables import (
+from arena.battles.choices import ChoiceError, ChoiceStore, check_among, phase, token_parts
+from arena.battles.quotas import LIMITS, Quotas
+from arena.battles.tables import (
     LIVE,
     LIVE_BATTLE,
     LIVE_BATTLE_STATES,
@@ -23,7 +24,6 @@ from arena.battles.live_tables import (
     LIVE_VOID,
     open_ranked_votes,
 )
-from arena.battles.quotas import LIMITS, Quotas
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
@@ -62,7 +62,6 @@ class LiveBattle:
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
-    """Number of answered turns."""
     void: str | None
     """Why there is nothing to vote on, if so."""
     choice: Side | None
@@ -78,8 +77,19 @@ class LiveBattle:
 
     @property
     def can_go_on(self) -> bool:
-        over = self.void is not None or self.phase is not Phase.OPEN or len(self.turns) >= MOST_TURNS
-        return not over and self.settled and not self.turns[-1].stopped
+        return self.closed is None
+
+    @property
+    def closed(self) -> str | None:
+        """Why no follow-up may be asked, if so."""
+        if self.phase is not Phase.OPEN:
+            return "You have chosen; start another battle to ask more."
+        if not self.settled:
+            return "The answers are still coming; ask when both have ended."
+        if len(self.turns) >= MOST_TURNS:
+            return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
+        stopped = self.void is not None or self.turns[-1].stopped
+        return "This battle was stopped; choose A or B, or start another." if stopped else None
 
 
 class Opening(NamedTuple):
@@ -90,7 +100,6 @@ class Opening(NamedTuple):
     item: int | None = None
     keep: bool = False
     network: str | None = None
-    """The network whose daily count this battle adds to; None: no network's."""
 
 
 class Answered(NamedTuple):
@@ -143,8 +152,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
-            if not battle.can_go_on:
-                raise ChoiceError(_why_no_more(battle))
+            if battle.closed:
+                raise ChoiceError(battle.closed)
             self._ask(connection, row.id, len(battle.turns) + 1, text)
             return self._stored(connection, row.id)
 
@@ -182,11 +191,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
             row = connection.execute(query).one_or_none()
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
 
-    def vote(self, voter: int, token: str, choice: str, terms: str) -> LiveBattle:
+    def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
         """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
-        side: Side | None = next((side for side in SIDES if side == choice), None)
-        if side is None:
-            raise ChoiceError("The choice must be one of: a, b.")
+        check_among(choice, SIDES, "choice")
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.reason is not None:
@@ -197,8 +204,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
             named = "named itself" if any(turn.named for turn in turns) else None
             outside: Outside | None = "stopped" if any(turn.stopped for turn in turns) else named
             more = {"turns": row.answered, "outside": outside}
-            self._insert(connection, row, token_parts(token)[1], side, terms, **more)
-            return self._standing(connection, row.id, side)
+            self._insert(connection, row, token_parts(token)[1], choice, terms, **more)
+            return self._standing(connection, row.id, choice)
 
     def models(self, battle: int) -> Names:
         """The bank's names of a battle's models, never for a page. Raises ChoiceError before a turn is answered."""
@@ -254,13 +261,3 @@ def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
     return tuple(
         LiveTurn(row.text, row.answer_a or "", row.answer_b or "", bool(row.stopped), bool(row.named)) for row in rows
     )
-
-
-def _why_no_more(battle: LiveBattle) -> str:
-    if battle.phase is not Phase.OPEN:
-        return "You have chosen; start another battle to ask more."
-    if not battle.settled:
-        return "The answers are still coming; ask when both have ended."
-    if len(battle.turns) >= MOST_TURNS:
-        return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
-    return "This battle was stopped; choose A or B, or start another."

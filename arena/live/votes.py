@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func, literal, literal_column, select
 
-from arena.battles.live_tables import LIVE, LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, open_ranked_votes, ranked_votes
+from arena.battles.tables import LIVE, LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, open_ranked_votes, ranked_votes
 
 
 class LiveSource(NamedTuple):
@@ -44,10 +44,7 @@ def live_sources(connection: Connection) -> list[LiveSource]:
 
 
 def live_vote_rows(source: int, multi: bool) -> Select:
-    """A SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
-
-    Each battle on own images counts as an item of its own.
-    """
+    """A SELECT over a source's ranked votes, of family 0; each battle on own images counts as an item of its own."""
     battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
     query = ranked_votes(
         (battle.id if source else battle.item_id).label("item"),

@@ -65,7 +65,6 @@ _OF_A_PERSON = re.compile(r"(live )?day ")
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
 _CHUNK = 500
-"""Most rows in one statement."""
 
 
 class ChangeLogError(ValueError):
@@ -92,7 +91,6 @@ class Unpacked:
     """Contents of all batches of a backup."""
 
     number: int
-    """Number of the last batch."""
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
@@ -165,8 +163,8 @@ class ChangeLog:
         with self._database.write() as connection:
             voters = _restored_voters(connection, copy.rows, self._tables)
             for name, table in self._tables.items():
-                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=_columns)]
-                for _, alike in groupby(rows, key=_columns):  # an older backup's rows lack the columns added since
+                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
+                for _, alike in groupby(rows, key=tuple):  # an older backup's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
                 self._note_changes(connection, table)  # only now: the restored rows are in the backup
@@ -187,10 +185,6 @@ class ChangeLog:
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
     """The files of an image stored here, with its thumbnail."""
     return frozenset((f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ())
-
-
-def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(row)
 
 
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:

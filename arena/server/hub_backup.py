@@ -111,7 +111,6 @@ class BackupState:
     copied_at: datetime | None
     """Everything stored until then is backed up; None: not known yet."""
     waiting: int
-    """Changes not yet backed up."""
     problem: str
 
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
 from arena.battles.store import BattleStore
+from arena.battles.tables import LIVE_VOTE, LIVE_WINS
 from arena.clock import FINAL_SECONDS
 from arena.items.ingest import Ingest
 from arena.leaderboard.win_counts import WinCounts
