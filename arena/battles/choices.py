@@ -90,9 +90,10 @@ class ChoiceTables:
 
 
 class ChoiceStore(Generic[AnyBattle]):
-    """Votes, undos and reveals in battles of one kind; every method for a voter is one transaction.
+    """Votes, undos and reveals in battles of one kind; every method for a voter is one idempotent transaction.
 
-    The hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
+    It checks voter, token and state in the database and only adds rows; what it returns is true after the commit. The
+    hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
     """
 
     def __init__(
@@ -185,10 +186,7 @@ class ChoiceStore(Generic[AnyBattle]):
     def _insert(
         self, connection: Connection, row: Row, attempt: int, choice: Side, terms: str, **more: Any
     ) -> datetime | None:
-        """Insert a vote, with columns that its kind alone has, and count it; None if that attempt already has a vote.
-
-        Raises ChoiceError for a first choice that was taken back.
-        """
+        """Insert a vote and count it; None if that attempt has one. Raises ChoiceError if it was taken back."""
         if attempt == 1 and row.undone:
             raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
         winner, loser = _winner_and_loser(row, choice)

@@ -53,7 +53,13 @@ class NetworkDays:
     def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
         """Add one to the network's count and return today's count."""
         day = f"{now():%Y-%m-%d}"
-        code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()
+        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
+        if connection.scalar(key) is None:
+            self.forget(connection, day)
+            values = {"day": day, "key": secrets.token_hex(32)}
+            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
+        secret = bytes.fromhex(connection.execute(key).scalar_one())
+        code = hmac.digest(secret, f"{what} {network}".encode(), "sha256").hex()
         fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
         more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
@@ -62,17 +68,6 @@ class NetworkDays:
         """Delete the network codes and the keys of the days before."""
         for table in (NETWORK_DAY, NETWORK_KEY):
             connection.execute(delete(table).where(table.c.day < day))
-
-    def _key(self, connection: Connection, day: str) -> bytes:
-        """The key of a day, the same on every server."""
-        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)
-        found = connection.scalar(key)
-        if found is None:
-            self.forget(connection, day)
-            values = {"day": day, "key": secrets.token_hex(32)}
-            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
-            found = connection.execute(key).scalar_one()
-        return bytes.fromhex(found)
 
 
 class Quotas:

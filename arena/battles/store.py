@@ -1,8 +1,4 @@
-"""Battle store: transactions that serve battles and take votes, undos, reveals and skips.
-
-Each checks voter, token and state in the database and only adds rows (see `tables.py`). A choice is acknowledged, and
-the names are shown, after the commit. Every method is idempotent: the same arguments give the same answer.
-"""
+"""Battle store: transactions that serve battles and take votes, undos, reveals and skips."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -88,8 +84,10 @@ class BattleStore(ChoiceStore[Battle]):
         """
         with self._database.write() as connection:
             lock(connection, voter)
-            if seat is not None:
-                _lock_campaign(connection, seat)
+            if seat is not None:  # so that no (item, pair) of the campaign gets more voters than it should
+                campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
+                seats = select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
+                connection.execute(seats.with_for_update())
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
@@ -161,12 +159,6 @@ class BattleStore(ChoiceStore[Battle]):
         if voted_at is not None:
             return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
         return self._standing(connection, row.id, choice)
-
-
-def _lock_campaign(connection: Connection, seat: int) -> None:
-    """Serialise the workers of a campaign, so that no (item, pair) gets more voters than it should."""
-    campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
-    connection.execute(select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id).with_for_update())
 
 
 def _battle(row: Row) -> Battle:

@@ -137,10 +137,7 @@ BATTLE_STATES = BANK.states(
 
 
 def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
-    """A SELECT of a voter's unfinished battles, oldest first: chosen ones, open ones with both answers in use.
-
-    Only those of the seat (None: outside campaigns), and of the item if one is given.
-    """
+    """A SELECT of a voter's battles, under a seat or under none, that are chosen, or open with both answers in use."""
     answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
     withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
     query = BATTLE_STATES.where(

@@ -87,9 +87,8 @@ def answers(
     model: Annotated[str | None, Option(help='the model, where no column is named "<model name> prediction"')] = None,
 ) -> Iterator[str]:
     """One model's predictions file."""
-    return OpenBank().bring_in(
-        lambda importer: importer.answers(file, model), "rows of items not in the bank, left out"
-    )
+    left_out = "rows of items not in the bank, left out"
+    return OpenBank().bring_in(lambda importer: importer.answers(file, model), left_out)
 
 
 @items.command()

@@ -1,12 +1,4 @@
-"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them.
-
-[[models]]
-name = "SmolVLM"
-kind = "local"
-hub = "HuggingFaceTB/SmolVLM-256M-Instruct"
-revision = "7e3e67edbbed1bf9888184d9df282b700a323964"
-live = true
-"""
+"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them."""
 
 import asyncio
 import tomllib
@@ -36,6 +28,10 @@ class Catalogue:
 
     cards: tuple[ModelCard, ...]
 
+    @property
+    def live(self) -> tuple[ModelCard, ...]:
+        return tuple(card for card in self.cards if card.live)
+
     def card(self, name: str) -> ModelCard:
         """The card of this name. Raises CatalogueError, which lists the known names."""
         for card in self.cards:
@@ -46,10 +42,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file, if there is one. `secret` returns the key in an environment variable.
-
-    Raises CatalogueError with file, model and key, and what `secret` raises for a variable that is not set.
-    """
+    """Read a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
     if path is None:
         return Catalogue(())
     cards = tuple(_card(path, number, table, secret) for number, table in enumerate(_tables(path), 1))

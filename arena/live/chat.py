@@ -13,9 +13,9 @@ from arena.database import Database
 from arena.inference.limits import check_limits
 from arena.live.images import MOST_IMAGES, OwnImages
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
-from arena.live.sessions import checked_text
+from arena.live.sessions import checked_text, conversation
 from arena.live.streaming import SideBySide
-from arena.types import VLM, ModelError, Turn
+from arena.types import VLM, ModelError
 
 MOST_CHATS = 500
 """Conversations kept in memory; the least recently used goes."""
@@ -138,7 +138,7 @@ class Chats:
         session.asked = question  # at once: the next two lines wait
         try:
             files = await asyncio.to_thread(self._images.files, session.voter, session.images)
-            turns = _conversation(session, files)
+            turns = conversation([(turn.question, turn.answer) for turn in session.said], question, files)
             check_limits(session.vlm.card, turns)
         except ModelError as error:
             session.asked = None
@@ -164,10 +164,3 @@ class Chats:
 
 def _held(voter: int, token: str) -> str:
     return f"chat {voter} {token}"
-
-
-def _conversation(session: ChatSession, files: tuple[bytes, ...]) -> list[Turn]:
-    turns: list[Turn] = []
-    for number, said in enumerate(session.said):
-        turns += [Turn("user", said.question, files if number == 0 else ()), Turn("assistant", said.answer)]
-    return [*turns, Turn("user", session.asked or "", () if session.said else files)]

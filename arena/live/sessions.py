@@ -6,8 +6,9 @@ the visitor; a battle's token alone opens nothing.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -106,8 +107,7 @@ class LiveSessions:
         if a not in by_name or b not in by_name:
             raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
         vlms = sides(by_name[a], by_name[b])
-        asked = Turn("user", checked)
-        if not all(_takes(vlm, [*_conversation(before, side, tuple(files)), asked]) for side, vlm in vlms.items()):
+        if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
         self._answer(voter, battle, vlms, tuple(files))
@@ -168,16 +168,15 @@ class LiveSessions:
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
-        first = len(battle.turns) == 1
-        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
-        question = _conversation(battle, "a", files)[-1:]
+        others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
-            if live_budget.empty or not first:
+            if live_budget.empty or battle.answered:
                 return None
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
-            return next((vlm for vlm in others if vlm.card.name not in busy and _takes(vlm, question)), None)
+            free = (vlm for vlm in others if vlm.card.name not in busy)
+            return next((vlm for vlm in free if _takes(vlm, conversation((), newest, files))), None)
 
         async def finish(ended: SideBySide) -> None:
             try:
@@ -187,9 +186,10 @@ class LiveSessions:
                 if self._of_voter.get(voter) == battle.id:
                     del self._of_voter[voter]
 
-        side_by_side = SideBySide(
-            vlms, lambda side, vlm: live_budget.stream_answer(vlm, _conversation(battle, side, files)), substitute
-        )
+        def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
+            return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
+
+        side_by_side = SideBySide(vlms, ask, substitute)
         generation = GenerationTask(self._queue, side_by_side, finish)
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
@@ -224,13 +224,11 @@ def checked_text(text: str) -> str:
     return text.strip()
 
 
-def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> list[Turn]:
-    turns: list[Turn] = []
-    for number, turn in enumerate(battle.turns):
-        turns.append(Turn("user", turn.question, files if number == 0 else ()))
-        if number < battle.answered:
-            turns.append(Turn("assistant", turn.a if side == "a" else turn.b))
-    return turns
+def conversation(said: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]) -> list[Turn]:
+    """The questions and answers so far and a new question, as a model is sent them: the images go with the first."""
+    turns = [turn for asked, answer in said for turn in (Turn("user", asked), Turn("assistant", answer))]
+    first, *others = [*turns, Turn("user", question)]
+    return [replace(first, images=tuple(files)), *others]
 
 
 def _takes(vlm: VLM, turns: Conversation) -> bool:

@@ -1,8 +1,4 @@
-"""Live store: transactions of live battles, from the first question to the names.
-
-Each checks voter, token and state in the database and only adds rows (`battles/tables.py`). A choice is acknowledged,
-and the names are shown, after the commit. Votes, undos and reveals are idempotent.
-"""
+"""Live store: transactions of live battles, from the first question to the names."""
 
 import secrets
 from collections.abc import Sequence
@@ -69,6 +65,10 @@ class LiveBattle:
     """Why the vote is excluded from the ranking, if it is."""
     attempt: int
     began_at: datetime
+
+    def said(self, side: Side) -> list[tuple[str, str]]:
+        """The questions that are answered, each with the answer of a side."""
+        return [(turn.question, turn.a if side == "a" else turn.b) for turn in self.turns[: self.answered]]
 
     @property
     def settled(self) -> bool:

@@ -10,25 +10,13 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import groupby, repeat
 from typing import Any
 
 from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, func, insert, select, text, tuple_
 
 from arena.battles.tables import VOTER
-from arena.database import (
-    EPOCH,
-    META,
-    METADATA,
-    SCHEMA_VERSION,
-    Database,
-    Moment,
-    bump_counter,
-    counter,
-    now,
-    take_turn,
-)
+from arena.database import META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now, take_turn
 
 OUTBOX = Table(
     "outbox",
@@ -161,7 +149,7 @@ class ChangeLog:
     def take_back(self, copy: Unpacked) -> None:
         """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""
         with self._database.write() as connection:
-            voters = _restored_voters(connection, copy.rows, self._tables)
+            voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
                 for _, alike in groupby(rows, key=tuple):  # an older backup's rows lack the columns added since
@@ -170,6 +158,16 @@ class ChangeLog:
                 self._note_changes(connection, table)  # only now: the restored rows are in the backup
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
+
+    def _restored_voters(self, connection: Connection, copy: Unpacked) -> Mapping[str, int]:
+        """Create a voter for every key of the backup; no cookie will ever match its hash."""
+        columns = ((column, copy.rows[name]) for name, table in self._tables.items() for column in _of_voter(table))
+        voters: dict[str, int] = {}
+        for key in filter(None, dict.fromkeys(row[column] for column, rows in columns for row in rows)):
+            fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=now()).returning(VOTER.c.id)
+            voters[key] = connection.execute(fresh).scalar_one()
+            connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
+        return voters
 
     def _note_changes(self, connection: Connection, table: Table) -> bool:
         """Install the triggers that record a table's changes; return False if they are installed already."""
@@ -274,8 +272,8 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
             value = f"copy:{keys.get(row['voter_id'])}"
         elif column.name in of_voter and value is not None:
             value = keys.get(value)
-        elif isinstance(column.type, Moment) and value is not None:
-            value = (value - EPOCH) // timedelta(microseconds=1)
+        elif isinstance(column.type, Moment):
+            value = column.type.process_bind_param(value, None)
         out[column.name] = value
     return out
 
@@ -288,23 +286,10 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
             continue
         if name in of_voter and value is not None:
             value = voters[value]
-        elif name in table.c and isinstance(table.c[name].type, Moment) and value is not None:
-            value = EPOCH + timedelta(microseconds=value)
+        elif name in table.c and isinstance(moment := table.c[name].type, Moment):
+            value = moment.process_result_value(value, None)
         taken[name] = value
     return taken
-
-
-def _restored_voters(
-    connection: Connection, kept: Mapping[str, Sequence[Mapping[str, Any]]], tables: Mapping[str, Table]
-) -> Mapping[str, int]:
-    """Create a voter for every key of the backup; no cookie will ever match its hash."""
-    named = {row[column]: None for name, rows in kept.items() for column in _of_voter(tables[name]) for row in rows}
-    voters: dict[str, int] = {}
-    for key in filter(None, named):
-        fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=now()).returning(VOTER.c.id)
-        voters[key] = connection.execute(fresh).scalar_one()
-        connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
-    return voters
 
 
 def _go_on_counting(connection: Connection, table: Table) -> None:

@@ -9,8 +9,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -70,29 +71,22 @@ class HubDataset:
 
     def paths(self) -> frozenset[str]:
         """The paths of all files. Raises HubError."""
-        try:
+        with _own_errors():
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
-        except _FAILURES as error:
-            raise _hub_error(error) from error
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises HubError, which names it."""
-        try:
-            return repeat(
-                lambda: Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes(), self._sleep
-            )
-        except _FAILURES as error:
-            raise _hub_error(error, path) from error
+        download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
+        with _own_errors(path):
+            return repeat(lambda: Path(download()).read_bytes(), self._sleep)
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         """Add files, all or none. Raises HubError, possibly after they were added."""
-        try:
+        with _own_errors():
             self._refuse_public()
             repeat(lambda: self._commit(files), self._sleep)
-        except _FAILURES as error:
-            raise _hub_error(error) from error
 
     def _commit(self, files: Mapping[str, bytes]) -> None:
         added = [CommitOperationAdd(path, content) for path, content in files.items()]
@@ -278,6 +272,14 @@ class HubBackup:
                 connection.execute(update(MIRROR).values(values))
         except DatabaseError as error:
             log.warning("how the copy stands is not noted: %s", error)
+
+
+@contextmanager
+def _own_errors(path: str = "") -> Iterator[None]:
+    try:
+        yield
+    except _FAILURES as error:
+        raise _hub_error(error, path) from error
 
 
 def _hub_error(error: Exception, path: str = "") -> HubError:

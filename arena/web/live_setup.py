@@ -50,7 +50,7 @@ class LiveSetup:
         Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken.
         """
         answering = Models(read_catalogue(settings.models, secret), settings.local_models)
-        vlms = [answering.vlm(card.name) for card in answering.catalogue.cards if card.live]
+        vlms = [answering.vlm(card.name) for card in answering.catalogue.live]
         store, battle_store = LiveStore(database, settings.vote_limits), BattleStore(database)
         store.register_models([vlm.card.name for vlm in vlms])
         images = OwnImages(database, settings.own_dir)
