@@ -13,8 +13,8 @@ COMMANDS = {
     "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
     "votes": Command("votes from and to the formats that people hold", "arena.cli.votes"),
-    "export": Command("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.admin"),
-    "forget": Command("delete a visitor's data on request", "arena.cli.admin"),
+    "export": Command("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.votes"),
+    "forget": Command("delete a visitor's data on request", "arena.cli.votes"),
     "deploy": Command("this folder as a Hugging Face Space", "arena.cli.deploy"),
 }
 

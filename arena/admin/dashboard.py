@@ -11,8 +11,7 @@ from sqlalchemy import BigInteger, Connection, func, select, type_coerce
 
 from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.flags import FlagRow

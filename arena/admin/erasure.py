@@ -10,8 +10,7 @@ import secrets
 from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
 
 from arena.admin.actions import record_action
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
-from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
+from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET
 from arena.database import Database, bump_counter, now

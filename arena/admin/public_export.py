@@ -18,8 +18,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from arena.admin.erasure import FORGOTTEN
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.formats.base import Vote

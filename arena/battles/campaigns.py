@@ -6,11 +6,12 @@ link belongs to the first browser that opens it.
 
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 
 from arena.battles.store import Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
@@ -36,29 +37,15 @@ class Seat:
     code: str
 
 
-@dataclass(frozen=True)
-class WorkerReport:
-    """A worker's progress, for the operator."""
-
-    worker: str
-    votes: int
-    wanted: int
-    code: str
-    since: datetime
-
-
-class Progress(NamedTuple):
-    """A worker's votes so far, and the wanted number."""
-
-    votes: int
-    wanted: int
-
-
 class Collected(NamedTuple):
     """A campaign's (item, pair)s: those begun, the fullest first, and those that have all their voters."""
 
-    begun: tuple[Seen, ...]
-    full: frozenset[Seen]
+    begun: tuple[Seen, ...] = ()
+    full: frozenset[Seen] = frozenset()
+
+
+_OF_SEAT = (BATTLE.c.id == VOTE.c.battle_id, BATTLE.c.seat_id == SEAT.c.id)
+_VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scalar_subquery().label("votes")
 
 
 class Campaigns:
@@ -69,21 +56,15 @@ class Campaigns:
         self._voters_per_pair = voters_per_pair
 
     def seat(self, voter: int, campaign: str, worker: str, wanted: str) -> Seat:
-        """Return the voter's seat under a link, created at the first visit. Raises CampaignError for a bad link."""
+        """The voter's seat under a link, created at the first visit. Raises CampaignError for a bad link."""
         if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
             raise CampaignError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
             )
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
             raise CampaignError(f"The link must hold n=, a whole number from 1 to {MOST_VOTES}")
-        values = {
-            "campaign": campaign,
-            "worker": worker,
-            "voter_id": voter,
-            "wanted": int(wanted),
-            "code": secrets.token_hex(5).upper(),
-            "since": now(),
-        }
+        values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}
+        values |= {"code": secrets.token_hex(5).upper(), "since": now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
             taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
@@ -95,21 +76,13 @@ class Campaigns:
             )
         return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
 
-    def progress(self, seat: int) -> Progress:
-        """Return the number of battles decided under a seat, and the number wanted."""
-        battles = select(BATTLE.c.id).where(BATTLE.c.seat_id == seat)
+    def progress(self, seat: int) -> Row:
+        """The `votes` under a seat, and how many are `wanted`."""
         with self._database.read() as connection:
-            votes = connection.execute(
-                BANK.counted_votes(func.count()).where(VOTE.c.battle_id.in_(battles))
-            ).scalar_one()
-            wanted = connection.execute(select(SEAT.c.wanted).where(SEAT.c.id == seat)).scalar_one()
-        return Progress(votes, wanted)
+            return connection.execute(select(_VOTES, SEAT.c.wanted).where(SEAT.c.id == seat)).one()
 
     def collected(self, seat: Seat) -> Collected:
-        """Return the (item, pair)s of the seat's campaign that are begun and those that are full.
-
-        A voter counts after choosing, or when served within PENDING and perhaps still choosing.
-        """
+        """What the seat's campaign has: a voter counts after choosing, and for PENDING after being served."""
         chosen = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         holds = chosen | (~skipped & (BATTLE.c.served_at > now() - PENDING))
@@ -126,8 +99,8 @@ class Campaigns:
         begun = tuple(seen for seen, voters in rows if voters < self._voters_per_pair)
         return Collected(begun, frozenset(seen for seen, voters in rows if voters >= self._voters_per_pair))
 
-    def report(self, campaign: str) -> list[WorkerReport]:
-        """Return the progress of each worker of a campaign, in order of arrival."""
+    def report(self, campaign: str) -> Sequence[Row]:
+        """The seats of a campaign in order of arrival, each with its votes."""
+        query = select(SEAT, _VOTES).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
         with self._database.read() as connection:
-            seats = connection.execute(select(SEAT).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)).all()
-        return [WorkerReport(row.worker, self.progress(row.id).votes, row.wanted, row.code, row.since) for row in seats]
+            return connection.execute(query).all()

@@ -8,10 +8,11 @@ transaction, final or not.
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, FromClause, Row, Select, Table, bindparam, case, func, insert, select
 
@@ -35,6 +36,7 @@ class ChoiceError(ValueError):
 
 
 VoteError = ChoiceError | UnknownBattleError
+AnyBattle = TypeVar("AnyBattle")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +52,16 @@ class ChoiceTables:
     """The votes, with the tables that conditions on them need."""
 
     def counted_votes(self, *columns) -> Select:
-        """Return a SELECT of columns over the counted votes: the last vote of each battle that is not undone."""
+        """A SELECT of columns over the counted votes: the last vote of each battle that is not undone."""
         joined = self.votes.outerjoin(self.undo, self.undo.c.battle_id == self.vote.c.battle_id)
         return select(*columns).select_from(joined).where((self.vote.c.attempt == 2) | self.undo.c.battle_id.is_(None))
 
     def final_votes(self, *columns) -> Select:
-        """Return a SELECT of columns over the counted votes that can no longer be undone."""
+        """A SELECT of columns over the counted votes that can no longer be undone."""
         return self.counted_votes(*columns).where(self.vote.c.id.not_in(self._open))
 
     def open_votes(self, *columns) -> Select:
-        """Return a SELECT of columns over the counted votes that may still be undone."""
+        """A SELECT of columns over the counted votes that may still be undone."""
         return self.counted_votes(*columns).where(self.vote.c.id.in_(self._open))
 
     @cached_property
@@ -69,10 +71,9 @@ class ChoiceTables:
         return select(recent.c.id).where(recent.c.attempt == 1, recent.c.tick > LAST_OPEN, ~revealed)
 
     def states(self, battles: FromClause, *columns) -> Select:
-        """Return a SELECT of battles with further columns, their events and the counted choice.
+        """A SELECT of battles, their events, the counted choice, and further columns.
 
-        The columns name `model_a` and `model_b`, `outside` (why the vote counts for no board, else NULL) and the keys
-        of the win counts.
+        These are `model_a`, `model_b`, `outside` (why the vote counts for no board) and the keys of the win counts.
         """
         battle, vote = self.battle.c.id, self.vote.c
         attempt = case((self.undo.c.battle_id.is_(None), 1), else_=2)
@@ -83,16 +84,28 @@ class ChoiceTables:
         )
         undone = self.undo.c.battle_id.is_not(None).label("undone")
         revealed = self.reveal.c.battle_id.is_not(None).label("revealed")
-        events = (undone, revealed, vote.choice, vote.voted_at, vote.tick)
-        return select(self.battle, *columns, *events).select_from(joined)
+        return select(self.battle, *columns, undone, revealed, vote.choice, vote.voted_at, vote.tick).select_from(
+            joined
+        )
 
 
-class ChoiceStore:
-    """Votes, undos and reveals in battles of one kind; all but `pair_votes` run in the caller's transaction."""
+class ChoiceStore(Generic[AnyBattle]):
+    """Votes, undos and reveals in battles of one kind; every method for a voter is one idempotent transaction.
 
-    def __init__(self, database: Database, tables: ChoiceTables, states: Select, open_votes: Select) -> None:
-        """Take the `states` of the battles, and the counted and ranked votes that may still be undone."""
-        self._database, self._tables = database, tables
+    It checks voter, token and state in the database and only adds rows; what it returns is true after the commit. The
+    hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        tables: ChoiceTables,
+        states: Select,
+        open_votes: Callable[..., Select],
+        battle_of: Callable[[Connection, Row], AnyBattle],
+    ) -> None:
+        """`open_votes` selects the ranked votes that may still be undone, `battle_of` reads a row of the `states`."""
+        self._database, self._tables, self._battle_of = database, tables, battle_of
         # Built once: building a statement costs more than running it.
         battle, wins = tables.battle, tables.wins
         mine = (battle.c.token == bindparam("name")) & (battle.c.voter_id == bindparam("voter"))
@@ -105,12 +118,60 @@ class ChoiceStore:
         counted["change"] = added.excluded.change
         self._add_to_wins = added.on_conflict_do_update(index_elements=wins.primary_key, set_=counted)
         self._boards = [column.name for column in wins.primary_key if column.name not in ("winner", "loser")]
-        pair = wins.c.winner, wins.c.loser
-        self._pair_votes = select(*pair, func.sum(wins.c.n).label("n")).group_by(*pair)
-        self._open_pair_votes = open_votes.group_by(tables.vote.c.winner, tables.vote.c.loser)
+        pair, voted = (wins.c.winner, wins.c.loser), (tables.vote.c.winner, tables.vote.c.loser)
+        self._pair_votes = select(*pair, func.sum(wins.c.n)).group_by(*pair)
+        self._open_pair_votes = open_votes(*voted, func.count()).group_by(*voted)
 
-    def find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
-        """Return the battle of a token with its events, its row locked if asked. Raises UnknownBattleError."""
+    def find(self, voter: int, token: str) -> AnyBattle:
+        """A battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
+        with self._database.read() as connection:
+            return self._battle_of(connection, self._find(connection, voter, token))
+
+    def undo(self, voter: int, token: str) -> AnyBattle:
+        """Undo the first choice and return the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
+        with self._database.write() as connection:
+            row = self._find(connection, voter, token, lock=True)
+            if row.choice is not None:
+                check_undo(connection, row)
+                connection.execute(insert(self._tables.undo).values(battle_id=row.id, undone_at=now()))
+                if row.outside is None:
+                    self._add_to_win_counts(connection, row, row.choice, -1)
+            elif not row.undone:
+                raise ChoiceError("There is no choice to take back yet.")
+            return self._stored(connection, row.id)
+
+    def reveal(self, voter: int, token: str) -> AnyBattle:
+        """Make the choice final and return the battle; from here on its names may be shown. Raises as `undo` does."""
+        with self._database.write() as connection:
+            row = self._find(connection, voter, token, lock=True)
+            if row.choice is None:
+                raise ChoiceError("Choose A or B first; the names appear after that.")
+            values = {"battle_id": row.id, "revealed_at": now()}
+            connection.execute(self._database.insert(self._tables.reveal).values(values).on_conflict_do_nothing())
+            return self._stored(connection, row.id)
+
+    def names(self, voter: int, token: str) -> Names:
+        """Display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
+        with self._database.read() as connection:
+            row = self._find(connection, voter, token)
+            if not row.revealed:
+                raise ChoiceError("The names appear after your choice.")
+            query = select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_((row.model_a, row.model_b)))
+            display = {model: name for model, name in connection.execute(query)}
+        return Names(display[row.model_a], display[row.model_b])
+
+    def pair_votes(self) -> dict[tuple[int, int], int]:
+        """Number of final ranked votes of each pair of models, lower code first."""
+        keep_time(self._database, self._tables.vote)
+        pairs: Counter[tuple[int, int]] = Counter()
+        with self._database.read() as connection:
+            for query, sign in ((self._pair_votes, 1), (self._open_pair_votes, -1)):
+                for winner, loser, n in connection.execute(query):
+                    pairs[min(winner, loser), max(winner, loser)] += sign * int(n)
+        return pairs
+
+    def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
+        """The battle of a token with its events, its row locked if asked. Raises UnknownBattleError."""
         name, attempt = token_parts(token)
         if lock and not self._database.is_sqlite:
             connection.execute(self._lock_mine, {"name": name, "voter": voter})
@@ -119,18 +180,13 @@ class ChoiceStore:
             raise UnknownBattleError
         return row
 
-    def stored(self, connection: Connection, battle: int) -> Row:
-        """Return a battle with its events, by its id."""
-        return connection.execute(self._of_id, {"battle": battle}).one()
+    def _stored(self, connection: Connection, battle: int) -> AnyBattle:
+        return self._battle_of(connection, connection.execute(self._of_id, {"battle": battle}).one())
 
-    def insert(
+    def _insert(
         self, connection: Connection, row: Row, attempt: int, choice: Side, terms: str, **more: Any
     ) -> datetime | None:
-        """Insert a vote and count it; returns when, or None if that attempt already has a vote.
-
-        `more` are the columns of the vote that its kind of battle alone has. Raises ChoiceError for a first choice
-        that was taken back.
-        """
+        """Insert a vote and count it; None if that attempt has one. Raises ChoiceError if it was taken back."""
         if attempt == 1 and row.undone:
             raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
         winner, loser = _winner_and_loser(row, choice)
@@ -142,58 +198,14 @@ class ChoiceStore:
             self._add_to_win_counts(connection, row, choice, +1)
         return values["voted_at"]
 
-    def standing(self, connection: Connection, battle: int, choice: Side) -> Row:
-        """Return a battle whose choice stands. Raises ChoiceError if it is another one."""
-        row = self.stored(connection, battle)
+    def _standing(self, connection: Connection, battle: int, choice: Side) -> AnyBattle:
+        """A battle whose choice stands. Raises ChoiceError if it is another one."""
+        row = connection.execute(self._of_id, {"battle": battle}).one()
         if row.choice != choice:
             raise ChoiceError(f"You already chose {row.choice.upper()} in this battle; that choice stands.")
-        return row
-
-    def undo(self, connection: Connection, voter: int, token: str) -> Row:
-        """Undo the first choice, once, within UNDO_SECONDS and before the reveal; return the open battle.
-
-        Raises UnknownBattleError, or ChoiceError when there is nothing to undo or it is too late.
-        """
-        row = self.find(connection, voter, token, lock=True)
-        if row.choice is not None:
-            check_undo(connection, row)
-            connection.execute(insert(self._tables.undo).values(battle_id=row.id, undone_at=now()))
-            if row.outside is None:
-                self._add_to_win_counts(connection, row, row.choice, -1)
-        elif not row.undone:
-            raise ChoiceError("There is no choice to take back yet.")
-        return self.stored(connection, row.id)
-
-    def reveal(self, connection: Connection, voter: int, token: str) -> Row:
-        """Make the choice final and return the battle; from here on its names may be shown. Raises as `undo` does."""
-        row = self.find(connection, voter, token, lock=True)
-        if row.choice is None:
-            raise ChoiceError("Choose A or B first; the names appear after that.")
-        values = {"battle_id": row.id, "revealed_at": now()}
-        connection.execute(self._database.insert(self._tables.reveal).values(values).on_conflict_do_nothing())
-        return self.stored(connection, row.id)
-
-    def names(self, connection: Connection, voter: int, token: str) -> Names:
-        """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
-        row = self.find(connection, voter, token)
-        if not row.revealed:
-            raise ChoiceError("The names appear after your choice.")
-        query = select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_((row.model_a, row.model_b)))
-        display = {model: name for model, name in connection.execute(query)}
-        return Names(display[row.model_a], display[row.model_b])
-
-    def pair_votes(self) -> dict[tuple[int, int], int]:
-        """Return the number of final ranked votes of each pair of models, lower code first."""
-        keep_time(self._database, self._tables.vote)
-        pairs: Counter[tuple[int, int]] = Counter()
-        with self._database.read() as connection:
-            for query, sign in ((self._pair_votes, 1), (self._open_pair_votes, -1)):
-                for winner, loser, n in connection.execute(query):
-                    pairs[min(winner, loser), max(winner, loser)] += sign * int(n)
-        return pairs
+        return self._battle_of(connection, row)
 
     def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
-        """Update the boards' win counts in the vote's own transaction."""
         winner, loser = _winner_and_loser(row, choice)
         board = {name: getattr(row, name) for name in self._boards}
         counts = {"n": by, "left_n": by if choice == "a" else 0}
@@ -206,18 +218,21 @@ def phase(row: Row) -> Phase:
 
 
 def token_parts(token: str) -> tuple[str, int]:
-    """Split a token into the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
+    """The battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
     found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
     if found is None:
         raise UnknownBattleError
     return found[1], int(found[2])
 
 
-def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError if a choice, a row of the battles' states, can no longer be undone.
+def check_among(value: object, allowed: tuple[str, ...], what: str) -> None:
+    """Raise ChoiceError for a value that a browser made up."""
+    if value not in allowed:
+        raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
 
-    Otherwise the choice does not become public before this transaction ends.
-    """
+
+def check_undo(connection: Connection, row: Row) -> None:
+    """Raise ChoiceError if a choice can no longer be undone; else it becomes public after this transaction at best."""
     if row.undone:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed:

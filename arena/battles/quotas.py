@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_TURN
-from arena.battles.tables import BATTLE, SKIP
+from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
-from arena.items.store import MODEL
+from arena.items.store import model_names
 from arena.network import client_address, network_of
 from arena.settings import VoteLimits
 
@@ -37,8 +36,6 @@ _OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.s
 _LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
 _SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
 """The battles a voter was served since a time; built once, since building it costs more than running it."""
-
-
 LIMITS = VoteLimits()
 """The limits when an operator sets none."""
 
@@ -56,26 +53,21 @@ class NetworkDays:
     def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
         """Add one to the network's count and return today's count."""
         day = f"{now():%Y-%m-%d}"
-        code = hmac.digest(self._key(connection, day), f"{what} {network}".encode(), "sha256").hex()
+        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
+        if connection.scalar(key) is None:
+            self.forget(connection, day)
+            values = {"day": day, "key": secrets.token_hex(32)}
+            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
+        secret = bytes.fromhex(connection.execute(key).scalar_one())
+        code = hmac.digest(secret, f"{what} {network}".encode(), "sha256").hex()
         fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
         more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
 
-    def forget(self) -> None:
-        """Delete the network codes and the keys of past days."""
-        with self._database.write() as connection:
-            _forget_before(connection, f"{now():%Y-%m-%d}")
-
-    def _key(self, connection: Connection, day: str) -> bytes:
-        """Return the key of a day, the same on every server."""
-        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)
-        found = connection.scalar(key)
-        if found is None:
-            _forget_before(connection, day)
-            values = {"day": day, "key": secrets.token_hex(32)}
-            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
-            found = connection.execute(key).scalar_one()
-        return bytes.fromhex(found)
+    def forget(self, connection: Connection, day: str) -> None:
+        """Delete the network codes and the keys of the days before."""
+        for table in (NETWORK_DAY, NETWORK_KEY):
+            connection.execute(delete(table).where(table.c.day < day))
 
 
 class Quotas:
@@ -87,10 +79,7 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Count one more battle for a voter and a network (None: not counted). Raises LimitError.
-
-        The caller has locked the voter.
-        """
+        """Count one more battle of a voter, whom the caller has locked, and of a network. Raises LimitError."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
         if connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
             raise LimitError(
@@ -109,19 +98,17 @@ class Quotas:
             raise LimitError("You have had as many battles about this item as one voter may; take another item.")
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
-        """Return the pairs of models, by name, that a voter has had in live battles as often as allowed."""
-        a, b = MODEL.alias(), MODEL.alias()
-        turns = (
-            LIVE_TURN.join(LIVE_BATTLE).join(a, a.c.id == LIVE_TURN.c.model_a).join(b, b.c.id == LIVE_TURN.c.model_b)
-        )
-        mine = select(a.c.name, b.c.name).select_from(turns).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)))
+        """The pairs of models, by name, that a voter has had in live battles as often as allowed."""
+        first = select(LIVE_TURN.c.model_a, LIVE_TURN.c.model_b).join(LIVE_BATTLE).where(LIVE_TURN.c.number == 1)
         with self._database.read() as connection:
-            pairs = Counter(frozenset(row) for row in connection.execute(mine.where(LIVE_TURN.c.number == 1)))
+            name = model_names(connection)
+            rows = connection.execute(first.where(LIVE_BATTLE.c.voter_id.in_(selves(voter))))
+            pairs = Counter(frozenset((name[a], name[b])) for a, b in rows)
         return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
 
     def forget_networks(self) -> None:
-        """Delete the network codes and the keys of past days."""
-        self._days.forget()
+        with self._database.write() as connection:
+            self._days.forget(connection, f"{now():%Y-%m-%d}")
 
 
 @dataclass(frozen=True)
@@ -131,7 +118,7 @@ class Networks:
     hops: int = 0
 
     def of(self, request: Any) -> str | None:
-        """Return the network of a Starlette or Gradio request; None for a private address, which identifies none."""
+        """The network of a Starlette or Gradio request; None for a private address, which identifies none."""
         peer = request.client.host if request.client else ""
         network = network_of(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
         return str(network) if network is not None and network.network_address.is_global else None
@@ -139,8 +126,3 @@ class Networks:
 
 DIRECT = Networks()
 """No proxy in front of the server."""
-
-
-def _forget_before(connection: Connection, day: str) -> None:
-    for table in (NETWORK_DAY, NETWORK_KEY):
-        connection.execute(delete(table).where(table.c.day < day))

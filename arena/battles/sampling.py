@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
-from typing import NamedTuple
 
 from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
@@ -25,8 +24,6 @@ from arena.types import Battle, Contestant, Item, Phase
 Pair = tuple[int, int]
 CHECK_SHARE = 0.1
 """Share of a voter's battles that are on check items, while any remain that the voter has not had."""
-NOT_IN_CAMPAIGN = Collected((), frozenset())
-"""The collected state outside campaigns."""
 
 
 class NoBattle(Enum):
@@ -47,13 +44,6 @@ class BattleRequest:
     family: str | None = None
 
 
-class Exhausted(NamedTuple):
-    """Items and pairs of models that a voter has had as often as allowed."""
-
-    items: frozenset[int]
-    pairs: frozenset[Pair]
-
-
 class PairSampler:
     """The choice of each voter's next battle."""
 
@@ -67,22 +57,18 @@ class PairSampler:
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
-        self._store = store
-        self._items = items
-        self._campaigns = campaigns
+        self._store, self._items, self._campaigns, self._limits = store, items, campaigns, limits
         self._demo_bank: DemoBank = demo_bank
-        self._limits = limits
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
         self._counted = float("-inf")
 
     def shown_items(self) -> tuple[Item, ...]:
-        """Return the items that can be drawn now: showable, of a source in the draw, with answers of two models."""
+        """The items that can be drawn now: showable, of a source in the draw, with answers of two models."""
         bank = self._items.bank()
         return tuple(item for item in in_draw(bank, self._demo_bank) if len(item.contestants) > 1)
 
     def is_demo(self) -> bool:
-        """Whether the draw includes the demo bank."""
         bank = self._items.bank()
         demo = {source.id for source in bank.sources if source.kind == "demo"}
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
@@ -90,16 +76,15 @@ class PairSampler:
     def next_battle(
         self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
-        """Return the voter's unfinished battle or a new one, already stored; or the reason why there is none.
-
-        Raises LimitError when battles remain, but not for this voter or network (see `quotas.py`).
-        """
+        """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
-        wanted = [item for item in items if _fits(item, request)]
-        linked = wanted[0].id if request.item is not None and wanted else None
-
-        if request.item is not None and not wanted:
-            return self._why_none(items, wanted, request)
+        if request.item is not None:
+            wanted = [item for item in items if item.key == request.item]
+            if not wanted:
+                return self._why_none(items, wanted, request)
+        else:
+            wanted = [item for item in items if request.family in (None, item.family)]
+        linked = wanted[0].id if request.item is not None else None
         battle = self._store.serve(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, linked),
@@ -118,25 +103,23 @@ class PairSampler:
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
     def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
-        """Now and then, replace the drawn battle by one on a check item that this voter has not had.
-
-        An item that was asked for is never replaced.
-        """
+        """Now and then, replace a drawn battle by one on a new check item, unless its item was asked for."""
         if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
             return found
-        return draw(check_items(self._items.bank()), {}, taken, self._coin) or found
+        bank = self._items.bank()
+        checks = {source.id for source in bank.sources if source.kind == "check"}
+        return draw([item for item in bank.items.values() if item.source in checks], {}, taken, self._coin) or found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
-        """Draw from the wanted items a battle new to this voter; in a campaign, what was begun comes first.
-
-        Raises LimitError when only the limits per item and pair leave nothing to draw.
-        """
-        begun, full = self._campaigns.collected(seat) if seat else NOT_IN_CAMPAIGN
-        over = _exhausted(self._limits, taken)
-        left = [item for item in wanted if item.id not in over.items]
-        found = _begun(left, (one for one in begun if (one.low, one.high) not in over.pairs), taken | full, self._coin)
-        found = found or draw(left, self._votes(), taken | full, self._coin, over.pairs)
-        if found is None and (over.items or over.pairs):
+        """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
+        begun, full = self._campaigns.collected(seat) if seat else Collected()
+        items = Counter(seen.item for seen in taken)
+        pairs = Counter((seen.low, seen.high) for seen in taken)
+        closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
+        left = [item for item in wanted if items[item.id] < self._limits.voter_item]
+        found = _begun(left, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
+        found = found or draw(left, self._votes(), taken | full, self._coin, closed)
+        if found is None and (closed or max(items.values(), default=0) >= self._limits.voter_item):
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
         return found
 
@@ -151,36 +134,20 @@ class PairSampler:
         return NoBattle.IMAGES_MISSING if bank.missing else NoBattle.EMPTY
 
     def _votes(self) -> Mapping[Pair, int]:
-        """Return the counted votes of each pair, at most COUNT_SECONDS old."""
+        """The counted votes of each pair, at most COUNT_SECONDS old."""
         if time.monotonic() - self._counted > self.COUNT_SECONDS:
             self._pair_votes = self._store.pair_votes()
             self._counted = time.monotonic()
         return self._pair_votes
 
 
-def _exhausted(limits: VoteLimits, taken: frozenset[Seen]) -> Exhausted:
-    """Return the items and pairs that a voter with these battles may have no more of."""
-    items = Counter(seen.item for seen in taken)
-    pairs = Counter((seen.low, seen.high) for seen in taken)
-    return Exhausted(
-        frozenset(item for item, n in items.items() if n >= limits.voter_item),
-        frozenset(pair for pair, n in pairs.items() if n >= limits.voter_pair),
-    )
-
-
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
-    """Return the items of the sources in the draw; `auto` leaves the demo bank out once there is another source."""
+    """The items of the sources in the draw; `auto` leaves the demo bank out once there is another source."""
     kinds = {source.id: source.kind for source in bank.sources}
     others = any(kind not in ("demo", "check") for kind in kinds.values())
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
     left_out = ("check",) if with_demo else ("check", "demo")
     return tuple(item for item in bank.items.values() if kinds[item.source] not in left_out)
-
-
-def check_items(bank: Bank) -> tuple[Item, ...]:
-    """Return the check items, which appear in no list of items."""
-    checks = {source.id for source in bank.sources if source.kind == "check"}
-    return tuple(item for item in bank.items.values() if item.source in checks)
 
 
 def draw(
@@ -190,10 +157,7 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draw the pair with the fewest votes left for this voter, then an item uniformly, then the sides.
-
-    Pairs in `closed` are not drawn.
-    """
+    """Draw the pair, none of `closed`, with the fewest votes left for this voter, then an item, then the sides."""
     answers: dict[int, dict[int, Contestant]] = {}
     for item in items:
         for contestant in item.contestants:
@@ -209,21 +173,15 @@ def draw(
 
 
 def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
-    """Return the (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
+    """The (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
     by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
-    for tuple_ in begun:
-        answers = by_id.get(tuple_.item, {})
-        if tuple_ not in taken and tuple_.low in answers and tuple_.high in answers:
-            return _sided(tuple_.item, answers[tuple_.low], answers[tuple_.high], coin)
+    for seen in begun:
+        answers = by_id.get(seen.item, {})
+        if seen not in taken and seen.low in answers and seen.high in answers:
+            return _sided(seen.item, answers[seen.low], answers[seen.high], coin)
     return None
 
 
 def _sided(item: int, one: Contestant, other: Contestant, coin: random.Random) -> Draw:
     a, b = (one, other) if coin.random() < 0.5 else (other, one)
     return Draw(item, a.model, b.model, a.answer, b.answer)
-
-
-def _fits(item: Item, request: BattleRequest) -> bool:
-    if request.item is not None:
-        return item.key == request.item
-    return request.family is None or item.family == request.family

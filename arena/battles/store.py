@@ -1,8 +1,4 @@
-"""Battle store: transactions that serve battles and take votes, undos, reveals and skips.
-
-Each checks voter, token and state in the database and only adds rows (see `tables.py`). A choice is acknowledged, and
-the names are shown, after the commit. Every method is idempotent: the same arguments give the same answer.
-"""
+"""Battle store: transactions that serve battles and take votes, undos, reveals and skips."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -11,13 +7,21 @@ from typing import NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
 
-from arena.battles.choices import ChoiceError, ChoiceStore, UnknownBattleError, VoteError, phase, token_parts
+from arena.battles.choices import (
+    ChoiceError,
+    ChoiceStore,
+    UnknownBattleError,
+    VoteError,
+    check_among,
+    phase,
+    token_parts,
+)
 from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, SEAT, SKIP, VOTE, unfinished
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
 from arena.settings import VoteLimits
-from arena.types import Battle, Names, Phase, Side, SkipReason
+from arena.types import SIDES, Battle, Phase, Side, SkipReason
 
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
@@ -57,47 +61,33 @@ class VoteRequest(NamedTuple):
     terms: str
 
 
-Choose = Callable[[frozenset[Seen]], Draw | None]
-"""Given the battles a voter has had, choose the next one; None if there is none left."""
-ComesBack = Callable[[Battle, Seen], bool]
-"""Whether an unfinished battle can still be shown and is still wanted."""
-
-
-class BattleStore:
-    """Serving battles and taking votes; every method is one transaction that checks the voter first.
-
-    The hash of the cookie identifies the voter; the browser sends nothing else but a token and a choice.
-    """
+class BattleStore(ChoiceStore[Battle]):
+    """Battles of stored answers: serving them, and taking votes and skips."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        self._database = database
-        self._voters = Voters(database)
+        super().__init__(database, BANK, BATTLE_STATES, BANK.open_votes, lambda _, row: _battle(row))
+        self.voter = Voters(database).voter
         self._quotas = Quotas(database, limits)
-        open_votes = BANK.open_votes(VOTE.c.winner, VOTE.c.loser, func.count())
-        self._choices = ChoiceStore(database, BANK, BATTLE_STATES, open_votes)
-
-    def voter(self, cookie_hash: str) -> int:
-        """Return the voter of a cookie; the first call creates it."""
-        return self._voters.voter(cookie_hash)
 
     def serve(
         self,
         voter: int,
-        choose: Choose,
+        choose: Callable[[frozenset[Seen]], Draw | None],
         item: int | None = None,
         seat: int | None = None,
-        comes_back: ComesBack = lambda battle, seen: True,
+        comes_back: Callable[[Battle, Seen], bool] = lambda battle, seen: True,
         network: str | None = None,
     ) -> Battle | None:
-        """Return the voter's unfinished battle that `comes_back` accepts, else store and return the one `choose` gives.
+        """The voter's unfinished battle, on an item if one is given, that `comes_back` accepts; else one of `choose`.
 
-        With an item, only an unfinished battle on that item comes back. None means that there is nothing left to draw.
-        Raises LimitError when the voter or the network has reached its limit.
+        `choose` gets the battles that the voter has had; None means that nothing is left. Raises LimitError.
         """
         with self._database.write() as connection:
             lock(connection, voter)
-            if seat is not None:
-                _lock_campaign(connection, seat)
+            if seat is not None:  # so that no (item, pair) of the campaign gets more voters than it should
+                campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
+                seats = select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
+                connection.execute(seats.with_for_update())
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
@@ -106,20 +96,17 @@ class BattleStore:
             if draw is None:
                 return None
             self._quotas.count_battle(connection, voter, network)
-            values = _battle_values(voter, draw, seat)
+            low, high = sorted((draw.model_a, draw.model_b))
+            values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": draw.item, "seat_id": seat}
+            values |= {"model_low": low, "model_high": high, "low_is_a": low == draw.model_a}
+            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
-            return _battle(self._choices.stored(connection, battle))
-
-    def find(self, voter: int, token: str) -> Battle:
-        """Return a battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
-        with self._database.read() as connection:
-            return _battle(self._choices.find(connection, voter, token))
+            return self._stored(connection, battle)
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
         """Store a choice and return the battle; repeating the same choice changes nothing.
 
-        Raises UnknownBattleError for a token that is not the voter's, ChoiceError for a choice other than the stored
-        one, for a choice that was taken back, and for a skipped battle.
+        Raises UnknownBattleError, or ChoiceError where another choice stands or was taken back, or after a skip.
         """
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
@@ -129,111 +116,56 @@ class BattleStore:
 
         Meant for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
         """
+        outcomes: list[Battle | VoteError] = []
         with self._database.write() as connection:
-            return [self._outcome(connection, vote_request) for vote_request in vote_requests]
+            for vote_request in vote_requests:
+                try:
+                    outcomes.append(self._cast(connection, vote_request))
+                except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this vote is written
+                    outcomes.append(error)
+        return outcomes
 
     @property
     def gathers_votes(self) -> bool:
         """Whether votes that arrive together should share a transaction."""
         return self._database.is_sqlite
 
-    def undo(self, voter: int, token: str) -> Battle:
-        """Undo the first choice, as `ChoiceStore.undo` does; return the open battle."""
-        with self._database.write() as connection:
-            return _battle(self._choices.undo(connection, voter, token))
-
-    def reveal(self, voter: int, token: str) -> Battle:
-        """Make the choice final and return the battle; from here on its names may be shown."""
-        with self._database.write() as connection:
-            return _battle(self._choices.reveal(connection, voter, token))
-
-    def names(self, voter: int, token: str) -> Names:
-        """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
-        with self._database.read() as connection:
-            return self._choices.names(connection, voter, token)
-
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
-        """Skip a battle for a reason; skipping it again changes nothing.
-
-        Raises ChoiceError when a choice is stored, or when the day's skips are used up (SKIPS_SHARE of the day's
-        battles, at least SKIPS_AT_LEAST).
-        """
-        _check(reason, get_args(SkipReason), "reason")
+        """Skip a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
+        check_among(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
-            row = self._choices.find(connection, voter, token, lock=True)
+            row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
                 raise ChoiceError("You already chose in this battle; press Next for another.")
             if not row.skipped:
                 _check_skips_left(connection, voter)
                 values = {"battle_id": row.id, "reason": reason, "skipped_at": now()}
                 connection.execute(self._database.insert(SKIP).values(values).on_conflict_do_nothing())
-            return _battle(self._choices.stored(connection, row.id))
+            return self._stored(connection, row.id)
 
     def votes_of(self, voter: int) -> int:
-        """Return the number of battles the voter has decided."""
         with self._database.read() as connection:
             return connection.execute(_VOTES_OF_VOTER, {"voter": voter}).scalar_one()
 
-    def pair_votes(self) -> dict[tuple[int, int], int]:
-        """Return the number of final votes of each pair of models, lower code first."""
-        return self._choices.pair_votes()
-
-    def _outcome(self, connection: Connection, vote_request: VoteRequest) -> Battle | VoteError:
-        try:
-            return self._cast(connection, vote_request)
-        except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this vote is written
-            return error
-
     def _cast(self, connection: Connection, vote_request: VoteRequest) -> Battle:
-        """Check a choice against its battle and store it."""
-        choice = vote_request.choice
-        _check(choice, get_args(Side), "choice")
-        row = self._choices.find(connection, vote_request.voter, vote_request.token, lock=True)
-        attempt = token_parts(vote_request.token)[1]
+        voter, token, choice, terms = vote_request
+        check_among(choice, SIDES, "choice")
+        row = self._find(connection, voter, token, lock=True)
+        attempt = token_parts(token)[1]
         if row.skipped:
             raise ChoiceError("You skipped this battle; press Next for another.")
         undo = row.id if attempt == 2 else None
-        voted_at = self._choices.insert(connection, row, attempt, choice, vote_request.terms, undo_id=undo)
+        voted_at = self._insert(connection, row, attempt, choice, terms, undo_id=undo)
         if voted_at is not None:
             return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
-        return _battle(self._choices.standing(connection, row.id, choice))
-
-
-def _lock_campaign(connection: Connection, seat: int) -> None:
-    """Serialise the workers of a campaign, so that no (item, pair) gets more voters than it should."""
-    campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
-    connection.execute(select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id).with_for_update())
-
-
-def _battle_values(voter: int, draw: Draw, seat: int | None) -> dict[str, object]:
-    low_is_a = draw.model_a < draw.model_b
-    low, high = sorted((draw.model_a, draw.model_b))
-    return {
-        "token": secrets.token_urlsafe(16),
-        "voter_id": voter,
-        "item_id": draw.item,
-        "model_low": low,
-        "model_high": high,
-        "low_is_a": low_is_a,
-        "answer_a": draw.answer_a,
-        "answer_b": draw.answer_b,
-        "seat_id": seat,
-        "served_at": now(),
-    }
+        return self._standing(connection, row.id, choice)
 
 
 def _battle(row: Row) -> Battle:
     attempt = 2 if row.undone else 1
-    token = f"{row.token}.{attempt}"
-    sides = (row.answer_a, row.answer_b)
-    served = (row.seat_id, row.served_at)
+    served = (row.id, f"{row.token}.{attempt}", row.item_id, row.answer_a, row.answer_b, row.seat_id, row.served_at)
     state = Phase.SKIPPED if row.skipped else phase(row)
-    return Battle(row.id, token, row.item_id, *sides, *served, state, row.choice, attempt, row.voted_at)
-
-
-def _check(value: object, allowed: tuple[str, ...], what: str) -> None:
-    if value not in allowed:
-        raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
+    return Battle(*served, state, row.choice, attempt, row.voted_at)
 
 
 def _check_skips_left(connection: Connection, voter: int) -> None:

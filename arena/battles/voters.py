@@ -9,20 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    ForeignKey,
-    Table,
-    Text,
-    insert,
-    literal,
-    select,
-    update,
-)
+from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, ForeignKey, Table, Text, literal, select
 
 from arena.battles.tables import VOTER
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -54,7 +41,6 @@ LOGIN = Table(
 )
 """Logins; a name is shown to its owner and to operators, and never copied or exported."""
 LOGIN_AGE = timedelta(days=30)
-"""Time after which a login expires."""
 VOTERS_REMEMBERED = 20_000
 """Number of guests' cookies whose voter is cached in memory."""
 
@@ -75,23 +61,32 @@ class Voters:
         self._guests: dict[str, int] = {}
 
     def voter(self, cookie_hash: str) -> int:
-        """Return the voter of a cookie; the first call creates it."""
+        """The voter of a cookie; the first call creates it."""
         known = self._guests.get(cookie_hash)
         if known is not None:
             return known
-        person, guest = self._known(cookie_hash)
-        return person or self._remembered(cookie_hash, guest or self._made(cookie_hash))
+        of_cookie = select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
+        with self._database.read() as connection:
+            if person := connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash))):
+                return person
+            guest = connection.scalar(of_cookie)
+        if guest is None:
+            values = {"cookie_hash": cookie_hash, "since": now()}
+            with self._database.write() as connection:
+                connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
+                guest = connection.execute(of_cookie).scalar_one()
+        if len(self._guests) >= VOTERS_REMEMBERED:
+            self._guests.clear()
+        self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
+        return guest
 
     def name(self, cookie_hash: str) -> str | None:
-        """Return the user name of a cookie's login; None for a guest."""
+        """The user name of a cookie's login; None for a guest."""
         with self._database.read() as connection:
             return connection.scalar(select(LOGIN.c.name).where(_holds(cookie_hash)))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Log an account in under a fresh cookie (by its hash); the cookie before it was a guest's, or its login ends.
-
-        Returns the person's voter.
-        """
+        """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, hashlib.sha256(account.subject.encode()).hexdigest())
@@ -101,7 +96,7 @@ class Voters:
                 connection.execute(self._database.insert(ADOPTION).values(values).on_conflict_do_nothing())
             _end(connection, before)
             values = {"cookie_hash": fresh, "voter_id": person, "name": account.name, "since": now()}
-            connection.execute(insert(LOGIN).values(values))
+            connection.execute(LOGIN.insert().values(values))
         return person
 
     def log_out(self, cookie_hash: str) -> None:
@@ -109,32 +104,13 @@ class Voters:
         with self._database.write() as connection:
             _end(connection, cookie_hash)
 
-    def _known(self, cookie_hash: str) -> tuple[int | None, int | None]:
-        """Return the person and the guest of a cookie."""
-        with self._database.read() as connection:
-            person = connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash)))
-            return person, connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash))
-
-    def _made(self, cookie_hash: str) -> int:
-        with self._database.write() as connection:
-            values = {"cookie_hash": cookie_hash, "since": now()}
-            connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-            return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)).scalar_one()
-
-    def _remembered(self, cookie_hash: str, guest: int) -> int:
-        """Cache a guest: a cookie that was a guest's stays that guest's."""
-        if len(self._guests) >= VOTERS_REMEMBERED:
-            self._guests.clear()
-        self._guests[cookie_hash] = guest
-        return guest
-
     def _person(self, connection: Connection, subject: str) -> int:
         known = connection.scalar(select(PERSON.c.voter_id).where(PERSON.c.subject == subject))
         if known is not None:
             return known
         values = {"cookie_hash": f"person:{subject}", "since": now()}  # no cookie has such a hash
-        made = connection.execute(insert(VOTER).values(values).returning(VOTER.c.id)).scalar_one()
-        connection.execute(insert(PERSON).values(voter_id=made, subject=subject, since=now()))
+        made = connection.execute(VOTER.insert().values(values).returning(VOTER.c.id)).scalar_one()
+        connection.execute(PERSON.insert().values(voter_id=made, subject=subject, since=now()))
         return made
 
 
@@ -143,8 +119,8 @@ def lock(connection: Connection, voter: int) -> None:
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
 
 
-def selves(voter: int | BindParameter[int]) -> CompoundSelect:
-    """Return a SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
+def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
+    """A SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
@@ -155,4 +131,4 @@ def _holds(cookie_hash: str) -> ColumnElement[bool]:
 
 def _end(connection: Connection, cookie_hash: str) -> None:
     mine = (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None)
-    connection.execute(update(LOGIN).where(mine).values(ended_at=now()))
+    connection.execute(LOGIN.update().where(mine).values(ended_at=now()))

@@ -5,16 +5,10 @@ its connections by itself; on SQLite, which has one writer, they are grouped her
 """
 
 import asyncio
-from typing import NamedTuple
 
 from arena.battles.store import BattleStore, VoteRequest
 from arena.database import DatabaseError
 from arena.types import Battle
-
-
-class _PendingVote(NamedTuple):
-    vote_request: VoteRequest
-    answer: "asyncio.Future[Battle]"
 
 
 class WriteBatch:
@@ -22,28 +16,24 @@ class WriteBatch:
 
     def __init__(self, store: BattleStore) -> None:
         self._store = store
-        self._pending: list[_PendingVote] = []
+        self._pending: list[tuple[VoteRequest, asyncio.Future[Battle]]] = []
         self._flushing: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `BattleStore.vote` does, with the same errors.
-
-        The vote is stored even if its voter leaves before the answer.
-        """
+        """Store a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
         if not self._store.gathers_votes:
             return await asyncio.to_thread(self._store.vote, *vote_request)
         answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
-        self._pending.append(_PendingVote(vote_request, answer))
+        self._pending.append((vote_request, answer))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
         return await answer
 
     async def _flush(self) -> None:
-        """Store the waiting votes, in rounds until none is left."""
         while self._pending:
             cast, self._pending = self._pending, []
             try:
-                outcomes = await asyncio.to_thread(self._store.vote_all, [one.vote_request for one in cast])
+                outcomes = await asyncio.to_thread(self._store.vote_all, [vote_request for vote_request, _ in cast])
             except DatabaseError as error:
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):

@@ -1,9 +1,10 @@
 """Command `answer`: a model of the catalogue answers the bank's items that it has not answered yet."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from typer import Option, Typer
@@ -37,7 +38,7 @@ def answer(
         ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
         ingest.add_answers(card.name, "", {})  # before any request, reports a name that belongs to another model
         with AnswerFile(kept, fingerprint(card, "item bank")) as file:
-            tasks = [Task(item.key, _turns(item, pictures)) for item in ready]
+            tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
             outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)
             ids = {item.key: item.id for item in ready}
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
@@ -52,14 +53,11 @@ def answer(
     outcome.check()
 
 
-def _turns(item: Item, pictures: PictureStore) -> Callable[[], tuple[Turn, ...]]:
-    def load() -> tuple[Turn, ...]:
-        paths = [pictures.path(f"{image.sha256}.{image.suffix}") for image in item.images]
-        if None in paths:
-            raise TaskError("its image is not kept any more; import it again")
-        try:
-            return (Turn("user", item.instruction, tuple(path.read_bytes() for path in paths if path)),)
-        except OSError as error:
-            raise TaskError(f"its image cannot be read ({error.strerror}); import it again") from error
-
-    return load
+def _turns(item: Item, pictures: PictureStore) -> tuple[Turn, ...]:
+    paths = [pictures.path(f"{image.sha256}.{image.suffix}") for image in item.images]
+    if None in paths:
+        raise TaskError("its image is not kept any more; import it again")
+    try:
+        return (Turn("user", item.instruction, tuple(path.read_bytes() for path in paths if path)),)
+    except OSError as error:
+        raise TaskError(f"its image cannot be read ({error.strerror}); import it again") from error

@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 from typer import Option, Typer
 
-from arena.server.hub_requests import HubDownError, repeat, send_again
+from arena.server.hub_requests import HubDownError, repeat, send_again, status_of
 
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
@@ -70,7 +70,7 @@ def deploy(
 
 
 def shipped(folder: Path) -> list[str]:
-    """Return the relative paths of the files that make up a Space; no links, nothing hidden."""
+    """The relative paths of the files that make up a Space; no links, nothing hidden."""
     inside = [path for package in _PACKAGES for path in (folder / package).rglob("*") if path.suffix in _KINDS]
     there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
     names = [path.relative_to(folder).as_posix() for path in there]
@@ -109,15 +109,13 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 def _update(api: HfApi, space: str) -> None:
     """Update a Space's files in one commit; unchanged files are not sent."""
     there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
-    gone = sorted(
-        name for name in there - frozenset(names) if name.startswith(tuple(f"{package}/" for package in _PACKAGES))
-    )
+    gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _PACKAGES)
     changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
     api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 
 
 def _files_of(api: HfApi, space: str) -> frozenset[str]:
-    """Return the files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
+    """The files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
     try:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
@@ -128,11 +126,10 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
 
 
 def _error_text(error: Exception, space: str) -> str:
-    """Return a message without the server's own words, which may hold a token."""
+    """A message without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError):
         return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
-    response = error.response if isinstance(error, HfHubHTTPError) else None
-    status = response.status_code if response is not None else None
+    status = status_of(error)
     if status == 401:
         return "The Hub does not know this token; run `hf auth login`, or set HF_TOKEN to one that may write"
     if status in (402, 403):

@@ -23,6 +23,10 @@ app.add_typer(models, name="models")
 FolderName = Annotated[str | None, Option(help="name of the source; the folder's name if left out")]
 
 
+def _bar(members: Sequence, title: str) -> Iterable:
+    return tqdm(members, desc=title, disable=None)
+
+
 class OpenBank:
     """The arena's item bank, for reading and for bringing in."""
 
@@ -30,10 +34,9 @@ class OpenBank:
         settings = Settings.from_env()
         database = Database(settings.database_url)
         self.items, self.ingest = ItemBank(database, settings.image_hosts), Ingest(database)
-        self._importer = ItemImporter(self.ingest, self.items, PictureStore(settings.pictures_dir), with_bar)
+        self._importer = ItemImporter(self.ingest, self.items, PictureStore(settings.pictures_dir), _bar)
 
     def bring_in(self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out") -> Iterator[str]:
-        """Import items or answers and yield a summary."""
         report = bring(self._importer)
         changes = report.changes
         yield (
@@ -84,9 +87,8 @@ def answers(
     model: Annotated[str | None, Option(help='the model, where no column is named "<model name> prediction"')] = None,
 ) -> Iterator[str]:
     """One model's predictions file."""
-    return OpenBank().bring_in(
-        lambda importer: importer.answers(file, model), "rows of items not in the bank, left out"
-    )
+    left_out = "rows of items not in the bank, left out"
+    return OpenBank().bring_in(lambda importer: importer.answers(file, model), left_out)
 
 
 @items.command()
@@ -145,8 +147,3 @@ def report_campaign(campaign: str) -> Iterator[str]:
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
     yield csv_text(rows).removesuffix("\n")
-
-
-def with_bar(members: Sequence, title: str) -> Iterable:
-    """Iterate over a sequence with a progress bar."""
-    return tqdm(members, desc=title, disable=None)

@@ -31,7 +31,6 @@ class LazyGroup(TyperGroup):
         self._modules = {word: command.module for word, command in commands.items()}
 
     def run(self, words: Sequence[str] | None) -> int:
-        """Run one command and return its exit code."""
         try:
             self.main(words, prog_name=self.name)
         except SystemExit as ended:

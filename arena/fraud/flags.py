@@ -26,8 +26,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, VOTE, ranked_votes
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.fraud.detectors import ENOUGH, WEAK, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters

@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager
 
 from sqlalchemy import Connection
 
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.clock import keep_time
 from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of

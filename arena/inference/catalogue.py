@@ -1,12 +1,4 @@
-"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them.
-
-[[models]]
-name = "SmolVLM"
-kind = "local"
-hub = "HuggingFaceTB/SmolVLM-256M-Instruct"
-revision = "7e3e67edbbed1bf9888184d9df282b700a323964"
-live = true
-"""
+"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them."""
 
 import asyncio
 import tomllib
@@ -38,7 +30,6 @@ class Catalogue:
 
     @property
     def live(self) -> tuple[ModelCard, ...]:
-        """Cards enabled for live battles."""
         return tuple(card for card in self.cards if card.live)
 
     def card(self, name: str) -> ModelCard:
@@ -51,10 +42,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file; None gives an empty catalogue. `secret` returns the key in an environment variable.
-
-    Raises CatalogueError with file, model and key, and what `secret` raises for a variable that is not set.
-    """
+    """Read a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
     if path is None:
         return Catalogue(())
     cards = tuple(_card(path, number, table, secret) for number, table in enumerate(_tables(path), 1))
@@ -115,7 +103,6 @@ class Models:
         return self._vlms[name]
 
     async def aclose(self) -> None:
-        """Close all connections and end all processes."""
         for vlm in self._vlms.values():
             await vlm.aclose()
         await asyncio.to_thread(self._process_pool.close)

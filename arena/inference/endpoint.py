@@ -47,7 +47,7 @@ class Endpoint:
         return self.base_url.rstrip("/")
 
     def redacted(self, text: str) -> str:
-        """Return the text without the key, also in its base64, hex and percent encodings."""
+        """The text without the key, also in its base64, hex and percent encodings."""
         redaction = KeyRedaction(self)
         return redaction.take(text) + redaction.rest
 
@@ -73,7 +73,7 @@ def spellings(secret: str) -> tuple[str, ...]:
 
 
 def _base64_cores(key: bytes) -> set[str]:
-    """Return the base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
+    """The base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
     cores = set()
     for before in range(3):
         whole = base64.b64encode(bytes(before) + key).decode()
@@ -93,7 +93,7 @@ class KeyRedaction:
         """End of the text so far that may be the beginning of the key: held back until more comes."""
 
     def take(self, piece: str) -> str:
-        """Return the next text that can be shown."""
+        """The next text that can be shown."""
         text = self.rest + piece
         for trace in self._traces:
             text = text.replace(trace, "[key]")

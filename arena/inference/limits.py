@@ -12,8 +12,7 @@ _PER_TURN = 16
 
 def check_limits(card: ModelCard, turns: Conversation) -> None:
     """Raise ModelError ("too big") for a conversation with more images or text than the card allows."""
-    images = sum(len(turn.images) for turn in turns)
-    if images > card.images:
+    if (images := sum(len(turn.images) for turn in turns)) > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
         raise ModelError("too big", f"the model takes {allowed}, the conversation has {images}; send fewer")
     if (tokens := text_tokens(card, turns)) > card.prompt_tokens:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import torch
@@ -32,14 +32,6 @@ _BROKEN = (
 
 class LoadError(RuntimeError):
     """Weights cannot be loaded; the message says why, and what mends it."""
-
-
-class Answers(NamedTuple):
-    """Answers to a batch, and its tokens in total."""
-
-    texts: tuple[str, ...]
-    prompt: int
-    completion: int
 
 
 class LocalModel:
@@ -72,8 +64,8 @@ class LocalModel:
         stop: threading.Event,
         started: Callable[[int], None],
         piece: Callable[[str, int], None],
-    ) -> Answers:
-        """Answer a batch of conversations.
+    ) -> JSON_LINE:
+        """Answer a batch of conversations: its `texts`, and its tokens in total, of the `prompt` and of the answers.
 
         `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
@@ -106,7 +98,7 @@ class LocalModel:
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
         ends = {self._tokenizer.pad_token_id}
         written = sum(int(token) not in ends for row in tokens for token in row)
-        return Answers(tuple(texts), prompt, written)
+        return {"texts": texts, "prompt": prompt, "tokens": written}
 
 
 class TooLong(ValueError):
@@ -229,7 +221,7 @@ class _RequestLoop:
                 lambda prompt: self._say(kind="started", id=number, prompt=prompt),
                 lambda text, tokens: self._say(kind="piece", id=number, text=text, tokens=tokens),
             )
-            self._say(kind="end", id=number, **answers._asdict())
+            self._say(kind="end", id=number, **answers)
         except _BROKEN as error:
             sys.stderr.write(f"the generation failed: {_first_line(error)}\n")
             trouble = "too big" if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError) else "refused"

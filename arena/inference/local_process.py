@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,16 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psutil
 
 from arena.inference.limits import check_limits, cost
-from arena.types import (
-    Conversation,
-    Generation,
-    ModelCard,
-    ModelError,
-    ModelTrouble,
-    Turn,
-    Usage,
-    pass_over,
-)
+from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
 _LOG = logging.getLogger(__name__)
 _ROOT = Path(__file__).parents[2]
@@ -42,7 +34,6 @@ _WATCH_SECONDS = 0.1
 _TURN_SECONDS = 0.05
 _WHOLE = 10
 """A whole answer may take so many times the card's time-out."""
-_TROUBLES: Mapping[str, ModelTrouble] = {"too big": "too big", "refused": "refused"}
 
 Message = Mapping[str, Any]
 """A JSON line to or from the process."""
@@ -72,13 +63,17 @@ class _Request:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._messages.put_nowait, message)
 
-    async def get(self) -> Message:
+    async def get(self, deadline: float | None = None) -> Message:
         """The next message of this generation. Raises ModelError when there will be none."""
-        message = await self._messages.get()
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await self._messages.get()
+        except TimeoutError as error:
+            raise ModelError("slow", "no whole answer within ten times the card's time-out") from error
         if isinstance(message, _Ended):
             raise ModelError(message.kind, message.text)
         if message["kind"] == "failed":
-            raise ModelError(_TROUBLES[message["trouble"]], message["text"])
+            raise ModelError(message["trouble"], message["text"])
         self.prompt = message.get("prompt", self.prompt)
         self.tokens = message.get("tokens", self.tokens)
         return message
@@ -99,25 +94,20 @@ class Worker:
             text=True,
             encoding="utf-8",
         )
+        self.pid = self._process.pid
         self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         self._heard = time.monotonic()
         self._unloadable = False
         self._state: Literal["loading", "ready"] | _Ended = "loading"
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        weights = {"model": card.model, "revision": card.revision, "dtype": card.dtype, "device": card.device}
-        self._write(weights)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        """Ends once the process has ended and its pipes are closed."""
+        self.reader.start()
+        self._write({"model": card.model, "revision": card.revision, "dtype": card.dtype, "device": card.device})
 
     @property
     def alive(self) -> bool:
-        """Whether it takes requests."""
         return not isinstance(self._state, _Ended)
 
     @property
@@ -176,10 +166,6 @@ class Worker:
                 self._state = why
         self._process.kill()
 
-    def wait(self) -> None:
-        """Wait until the process has ended and its pipes are closed."""
-        self._reader.join()
-
     def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
         system = self.card.system
         asked = [{"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations]
@@ -197,7 +183,6 @@ class Worker:
                 _LOG.info("the process of %s takes no more requests", self.card.name)
 
     def _read(self) -> None:
-        """Pass each line to the request that it belongs to, until there are no more."""
         assert self._process.stdout and self._process.stdin
         for line in self._process.stdout:
             if not line.endswith("\n"):
@@ -261,13 +246,12 @@ class ProcessPool:
         return worker
 
     def close(self) -> None:
-        """End all processes and wait for their ends."""
         self._closed.set()
         with self._lock:
             for worker in self._workers.values():
                 worker.end()
             for worker in self._workers.values():
-                worker.wait()
+                worker.reader.join()
             self._workers.clear()
 
     def _worker_for(self, card: ModelCard) -> Worker | None:
@@ -306,54 +290,40 @@ class LocalVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer word by word, as `VLM.stream` says."""
-        check_limits(self.card, turns)
-        worker, task = await self._started([turns], settings)
         deadline = None
-        try:
-            while (message := await _before(deadline, task))["kind"] != "end":
+        async with self._asked([turns], settings, note) as task:
+            while (message := await task.get(deadline))["kind"] != "end":
                 if message["kind"] == "started":  # loading and queueing do not count
                     deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
                 elif message["text"]:
                     yield message["text"]
-            task.tokens = message["completion"]
-        finally:
-            worker.stop(task)
-            note(self._usage(task))
 
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Answers to a batch. Raises ModelError if one of them fails."""
-        for turns in conversations:
-            check_limits(self.card, turns)
-        worker, task = await self._started(conversations, settings)
-        try:
+        async with self._asked(conversations, settings, note) as task:
             while (message := await task.get())["kind"] != "end":
                 continue
-            task.tokens = message["completion"]
-        finally:
-            worker.stop(task)
-            note(self._usage(task))
         return tuple(message["texts"])
 
     async def aclose(self) -> None:
         """Close nothing: the pool ends its process."""
 
-    def _usage(self, task: _Request) -> Usage:
-        return Usage(task.prompt, task.tokens, cost(self.card.price, task.prompt, task.tokens), estimated=False)
-
-    async def _started(self, conversations: Sequence[Conversation], settings: Generation) -> tuple[Worker, _Request]:
+    @asynccontextmanager
+    async def _asked(
+        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None]
+    ) -> AsyncIterator[_Request]:
+        """Start a batch; at the end of the block, stop it and note its usage."""
+        for turns in conversations:
+            check_limits(self.card, turns)
         worker = await self._process_pool.worker(self.card)
-        return worker, await worker.start(conversations, settings)
-
-
-async def _before(deadline: float | None, task: _Request) -> Message:
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await task.get()
-    except TimeoutError as error:
-        raise ModelError("slow", "no whole answer within ten times the card's time-out") from error
+        task = await worker.start(conversations, settings)
+        try:
+            yield task
+        finally:
+            worker.stop(task)
+            spent = cost(self.card.price, task.prompt, task.tokens)
+            note(Usage(task.prompt, task.tokens, spent, estimated=False))
 
 
 def _turn(turn: Turn) -> Message:

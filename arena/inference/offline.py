@@ -49,19 +49,13 @@ Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task]]
 """Returns the next tasks, given the answers so far by key."""
 
 
-class FailedTask(NamedTuple):
-    """A question without an answer, and why."""
-
-    key: str
-    text: str
-
-
 @dataclass
 class RunResult:
     """Result of a run: new answers, failures and usage."""
 
     answered: int = 0
-    failures: list[FailedTask] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    """Keys of the questions without an answer, and why."""
     prompt: int = 0
     """Prompt tokens, as far as known."""
     completion: int = 0
@@ -72,12 +66,11 @@ class RunResult:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Yield the lines of a summary for a person."""
         if self.answered or self.prompt:
             cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
             yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
-        for failure in self.failures[:_SHOWN_FAILURES]:
-            yield f"no answer to {failure.key}: {failure.text}"
+        for key, text in self.failures[:_SHOWN_FAILURES]:
+            yield f"no answer to {key}: {text}"
         if len(self.failures) > _SHOWN_FAILURES:
             yield f"no answer to {len(self.failures) - _SHOWN_FAILURES:,} more"
 
@@ -126,12 +119,10 @@ class AnswerFile:
         self._lock.release()
 
     def keep(self, key: str, text: str) -> None:
-        """Append one answer, synced to disk."""
         self._write([key, text])
         self.answers[key] = text
 
     def delete(self) -> None:
-        """Delete the file, once its answers are kept elsewhere."""
         self.path.unlink(missing_ok=True)
 
     def _read(self) -> None:
@@ -160,19 +151,13 @@ class AnswerFile:
 
 
 async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
-    """Ask what the file does not hold, round after round, in task order; tasks are drawn as needed.
-
-    `at_once` is the size of a batch or the number of parallel calls, as the model's kind has it. `tick` gets the number
-    of tasks just done.
-    After several failures in a row, nothing more is asked and `RunResult.stopped` says why.
-    """
+    """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
     outcome = RunResult()
-    workers = 1 if KINDS[vlm.card.kind].batched else vlm.card.at_once
     for tasks in rounds:
         run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
+                for _ in range(run.workers):
                     group.create_task(run.work())
         except ExceptionGroup as errors:  # a full disk, a broken question file
             raise errors.exceptions[0] from errors
@@ -182,10 +167,7 @@ async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Cal
 
 
 def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> RunResult:
-    """Ask a model of the catalogue, with a progress bar; closes all models at the end.
-
-    Raises UnfinishedError on Ctrl-C.
-    """
+    """Ask a model of the catalogue, with a progress bar, and close all models. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
         try:
@@ -204,23 +186,17 @@ class _Run:
     """One run in progress."""
 
     def __init__(
-        self,
-        vlm: VLM,
-        tasks: Iterator[Task],
-        file: AnswerFile,
-        tick: Callable[[int], object],
-        outcome: RunResult,
+        self, vlm: VLM, tasks: Iterator[Task], file: AnswerFile, tick: Callable[[int], object], outcome: RunResult
     ) -> None:
         self.outcome = outcome
         self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
         batched, at_once = KINDS[vlm.card.kind].batched, vlm.card.at_once
-        self._batch = at_once if batched else 1
+        self.workers, self._batch = (1, at_once) if batched else (at_once, 1)
         self._patience = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()
         self._in_a_row = 0
 
     async def work(self) -> None:
-        """Draw and ask until no tasks are left, or the run is stopped."""
         while not self.outcome.stopped:
             async with self._drawing:
                 batch = await asyncio.to_thread(self._drawn)
@@ -229,7 +205,6 @@ class _Run:
             await self._ask(batch)
 
     def _drawn(self) -> list[tuple[str, Conversation]]:
-        """The next questions to ask, their images loaded."""
         batch: list[tuple[str, Conversation]] = []
         for task in self._tasks:
             if task.key in self._file.answers:
@@ -266,7 +241,7 @@ class _Run:
             self._tick(1)
 
     def _failed(self, key: str, text: str) -> None:
-        self.outcome.failures.append(FailedTask(key, text))
+        self.outcome.failures.append((key, text))
         self._tick(1)
 
     def _note(self, usage: Usage) -> None:

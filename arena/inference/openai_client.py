@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import httpx2
 
@@ -46,34 +46,24 @@ _RUN = frozenset((200, 504, 524))
 _DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
 
 
-# Connections.
-
-
-class _ReadingRate:
-    """Reading rate of one reply, so that a server that chops it into tiny pieces holds up nobody."""
-
-    def __init__(self) -> None:
-        self._due = 0.0
-
-    async def step(self) -> None:
-        """Wait until one more chunk or event may be read."""
-        now = asyncio.get_running_loop().time()
-        self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
-        if self._due > now:
-            await asyncio.sleep(self._due - now)
-
-
 class Call:
     """One request: what it costs, and how fast its reply is read."""
 
     def __init__(self) -> None:
-        self.pace = _ReadingRate()
         self.sent = False
         """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
+        self._due = 0.0
 
     async def trace(self, event: str, _: object) -> None:
         """Note, by an event of the connection, that the whole request was sent."""
         self.sent = self.sent or event == _SENT
+
+    async def step(self) -> None:
+        """Wait until one more chunk or event may be read: a server that sends tiny pieces holds up nobody."""
+        now = asyncio.get_running_loop().time()
+        self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
+        if self._due > now:
+            await asyncio.sleep(self._due - now)
 
 
 _CALL: ContextVar[Call] = ContextVar("call")
@@ -87,9 +77,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     """HTTP transport to one endpoint only; it adds the key and limits the size of replies."""
 
     def __init__(self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int) -> None:
-        """Create the transport; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
-        self._most = most
-        self._endpoint = endpoint
+        self._most, self._endpoint = most, endpoint
         self._url = httpx2.URL(endpoint.base_url)
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
         self._pinned: Sequence[str] = ()
@@ -135,7 +123,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await stream.aclose()
             raise _ReplyError("a compressed reply though none was asked for")
-        response.stream = _Bounded(stream, self._most, call.pace)
+        response.stream = _Bounded(stream, self._most, call)
         return response
 
     async def aclose(self) -> None:
@@ -145,13 +133,13 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 class _Bounded(httpx2.AsyncByteStream):
     """Body of a reply: at most so many bytes, and no more chunks a second than others on the loop can bear."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int, pace: _ReadingRate) -> None:
-        self._stream, self._most, self._pace = stream, most, pace
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int, call: Call) -> None:
+        self._stream, self._most, self._call = stream, most, call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._stream:
-            await self._pace.step()
+            await self._call.step()
             size += len(piece)
             if size > self._most:
                 raise _ReplyError(f"a reply of more than {self._most:,} bytes")
@@ -159,9 +147,6 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-# Errors and retries.
 
 
 class Tokens(NamedTuple):
@@ -202,17 +187,13 @@ class Retries:
     """Retry policy: as long a wait as the server asks for, else short growing ones."""
 
     attempts: int = 8
-    """Maximum attempts per question."""
     backoff: float = 0.05
     """Seconds before the second attempt; tripled before each further one, up to 8."""
     patience: float = 120.0
     """Maximum seconds to wait, whatever the server asks for."""
 
     def wait(self, attempt: int, asked: float | None) -> float:
-        """Return the seconds to wait after a failed attempt (from 1).
-
-        Jitter keeps calls that failed together from retrying together.
-        """
+        """Seconds to wait after an attempt (from 1), with jitter: calls that failed together do not retry together."""
         if asked is not None:
             return min(asked, self.patience) + self.backoff * random.uniform(0.0, 0.5)
         return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
@@ -247,7 +228,7 @@ _WORD = re.compile(r"\w+")
 
 
 def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
-    """Return the Trouble for an HTTP status other than 200, with its headers and decoded body."""
+    """The Trouble of an HTTP status other than 200, with its headers and decoded body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
@@ -282,14 +263,9 @@ def _bad_request(status: int, said: str, error: object) -> Trouble:
 
 
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds that the headers ask to wait, or None.
-
-    They are OpenAI's `retry-after-ms`, `retry-after` (RFC 9110 10.2.3), else the longest `x-ratelimit-reset` of the
-    requests or tokens of which none remain.
-    """
-    asked = [_seconds(headers.get("retry-after-ms", ""), "ms", now), _seconds(headers.get("retry-after", ""), "s", now)]
-    for seconds in asked:
-        if seconds is not None:
+    """Seconds that headers ask to wait: by `retry-after` (RFC 9110 10.2.3), else by the limits of which none remain."""
+    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
+        if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
             return seconds
     spent = [name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}") == "0"]
     resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
@@ -297,7 +273,7 @@ def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | 
 
 
 def _seconds(text: str, unit: str, now: float | None) -> float | None:
-    """Return the seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
+    """Seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
     try:
         seconds = float(text) * _UNITS[unit]
     except ValueError:
@@ -309,7 +285,7 @@ def _seconds(text: str, unit: str, now: float | None) -> float | None:
 
 
 def counted(usage: object) -> Tokens | None:
-    """Return the token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
+    """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
     if not isinstance(usage, Mapping):
         return None
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
@@ -318,12 +294,8 @@ def counted(usage: object) -> Tokens | None:
 
 
 def data_url(image: bytes) -> str:
-    """Return a PNG or JPEG as a data URL."""
     kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
-
-
-# The client.
 
 
 class OpenAIClient:
@@ -359,7 +331,7 @@ class OpenAIClient:
         await self._transport.aclose()
 
     async def call(self, made: Awaitable[T]) -> T:
-        """Return the result of a call. Raises Trouble."""
+        """The result of a call. Raises Trouble."""
         try:
             async with asyncio.timeout(self._timeout):
                 return await made
@@ -368,7 +340,7 @@ class OpenAIClient:
         raise trouble  # out here, so that it does not carry the server's error with it
 
     async def complete(self, content: bytes, call: Call) -> bytes:
-        """Return the body of the reply to a chat completion. Raises Trouble."""
+        """The body of the reply to a chat completion. Raises Trouble."""
         return (await self._post(content, call, stream=False)).content
 
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
@@ -377,7 +349,7 @@ class OpenAIClient:
         try:
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise Trouble("bad reply", "the server answered with a page and not with a stream of events")
-            async with aclosing(_events(response, call.pace)) as events:
+            async with aclosing(_events(response, call)) as events:
                 async for event in events:
                     yield event
             return
@@ -389,22 +361,13 @@ class OpenAIClient:
 
     async def _post(self, content: bytes, call: Call, stream: bool) -> httpx2.Response:
         _CALL.set(call)
-        made = self.api.post(
-            "/chat/completions",
-            content=content,
-            cast_to=httpx2.Response,
-            stream=stream,
-            stream_cls=_openai().AsyncStream[Any],
-        )
-        return cast(httpx2.Response, await self.call(made))
+        more = {"cast_to": httpx2.Response, "stream": stream, "stream_cls": _openai().AsyncStream[Any]}
+        return await self.call(self.api.post("/chat/completions", content=content, **more))
 
     def _trouble(self, error: Exception) -> Trouble:
-        """Map an error of openai or the transport to a Trouble."""
-        openai = _openai()
-        if isinstance(error, openai.APIStatusError):
-            answered: Any = error
-            return refusal(answered.status_code, answered.response.headers, answered.body)
-        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+        cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error
+        if isinstance(cause, _openai().APIStatusError):
+            return refusal(cause.status_code, cause.response.headers, cause.body)
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
             return Trouble("again", "the server could not be reached")
         if isinstance(cause, httpx2.TimeoutException | TimeoutError):
@@ -414,7 +377,7 @@ class OpenAIClient:
         return Trouble("again", "the connection broke off")
 
 
-async def _events(response: httpx2.Response, pace: _ReadingRate) -> AsyncGenerator[Mapping[str, Any], None]:
+async def _events(response: httpx2.Response, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
     """Yield the data of server-sent events, bounded, until `[DONE]` or the end of the stream."""
     held = 0
     rest: list[bytes] = []
@@ -429,7 +392,7 @@ async def _events(response: httpx2.Response, pace: _ReadingRate) -> AsyncGenerat
             continue
         whole, rest = b"".join((*rest, lines)), [begun]
         for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
-            await pace.step()
+            await call.step()
             if data == b"[DONE]":
                 return
             if data.count(b",") > _MOST_VALUES:

@@ -1,4 +1,4 @@
-"""Model under test behind an OpenAI-compatible server: one streamed chat completion per answer, images as data URLs.
+"""Models behind OpenAI-compatible servers, `kind = "api"`: one streamed chat completion an answer, images as data URLs.
 
 A stream that ends without a `finish_reason` was cut.
 """
@@ -6,15 +6,17 @@ A stream that ends without a `finish_reason` was cut.
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
+from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, check_limits, cost, most_usage
 from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
-from arena.inference.special_tokens import neutralised
-from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
+from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
+from arena.validation import must_be
 
 _LOG = logging.getLogger(__name__)
 _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
@@ -29,6 +31,35 @@ _OPTIONAL = ("stream_options", "max_tokens")
 """Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
 _SAME: tuple[ModelTrouble, ...] = ("slow", "bad reply", "too big", "refused", "spent")
 """Troubles of a call that are those of a model; with any other the model is down."""
+
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
+_JOINER = "\u2060"
+"""Word joiner: invisible, and part of no tokenizer's control token."""
+_CONTROL = re.compile(
+    r"<\|?/?[A-Za-z_][\w ./:-]{0,40}\|>|<\|[^<>|\n]{1,40}\|?>"  # <|im_end|>, <|user|>, <|eot_id|>
+    r"|<｜[^<>\n]{1,40}｜>"  # DeepSeek
+    r"|</?(?:s|bos|eos|pad|unk|image|img|video|audio|image_soft_token|fake_token_around_image|end_of_utterance"
+    r"|start_of_turn|end_of_turn|start_of_image|end_of_image|IMG_CONTEXT|image_placeholder|global-img|row_\d+_col_\d+)>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|IMG|IMG_BREAK|IMG_END)\]|<</?SYS>>",
+    re.IGNORECASE,
+)
+"""Control tokens: what would end a turn, begin another or stand for an image."""
+
+
+class ApiTable(CardTable, frozen=True):
+    """Keys of a server's model."""
+
+    model: Text
+    address: Text
+    key_from: Annotated[
+        Stripped,
+        must_be("the name of an environment variable, as in OPENAI_API_KEY", _VARIABLE.fullmatch, hidden="a key"),
+    ] = ""
+
+    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+        """Address and key. Raises EndpointError."""
+        key = secret(self.key_from) if self.key_from else Secret("")
+        return {"address": Endpoint(self.address, key).shown, "key": key}
 
 
 class _Answer(Call):
@@ -113,7 +144,6 @@ class ApiVLM:
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
-        """Answers to conversations, one after the other. Raises ModelError."""
         return tuple(
             ["".join([piece async for piece in self.stream(turns, settings, note)]) for turns in conversations]
         )
@@ -121,7 +151,6 @@ class ApiVLM:
     async def _attempt(
         self, turns: Conversation, settings: Generation, answer: _Answer, deadline: float
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer of one call. Raises Trouble and ModelError."""
         content = await asyncio.to_thread(self._body, turns, settings)
         try:
             async with aclosing(self._client.stream(content, answer)) as events:
@@ -139,20 +168,15 @@ class ApiVLM:
             async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + self.card.timeout)):
                 return await anext(events, None)
         except TimeoutError as error:
-            seconds = f"{self.card.timeout:g} seconds"
-            problem = f"no word from the server within {seconds}, or no end within ten times that"
-            raise Trouble("slow", problem) from error
+            within = f"within {self.card.timeout:g} seconds, or no end within ten times that"
+            raise Trouble("slow", f"no word from the server {within}") from error
 
     def _body(self, turns: Conversation, settings: Generation) -> bytes:
         card = self.card
         room = "max_completion_tokens" if "max_tokens" in self._dropped else "max_tokens"
         system = [{"role": "system", "content": card.system}] if card.system else []
-        body: dict[str, Any] = {
-            "model": card.model,
-            "messages": [*system, *map(_message, turns)],
-            "stream": True,
-            room: settings.max_tokens,
-        }
+        messages = [*system, *map(_message, turns)]
+        body: dict[str, Any] = {"model": card.model, "messages": messages, "stream": True, room: settings.max_tokens}
         if "stream_options" not in self._dropped:
             body["stream_options"] = {"include_usage": True}
         chosen = {"temperature": settings.temperature, "top_p": settings.top_p, "seed": settings.seed}
@@ -168,9 +192,17 @@ class ApiVLM:
         return Usage(prompt, completion, cost(self.card.price, prompt, completion), estimated)
 
 
+API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))
+
+
 def _message(turn: Turn) -> dict[str, Any]:
     text = neutralised(turn.text) if turn.role == "user" else turn.text
     if not turn.images:
         return {"role": turn.role, "content": text}
     images = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in turn.images]
     return {"role": turn.role, "content": [*images, {"type": "text", "text": text}]}
+
+
+def neutralised(text: str) -> str:
+    """The text with each control token broken, so that it reads the same; a local processor does it by itself."""
+    return _CONTROL.sub(lambda match: match[0][0] + _JOINER + match[0][1:], text)

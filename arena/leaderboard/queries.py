@@ -24,8 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BANK, BATTLE, LIVE_VOTE, VOTE
 from arena.database import EPOCH
 from arena.fraud.eligibility import counting_voters
 from arena.fraud.flags import flagged_voters

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from arena.battles.live_tables import LAST_LIVE_VOTE, LIVE_VOTE
-from arena.battles.tables import LAST_VOTE, VOTE, WINS
+from arena.battles.tables import LAST_LIVE_VOTE, LAST_VOTE, LIVE_VOTE, VOTE, WINS
 from arena.clock import ChangesSeen, keep_time
 from arena.database import META, Database
 from arena.fraud.flags import FLAGS_VERSION, FlagService

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,14 +13,13 @@ from arena.database import Database
 from arena.inference.limits import check_limits
 from arena.live.images import MOST_IMAGES, OwnImages
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
-from arena.live.sessions import checked_text
+from arena.live.sessions import checked_text, conversation
 from arena.live.streaming import SideBySide
-from arena.types import VLM, ModelError, Turn
+from arena.types import VLM, ModelError
 
 MOST_CHATS = 500
 """Conversations kept in memory; the least recently used goes."""
 MOST_QUESTIONS = 20
-"""Questions of one conversation."""
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
 
 
@@ -72,18 +72,12 @@ class Chats:
         self, vlms: Sequence[VLM], database: Database, images: OwnImages, budget: Budget, queue: GenerationQueue
     ) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
-        self._database = database
-        self._images = images
-        self._budget = budget
-        self._queue = queue
+        self._database, self._images, self._budget, self._queue = database, images, budget, queue
         self._sessions: OrderedDict[int, ChatSession] = OrderedDict()
         """By visitor; one each."""
 
     async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> ChatSession:
-        """Begin a conversation with a model by its name; an earlier one ends and its images are deleted.
-
-        Raises LiveError, OwnImageError, DatabaseError.
-        """
+        """Begin a conversation with a model by its name; an earlier one ends. Raises LiveError, OwnImageError."""
         vlm = self.vlms.get(model)
         if vlm is None:
             raise LiveError(f"There is no model named {model[:80]!r} here; choose another")
@@ -93,17 +87,20 @@ class Chats:
         session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
         await self._ask(session, text)
         await asyncio.to_thread(self._database.hold, _held(voter, token))
-        before = self._sessions.pop(voter, None)
+        ended = [self._sessions.pop(voter)] if voter in self._sessions else []
         self._sessions[voter] = session
-        ended = [before] if before else []
         if len(self._sessions) > MOST_CHATS:
             ended.append(self._sessions.popitem(last=False)[1])
         for other in ended:
-            await self._end(other, but=images)
+            if other.generation is not None:
+                await other.generation.stop()
+            unused = [image for image in other.images if image not in images]
+            await asyncio.to_thread(self._images.discard, other.voter, unused)
+            await asyncio.to_thread(self._database.release, _held(other.voter, other.token))
         return session
 
     async def find(self, voter: int, token: str) -> ChatSession:
-        """Return a conversation of this visitor. Raises UnknownChatError, ElsewhereError, DatabaseError."""
+        """A conversation of this visitor. Raises UnknownChatError, ElsewhereError, DatabaseError."""
         session = self._sessions.get(voter)
         if session is None or not secrets.compare_digest(session.token.encode(), token.encode()):
             elsewhere = await asyncio.to_thread(self._database.is_held_elsewhere, _held(voter, token))
@@ -126,13 +123,9 @@ class Chats:
         """Yield the state of a conversation at each change; the last state is not growing."""
         session = await self.find(voter, token)
         if (generation := session.generation) is not None:
-            with generation.watched():
-                seen, words = -1, 0
-                while not generation.over:
-                    side_text = generation.side_by_side.side_texts["a"]
-                    text, words = side_text.since(words), side_text.shown
-                    yield ChatState(session, True, generation.ahead, text)
-                    seen = await generation.changed(seen)
+            async with aclosing(generation.watch()) as new_words:
+                async for texts in new_words:
+                    yield ChatState(session, True, self._queue.ahead(generation), texts["a"])
         yield ChatState(session, False, 0, "")
 
     async def _ask(self, session: ChatSession, text: str) -> None:
@@ -145,7 +138,7 @@ class Chats:
         session.asked = question  # at once: the next two lines wait
         try:
             files = await asyncio.to_thread(self._images.files, session.voter, session.images)
-            turns = _conversation(session, files)
+            turns = conversation([(turn.question, turn.answer) for turn in session.said], question, files)
             check_limits(session.vlm.card, turns)
         except ModelError as error:
             session.asked = None
@@ -165,26 +158,9 @@ class Chats:
                 session.said.append(ChatTurn(question, answer, ended.ending == "stopped"))
             session.asked = session.generation = None
 
-        session.generation = GenerationTask(
-            self._queue,
-            SideBySide({"a": session.vlm}, lambda _, vlm: session.live_budget.stream_answer(vlm, turns)),
-            finish,
-        )
-
-    async def _end(self, session: ChatSession, but: tuple[str, ...]) -> None:
-        if session.generation is not None:
-            await session.generation.stop()
-        await asyncio.to_thread(self._images.discard, session.voter, [one for one in session.images if one not in but])
-        await asyncio.to_thread(self._database.release, _held(session.voter, session.token))
+        side_by_side = SideBySide({"a": session.vlm}, lambda _, vlm: session.live_budget.stream_answer(vlm, turns))
+        session.generation = GenerationTask(self._queue, side_by_side, finish)
 
 
 def _held(voter: int, token: str) -> str:
-    """Return the name that the server of a conversation holds."""
     return f"chat {voter} {token}"
-
-
-def _conversation(session: ChatSession, files: tuple[bytes, ...]) -> list[Turn]:
-    turns: list[Turn] = []
-    for number, said in enumerate(session.said):
-        turns += [Turn("user", said.question, files if number == 0 else ()), Turn("assistant", said.answer)]
-    return [*turns, Turn("user", session.asked or "", () if session.said else files)]

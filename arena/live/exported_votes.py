@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Row, Select, case, func, literal, null, select
 
-from arena.battles.live_tables import LIVE_BATTLE, LIVE_VOTE, ranked_votes
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, VOTE, ranked_votes
 from arena.formats.base import Vote
 from arena.items.store import FAMILY, IMAGE, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
@@ -14,7 +13,7 @@ _COMMON = ("battle_id", "choice", "winner", "loser", "voter_id", "voted_at", "te
 
 
 def bank_votes() -> Select:
-    """Return a SELECT of the final votes on stored answers, in the order they came, without those on check items."""
+    """A SELECT of the final votes on stored answers, in the order they came, without those on check items."""
     images = select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
     query = BANK.final_votes(
         *(VOTE.c[name] for name in _COMMON),
@@ -26,7 +25,7 @@ def bank_votes() -> Select:
 
 
 def live_votes() -> Select:
-    """Return a SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
+    """A SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
     own, items = (source.label for source in LIVE_SOURCES)
     key = select(ITEM.c.key).where(ITEM.c.id == LIVE_BATTLE.c.item_id).correlate(LIVE_BATTLE).scalar_subquery()
     return ranked_votes(

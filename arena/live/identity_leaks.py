@@ -22,18 +22,9 @@ _MODELS = "|".join(
         *("chat-?gpt", "gpt[ -]?[345][\\w.-]*", "claude", "gemini", "bard", "palm[ -]?2", "(?:pali-?)?gemma", "llama"),
         *("llava", "vicuna", "alpaca", "qwen[\\w.-]*", "tongyi", "mini-?gpt-?4", "mini-?cpm[\\w.-]*", "instruct-?blip"),
         *("blip-?2", "m?plug-?owl\\w*", "otter", "open-?flamingo", "idefics\\w*", "smolvlm", "intern-?(?:vl|lm)\\w*"),
-        *(
-            "cog-?vlm\\w*",
-            "(?:chat-?)?glm[\\w.-]*",
-            "deepseek[\\w.-]*",
-            "pixtral",
-            "mi[sx]tral",
-            "grok",
-            "molmo",
-            "fuyu",
-        ),
-        *("phi-?[34][\\w.-]*", "kosmos\\S*", "panda-?gpt", "yi-?vl", "emu\\d", "aya", "command[ -]r", "nova", "ernie"),
-        *("doubao", "kimi", "hunyuan", "step-?1v", "bunny", "moondream\\d?", "florence-?2"),
+        *("cog-?vlm\\w*", "(?:chat-?)?glm[\\w.-]*", "deepseek[\\w.-]*", "pixtral", "mi[sx]tral", "grok", "molmo"),
+        *("fuyu", "phi-?[34][\\w.-]*", "kosmos\\S*", "panda-?gpt", "yi-?vl", "emu\\d", "aya", "command[ -]r", "nova"),
+        *("ernie", "doubao", "kimi", "hunyuan", "step-?1v", "bunny", "moondream\\d?", "florence-?2"),
         *("通义千问", "文心一言", "豆包", "混元"),
     )
 )
@@ -61,7 +52,7 @@ _PART, _SPAN = 1_000, 400
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
-    """Return whether an answer reveals its model; `models` are the names of the models here.
+    """Whether an answer reveals its model; `models` are the names of the models here.
 
     An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
     """
@@ -78,7 +69,7 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=8)
 def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the pattern of a speaker that names itself, and the pattern of a bare name."""
+    """The pattern of a speaker that names itself, and the pattern of a bare name."""
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
     bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
     patterns = (

@@ -13,21 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ColumnElement,
-    Connection,
-    ForeignKey,
-    Integer,
-    Row,
-    Table,
-    Text,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Boolean, Column, ColumnElement, ForeignKey, Integer, Row, Table, Text, func, select
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.database import METADATA, Database, Moment, now
@@ -50,7 +36,6 @@ OWN_IMAGE = Table(
 )
 """`battle_id`: none while only attached. The row outlives the file."""
 MOST_IMAGES = 10
-"""Images of one battle."""
 MOST_WAITING = 30
 """Images that a visitor may have without a battle."""
 KEPT_FOR = timedelta(hours=24)
@@ -60,6 +45,7 @@ MOST_OF_NETWORK = 1_000
 """Images that one network may upload within a day (UTC), so that none takes all the room."""
 AT_ONCE = 2
 """Files checked at one time: a check may take 400 MB."""
+GONE = "An image is no longer here; take it out and add it again"
 
 
 class OwnImageError(ValueError):
@@ -80,18 +66,13 @@ class OwnImages:
     """Visitors' images in one folder, with `votes_room` bytes of its disk reserved for votes."""
 
     def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
-        self._database = database
-        self._folder = folder
-        self._votes_room = votes_room
+        self._database, self._folder, self._votes_room = database, folder, votes_room
         self._days = NetworkDays(database)
         self._turns = asyncio.Semaphore(AT_ONCE)
         folder.mkdir(parents=True, exist_ok=True)
 
     async def receive(self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None) -> OwnImage:
-        """Check and store an uploaded file; it is buffered on disk, not in memory.
-
-        Raises OwnImageError, PictureError, LimitError or DatabaseError.
-        """
+        """Check and store an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
         if full := no_room(self._folder, self._votes_room):
             raise OwnImageError(full)
         with TemporaryFile(dir=self._folder) as file:
@@ -103,41 +84,36 @@ class OwnImages:
                 return await asyncio.to_thread(self._keep, voter, network, file)
 
     def path(self, voter: int, token: str) -> Path | None:
-        """Return the path of a visitor's image; None for another visitor's and for a deleted one."""
-        with self._database.read() as connection:
-            row = connection.execute(select(OWN_IMAGE).where(_mine(voter, token))).one_or_none()
-        path = self._path(row) if row is not None else None
-        return path if path is not None and path.is_file() else None
+        """The path of a visitor's image; None for another visitor's and for a deleted one."""
+        return self._there(_mine(voter, token))
 
     def attach(self, voter: int, tokens: Sequence[str], battle: int, keep: bool) -> tuple[bytes, ...]:
         """Assign images to a battle in this order and return their files. Raises OwnImageError."""
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
-                given = {"battle_id": battle, "position": position, "kept": keep}
-                mine = _mine(voter, token) & OWN_IMAGE.c.battle_id.is_(None)
-                if not connection.execute(update(OWN_IMAGE).where(mine).values(given)).rowcount:
-                    raise OwnImageError("An image is no longer here; take it out and add it again")
+                waiting = OWN_IMAGE.update().where(_mine(voter, token), OWN_IMAGE.c.battle_id.is_(None))
+                if not connection.execute(waiting.values(battle_id=battle, position=position, kept=keep)).rowcount:
+                    raise OwnImageError(GONE)
         return self.files(voter, tokens)
 
     def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
-        """Return the tokens of a battle's images in order, deleted ones included."""
-        mine = OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
+        """The tokens of a battle's images in order, deleted ones included."""
+        mine = select(OWN_IMAGE.c.token).where(OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter)
         with self._database.read() as connection:
-            return tuple(connection.scalars(select(OWN_IMAGE.c.token).where(*mine).order_by(OWN_IMAGE.c.position)))
+            return tuple(connection.scalars(mine.order_by(OWN_IMAGE.c.position)))
 
     def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
-        """Return the files of a visitor's images in this order. Raises OwnImageError when one is gone."""
-        paths = [self.path(voter, token) for token in tokens]
-        if None in paths:
-            raise OwnImageError("An image is no longer here; take it out and add it again")
-        return tuple(path.read_bytes() for path in paths if path is not None)
+        """The files of a visitor's images in this order. Raises OwnImageError when one is gone."""
+        paths = [path for token in tokens if (path := self.path(voter, token))]
+        if len(paths) < len(tokens):
+            raise OwnImageError(GONE)
+        return tuple(path.read_bytes() for path in paths)
 
     def forget(self, battle: int) -> None:
         """Delete the images of a finished battle, except those that may be kept."""
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
-        """Delete a visitor's images that have no battle."""
         self._delete(OWN_IMAGE.c.token.in_(tokens), OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
 
     def sweep(self, moment: datetime) -> int:
@@ -145,15 +121,10 @@ class OwnImages:
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
     def kept_path(self, image: int) -> Path | None:
-        """Return the path of an image that its owner lets us keep, for operators; None for any other."""
-        kept = select(OWN_IMAGE).where(OWN_IMAGE.c.id == image, OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
-        with self._database.read() as connection:
-            row = connection.execute(kept).one_or_none()
-        path = self._path(row) if row is not None else None
-        return path if path is not None and path.is_file() else None
+        """The path of an image that its owner lets us keep, for operators; None for any other."""
+        return self._there((OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None))
 
     def take_down(self, *which: ColumnElement[bool]) -> int:
-        """Delete images, those that may be kept included; return their number."""
         return self._delete(*which, kept=True)
 
     def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
@@ -167,12 +138,17 @@ class OwnImages:
         path.write_bytes(picture.data)
         try:
             with self._database.write() as connection:
-                _check_room(connection, voter)
+                here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
+                mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+                if connection.execute(mine).scalar_one() >= MOST_WAITING:
+                    raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
+                if connection.execute(here).scalar_one() >= MOST_TOGETHER:
+                    raise OwnImageError("There are too many images here at the moment; try again in an hour")
                 if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
                     raise LimitError(
                         "Your network has brought its images for today. There is room from midnight (UTC)."
                     )
-                connection.execute(insert(OWN_IMAGE).values(values))
+                connection.execute(OWN_IMAGE.insert().values(values))
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -180,6 +156,12 @@ class OwnImages:
 
     def _path(self, row: Row) -> Path:
         return self._folder / f"{row.token}.{row.suffix}"
+
+    def _there(self, which: ColumnElement[bool]) -> Path | None:
+        """The path of one image, if its file is there."""
+        with self._database.read() as connection:
+            row = connection.execute(select(OWN_IMAGE).where(which)).one_or_none()
+        return path if row is not None and (path := self._path(row)).is_file() else None
 
     def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
         """Delete the files before marking their rows: a file without a row would stay for ever."""
@@ -190,7 +172,7 @@ class OwnImages:
         for row in rows:
             self._path(row).unlink(missing_ok=True)
         if rows:
-            gone = update(OWN_IMAGE).where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
+            gone = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
             with self._database.write() as connection:
                 connection.execute(gone.values(gone_at=now()))
         return len(rows)
@@ -200,25 +182,14 @@ def _mine(voter: int, token: str) -> ColumnElement[bool]:
     return (OWN_IMAGE.c.token == token) & (OWN_IMAGE.c.voter_id == voter) & OWN_IMAGE.c.gone_at.is_(None)
 
 
-def _check_room(connection: Connection, voter: int) -> None:
-    here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
-    mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
-    if connection.execute(mine).scalar_one() >= MOST_WAITING:
-        raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
-    if connection.execute(here).scalar_one() >= MOST_TOGETHER:
-        raise OwnImageError("There are too many images here at the moment; try again in an hour")
-
-
 def _moves(data: bytes) -> bool:
-    """Return whether a picture is an animation: a GIF or WebP of several frames, or an animated PNG."""
-    if data.startswith(b"GIF"):
-        return _has_second_frame(data)
-    webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
-    return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
+    """Whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
 
-
-def _has_second_frame(data: bytes) -> bool:
-    """Walk a GIF's blocks to its second frame (GIF89a, 15 to 26); not every frame has a graphic control."""
+    A GIF's blocks are walked to its second frame (GIF89a, 15 to 26); not every frame has a graphic control.
+    """
+    if not data.startswith(b"GIF"):
+        webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
+        return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
     position, frames = 13 + _colours(data[10]), 0
     while (kind := data[position : position + 1]) in (b"!", b","):
         frames += kind == b","
@@ -233,5 +204,5 @@ def _has_second_frame(data: bytes) -> bool:
 
 
 def _colours(flags: int) -> int:
-    """Return the length of a GIF's colour table, in bytes."""
+    """Length of a GIF's colour table, in bytes."""
     return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

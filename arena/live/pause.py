@@ -15,26 +15,18 @@ PAUSED = (
 )
 
 
-class Pause:
-    """The check for a pause of live answers."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def check(self) -> None:
-        """Raise LiveError while live answers are paused, DatabaseError when that cannot be read."""
-        with self._database.read() as connection:
-            if paused_since(connection):
-                raise LiveError(PAUSED)
+def check_pause(database: Database) -> None:
+    """Raise LiveError while live answers are paused, DatabaseError when that cannot be read."""
+    with database.read() as connection:
+        if paused_since(connection):
+            raise LiveError(PAUSED)
 
 
 def paused_since(connection: Connection) -> datetime | None:
-    """Return the start of the pause; None while live answers run."""
     return connection.scalar(select(PAUSE.c.since))
 
 
 def pause(connection: Connection) -> bool:
-    """Pause live answers; return whether that changed anything."""
     take_turn(connection, PAUSE)
     if paused_since(connection):
         return False
@@ -43,5 +35,4 @@ def pause(connection: Connection) -> bool:
 
 
 def resume(connection: Connection) -> bool:
-    """Resume live answers; return whether that changed anything."""
     return connection.execute(delete(PAUSE)).rowcount > 0

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 
 from arena.budget import Budget, BudgetError, reserved
 from arena.inference.limits import most_cost
 from arena.live.streaming import SideBySide
-from arena.types import VLM, Conversation, ModelError, Usage
+from arena.types import VLM, Conversation, ModelError, Side, Usage
 
 MOST_WAITING = 200
 """Visitors who may wait in the queue; others are asked to come back."""
@@ -65,14 +65,11 @@ class LiveBudget:
 
 
 class GenerationQueue:
-    """A limit of concurrent generation tasks; others wait in order of arrival.
-
-    `check` is called before a question is asked, and raises LiveError while none may be.
-    """
+    """A limit of concurrent generation tasks; others wait in order of arrival."""
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
-        self._at_once = at_once
-        self._check = check
+        """`check` is called before a question is asked, and raises LiveError while none may be."""
+        self._at_once, self._check = at_once, check
         self._generations: list[GenerationTask] = []
         """The running ones come first."""
 
@@ -87,7 +84,7 @@ class GenerationQueue:
             raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Return the number of tasks that must end before this one runs: 0 for a running one."""
+        """Number of tasks that must end before this one runs: 0 for a running one."""
         return max(0, self._generations.index(generation) + 1 - self._at_once) if generation in self._generations else 0
 
     @asynccontextmanager
@@ -123,20 +120,12 @@ class GenerationTask:
         self._expect(OPENING_SECONDS)
 
     @property
-    def ahead(self) -> int:
-        """Number of tasks that must end before this one runs."""
-        return self._queue.ahead(self)
-
-    @property
     def over(self) -> bool:
         """Whether its end is stored."""
         return self._task.done()
 
     async def changed(self, seen: int) -> int:
-        """Wait until more is shown than was `seen`, it moves up, it is over, or STILL_SECONDS have passed.
-
-        Returns the version seen now.
-        """
+        """Wait until there is more than was `seen`, or for KEEPALIVE_SECONDS; return the version seen now."""
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
                 while self._version == seen and not self.over:
@@ -146,7 +135,6 @@ class GenerationTask:
         return self._version
 
     def tell(self) -> None:
-        """Wake the watchers."""
         self._version += 1
         news, self._news = self._news, asyncio.Event()
         news.set()
@@ -157,12 +145,17 @@ class GenerationTask:
         self.tell()
         await asyncio.wait([self._task])
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Keep the task running while a page watches."""
+    async def watch(self) -> AsyncGenerator[dict[Side, str], None]:
+        """Yield each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
-            yield
+            seen, words = -1, dict.fromkeys(self.side_by_side.side_texts, 0)
+            while not self.over:
+                side_texts = self.side_by_side.side_texts
+                texts = {side: side_text.since(words[side]) for side, side_text in side_texts.items()}
+                words = {side: side_text.shown for side, side_text in side_texts.items()}
+                yield texts
+                seen = await self.changed(seen)
         finally:
             self._watchers -= 1
             self._expect(DISCONNECT_SECONDS)

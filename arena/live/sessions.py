@@ -6,7 +6,9 @@ the visitor; a battle's token alone opens nothing.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -21,7 +23,6 @@ from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
 
 MOST_TEXT = 8_000
-"""Characters of an instruction or a follow-up."""
 FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
 STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
 LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
@@ -34,7 +35,6 @@ class LiveRequest(NamedTuple):
     images: tuple[str, ...] = ()
     keep: bool = False
     network: str | None = None
-    """The network whose daily count this battle adds to."""
 
 
 class LiveState(NamedTuple):
@@ -55,19 +55,13 @@ class LiveSessions:
         self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, budget: Budget, queue: GenerationQueue
     ) -> None:
         self.vlms = tuple(vlms)
-        self._store = store
-        self._images = images
-        self._budget = budget
-        self._queue = queue
+        self._store, self._images, self._budget, self._queue = store, images, budget, queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
-        """By battle."""
         self._of_voter: dict[int, int] = {}
-        """The battle in progress of each visitor."""
 
     @property
     def waiting(self) -> int:
-        """Number of visitors waiting in the queue."""
         return self._queue.waiting
 
     async def begin(self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
@@ -84,7 +78,8 @@ class LiveSessions:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room()
         pair = await self._pair(voter, Turn("user", text, (b"",) * count))
-        await self._stop_of(voter)
+        if (earlier := self._generations.get(self._of_voter.get(voter, 0))) is not None:
+            await earlier.stop()
         opening = Opening(text, count, item.id if item else None, request.keep, request.network)
         battle = await asyncio.to_thread(self._store.begin, voter, opening)
         try:
@@ -107,9 +102,12 @@ class LiveSessions:
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
-        vlms = await asyncio.to_thread(self._contestants, before.id)
-        asked = Turn("user", checked)
-        if not all(_takes(vlm, [*_conversation(before, side, tuple(files)), asked]) for side, vlm in vlms.items()):
+        a, b = await asyncio.to_thread(self._store.models, before.id)
+        by_name = {vlm.card.name: vlm for vlm in self.vlms}
+        if a not in by_name or b not in by_name:
+            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
+        vlms = sides(by_name[a], by_name[b])
+        if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
         self._answer(voter, battle, vlms, tuple(files))
@@ -123,7 +121,7 @@ class LiveSessions:
         return await self._settled(voter, token)
 
     async def find(self, voter: int, token: str) -> LiveBattle:
-        """Return a battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
+        """A battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if self._is_unanswered(battle):
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
@@ -135,24 +133,16 @@ class LiveSessions:
         """Yield the state of a battle at each change; the last state is not growing."""
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
-            with generation.watched():
-                seen, words = -1, dict.fromkeys(SIDES, 0)
-                while not generation.over:
-                    side_texts = generation.side_by_side.side_texts
-                    texts: dict[Side, str] = {
-                        side: side_text.since(words[side]) for side, side_text in side_texts.items()
-                    }
-                    words = {side: side_text.shown for side, side_text in side_texts.items()}
-                    yield LiveState(battle, True, generation.ahead, texts)
-                    seen = await generation.changed(seen)
+            async with aclosing(generation.watch()) as new_words:
+                async for texts in new_words:
+                    yield LiveState(battle, True, self._queue.ahead(generation), texts)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
-        """Delete the images of a finished battle, except those that may be kept."""
         await asyncio.to_thread(self._images.forget, battle.id)
 
     async def _settled(self, voter: int, token: str) -> LiveBattle:
-        """Return a battle without answers in progress; one that no server answers any more is ended as lost."""
+        """A battle without answers in progress; one that no server answers any more is ended as lost."""
         battle = await self.find(voter, token)
         if self._is_unanswered(battle):
             await self._end(battle.id, LOST)
@@ -164,45 +154,29 @@ class LiveSessions:
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
-        """Draw two models that can take a question (the pair with the fewest votes), and their sides.
-
-        Pairs that the voter has had as often as allowed are left out. Raises LiveError or LimitError when no pair is
-        left.
-        """
-        able = [vlm for vlm in self.vlms if _takes(vlm, [turn])]
+        """Draw sides for the able models with the fewest votes together. Raises LiveError, LimitError."""
+        able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
-        votes = await asyncio.to_thread(self._store.pair_votes)
-
+        votes = await asyncio.to_thread(self._store.named_pair_votes)
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
-        pairs = [pair for pair in combinations(able, 2) if _names(pair) not in closed]
+        pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
-        a, b = min(pairs, key=lambda pair: (votes.get(_names(pair), 0), self._coin.random()))
-        return (a, b) if self._coin.random() < 0.5 else (b, a)
-
-    def _contestants(self, battle: int) -> dict[Side, VLM]:
-        """Return the models of a battle that has a turn. Raises LiveError when one is no longer in the catalogue."""
-        by_name = {vlm.card.name: vlm for vlm in self.vlms}
-        a, b = self._store.models(battle)
-        if a not in by_name or b not in by_name:
-            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
-        return sides(by_name[a], by_name[b])
+        a, b = min(pairs, key=lambda pair: (votes.get(frozenset(pair), 0), self._coin.random()))
+        return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a])
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
-        """Let both models answer the newest question."""
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
-        first = len(battle.turns) == 1
-        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
-        question = _conversation(battle, "a", files)[-1:]
+        others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
-            if live_budget.empty or not first:
+            if live_budget.empty or battle.answered:
                 return None
-            busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()} | {
-                one.model for one in side_by_side.failures
-            }
-            return next((vlm for vlm in others if vlm.card.name not in busy and _takes(vlm, question)), None)
+            busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
+            busy |= {failure.model for failure in side_by_side.failures}
+            free = (vlm for vlm in others if vlm.card.name not in busy)
+            return next((vlm for vlm in free if _takes(vlm, conversation((), newest, files))), None)
 
         async def finish(ended: SideBySide) -> None:
             try:
@@ -212,41 +186,35 @@ class LiveSessions:
                 if self._of_voter.get(voter) == battle.id:
                     del self._of_voter[voter]
 
-        side_by_side = SideBySide(
-            vlms, lambda side, vlm: live_budget.stream_answer(vlm, _conversation(battle, side, files)), substitute
-        )
+        def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
+            return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
+
+        side_by_side = SideBySide(vlms, ask, substitute)
         generation = GenerationTask(self._queue, side_by_side, finish)
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
-        """Store the outcome of a turn."""
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
-        await asyncio.to_thread(self._store.fail, failures)
+        if failures:
+            await asyncio.to_thread(self._store.fail, failures)
         unsaid = not battle.answered and not any(side_text.shown for side_text in ended.side_texts.values())
         if ended.ending == "void" or unsaid:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return
-        models = Names(*(ended.side_texts[side].vlm.card.name for side in SIDES))
-        answers = Names(*(ended.side_texts[side].text for side in SIDES))
+        a, b = (ended.side_texts[side] for side in SIDES)
+        models, answers = Names(a.vlm.card.name, b.vlm.card.name), Names(a.text, b.text)
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
         answered = Answered(models, answers, ended.ending == "stopped", named)
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:
-        """Store that there is nothing to vote on, and delete the images."""
         await asyncio.to_thread(self._store.end, battle, reason)
         await asyncio.to_thread(self._images.forget, battle)
 
-    async def _stop_of(self, voter: int) -> None:
-        """Stop the visitor's battle in progress: one at a time."""
-        generation = self._generations.get(self._of_voter.get(voter, 0))
-        if generation is not None:
-            await generation.stop()
-
 
 def checked_text(text: str) -> str:
-    """Return a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
+    """A visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
     if not text.strip():
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
@@ -256,18 +224,11 @@ def checked_text(text: str) -> str:
     return text.strip()
 
 
-def _conversation(battle: LiveBattle, side: Side, files: tuple[bytes, ...]) -> list[Turn]:
-    """Return the conversation of one side so far, the newest question last."""
-    turns: list[Turn] = []
-    for number, turn in enumerate(battle.turns):
-        turns.append(Turn("user", turn.question, files if number == 0 else ()))
-        if number < battle.answered:
-            turns.append(Turn("assistant", turn.a if side == "a" else turn.b))
-    return turns
-
-
-def _names(pair: tuple[VLM, VLM]) -> frozenset[str]:
-    return frozenset(vlm.card.name for vlm in pair)
+def conversation(said: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]) -> list[Turn]:
+    """The questions and answers so far and a new question, as a model is sent them: the images go with the first."""
+    turns = [turn for asked, answer in said for turn in (Turn("user", asked), Turn("assistant", answer))]
+    first, *others = [*turns, Turn("user", question)]
+    return [replace(first, images=tuple(files)), *others]
 
 
 def _takes(vlm: VLM, turns: Conversation) -> bool:

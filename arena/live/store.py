@@ -1,8 +1,4 @@
-"""Live store: transactions of live battles, from the first question to the names.
-
-Each checks voter, token and state in the database and only adds rows (see `live_tables.py`). A choice is acknowledged,
-and the names are shown, after the commit. Votes, undos and reveals are idempotent.
-"""
+"""Live store: transactions of live battles, from the first question to the names."""
 
 import secrets
 from collections.abc import Sequence
@@ -12,8 +8,9 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select
 
-from arena.battles.choices import ChoiceError, ChoiceStore, phase, token_parts
-from arena.battles.live_tables import (
+from arena.battles.choices import ChoiceError, ChoiceStore, check_among, phase, token_parts
+from arena.battles.quotas import LIMITS, Quotas
+from arena.battles.tables import (
     LIVE,
     LIVE_BATTLE,
     LIVE_BATTLE_STATES,
@@ -21,10 +18,8 @@ from arena.battles.live_tables import (
     LIVE_QUESTION,
     LIVE_TURN,
     LIVE_VOID,
-    LIVE_VOTE,
     open_ranked_votes,
 )
-from arena.battles.quotas import LIMITS, Quotas
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
@@ -63,7 +58,6 @@ class LiveBattle:
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
-    """Number of answered turns."""
     void: str | None
     """Why there is nothing to vote on, if so."""
     choice: Side | None
@@ -72,6 +66,10 @@ class LiveBattle:
     attempt: int
     began_at: datetime
 
+    def said(self, side: Side) -> list[tuple[str, str]]:
+        """The questions that are answered, each with the answer of a side."""
+        return [(turn.question, turn.a if side == "a" else turn.b) for turn in self.turns[: self.answered]]
+
     @property
     def settled(self) -> bool:
         """Whether no answer is in progress."""
@@ -79,20 +77,29 @@ class LiveBattle:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether a follow-up may be asked."""
-        over = self.void is not None or self.phase is not Phase.OPEN or len(self.turns) >= MOST_TURNS
-        return not over and self.settled and not self.turns[-1].stopped
+        return self.closed is None
+
+    @property
+    def closed(self) -> str | None:
+        """Why no follow-up may be asked, if so."""
+        if self.phase is not Phase.OPEN:
+            return "You have chosen; start another battle to ask more."
+        if not self.settled:
+            return "The answers are still coming; ask when both have ended."
+        if len(self.turns) >= MOST_TURNS:
+            return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
+        stopped = self.void is not None or self.turns[-1].stopped
+        return "This battle was stopped; choose A or B, or start another." if stopped else None
 
 
 class Opening(NamedTuple):
-    """The data of a new live battle."""
+    """A new live battle."""
 
     instruction: str
     images: int
     item: int | None = None
     keep: bool = False
     network: str | None = None
-    """The network whose daily count this battle adds to; None: no network's."""
 
 
 class Answered(NamedTuple):
@@ -108,14 +115,12 @@ class LiveModelError(ValueError):
     """A model of the catalogue that cannot take part; says why, and how to mend it."""
 
 
-class LiveStore:
-    """Live battles in the database; every method for a visitor is one transaction that checks the voter first."""
+class LiveStore(ChoiceStore[LiveBattle]):
+    """Live battles in the database."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        self._database = database
+        super().__init__(database, LIVE, LIVE_BATTLE_STATES, open_ranked_votes, _battle)
         self.quotas = Quotas(database, limits)
-        open_votes = open_ranked_votes(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count())
-        self._choices = ChoiceStore(database, LIVE, LIVE_BATTLE_STATES, open_votes)
 
     def register_models(self, models: Sequence[str]) -> None:
         """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
@@ -133,40 +138,33 @@ class LiveStore:
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question, which this server answers.
-
-        Raises LimitError when the voter or network has reached its limit.
-        """
+        """Store a new battle with its first question, which this server answers. Raises LimitError."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
             self._ask(connection, battle, 1, opening.instruction)
-            return _battle(connection, self._choices.stored(connection, battle))
+            return self._stored(connection, battle)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
-        """Store a follow-up question, which this server answers.
-
-        Raises UnknownBattleError, or ChoiceError when none can be asked.
-        """
+        """Store a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
         with self._database.write() as connection:
-            row = self._choices.find(connection, voter, token, lock=True)
+            row = self._find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
-            if not battle.can_go_on:
-                raise ChoiceError(_why_no_more(battle))
+            if battle.closed:
+                raise ChoiceError(battle.closed)
             self._ask(connection, row.id, len(battle.turns) + 1, text)
-            return _battle(connection, self._choices.stored(connection, row.id))
+            return self._stored(connection, row.id)
 
     def answer(self, battle: int, answered: Answered) -> None:
-        """Store the answers to the newest question."""
-        values = dict(zip(("answer_a", "answer_b"), answered.answers, strict=True))
+        newest = select(func.max(LIVE_QUESTION.c.number)).where(LIVE_QUESTION.c.battle_id == battle)
+        values = {"stopped": answered.stopped, "named": answered.named, "ended_at": now()}
+        values |= {"battle_id": battle, "answer_a": answered.answers.a, "answer_b": answered.answers.b}
         with self._database.write() as connection:
-            models = dict(zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True))
-            number = select(func.max(LIVE_QUESTION.c.number)).where(LIVE_QUESTION.c.battle_id == battle)
-            state = {"stopped": answered.stopped, "named": answered.named, "ended_at": now()}
-            numbered = {"battle_id": battle, "number": connection.execute(number).scalar_one()}
-            connection.execute(insert(LIVE_TURN).values({**numbered, **models, **values, **state}))
+            values |= zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True)
+            values["number"] = connection.execute(newest).scalar_one()
+            connection.execute(insert(LIVE_TURN).values(values))
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
@@ -177,69 +175,40 @@ class LiveStore:
         self._database.release(_held(battle))
 
     def is_elsewhere(self, battle: int) -> bool:
-        """Whether another server answers the newest question of a battle."""
         return self._database.is_held_elsewhere(_held(battle))
 
     def fail(self, failures: Sequence[SideFailure]) -> None:
-        """Store failures, each for its model."""
-        if failures:
-            with self._database.write() as connection:
-                codes = _codes(connection, [failure.model for failure in failures])
-                rows = [
-                    {"model_id": code, "kind": failure.kind, "failed_at": now()}
-                    for code, failure in zip(codes, failures, strict=True)
-                ]
-                connection.execute(insert(LIVE_FAILURE), rows)
-
-    def find(self, voter: int, token: str) -> LiveBattle:
-        """Return a battle in its current state. Raises UnknownBattleError."""
-        with self._database.read() as connection:
-            return _battle(connection, self._choices.find(connection, voter, token))
+        with self._database.write() as connection:
+            codes = _codes(connection, [failure.model for failure in failures])
+            for code, failure in zip(codes, failures, strict=True):
+                connection.execute(insert(LIVE_FAILURE).values(model_id=code, kind=failure.kind, failed_at=now()))
 
     def unfinished(self, voter: int) -> LiveBattle | None:
-        """Return the voter's last battle if it waits for a choice, for answers or for its reveal."""
+        """The voter's last battle if it waits for a choice, for answers or for its reveal."""
         mine = LIVE_BATTLE.c.voter_id == voter, LIVE_BATTLE.c.began_at > now() - MOST_AGE
         query = LIVE_BATTLE_STATES.where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
 
-    def vote(self, voter: int, token: str, choice: str, terms: str) -> LiveBattle:
-        """Store a choice and return the battle; repeating the same choice changes nothing.
-
-        Raises UnknownBattleError, or ChoiceError when answers are in progress, there is nothing to vote on, or another
-        choice is stored.
-        """
-        side: Side | None = next((side for side in SIDES if side == choice), None)
-        if side is None:
-            raise ChoiceError("The choice must be one of: a, b.")
+    def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
+        """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
+        check_among(choice, SIDES, "choice")
         with self._database.write() as connection:
-            row = self._choices.find(connection, voter, token, lock=True)
-            _check_vote(row)
-            more = {"turns": row.answered, "outside": _outside(connection, row.id)}
-            self._choices.insert(connection, row, token_parts(token)[1], side, terms, **more)
-            return _battle(connection, self._choices.standing(connection, row.id, side))
-
-    def undo(self, voter: int, token: str) -> LiveBattle:
-        """Undo the first choice, as `ChoiceStore.undo` does; return the open battle."""
-        with self._database.write() as connection:
-            return _battle(connection, self._choices.undo(connection, voter, token))
-
-    def reveal(self, voter: int, token: str) -> LiveBattle:
-        """Make the choice final and return the battle; from here on its names may be shown."""
-        with self._database.write() as connection:
-            return _battle(connection, self._choices.reveal(connection, voter, token))
-
-    def names(self, voter: int, token: str) -> Names:
-        """Return the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
-        with self._database.read() as connection:
-            return self._choices.names(connection, voter, token)
+            row = self._find(connection, voter, token, lock=True)
+            if row.reason is not None:
+                raise ChoiceError("There is nothing to vote on in this battle; start another.")
+            if row.answered == 0 or row.answered != row.asked:
+                raise ChoiceError("The answers are still coming; choose when both have ended, or press Stop.")
+            turns = _turns(connection, row.id)
+            named = "named itself" if any(turn.named for turn in turns) else None
+            outside: Outside | None = "stopped" if any(turn.stopped for turn in turns) else named
+            more = {"turns": row.answered, "outside": outside}
+            self._insert(connection, row, token_parts(token)[1], choice, terms, **more)
+            return self._standing(connection, row.id, choice)
 
     def models(self, battle: int) -> Names:
-        """Return the bank's names of the models of a battle that has a turn; never for a page.
-
-        Raises ChoiceError before the first turn is answered.
-        """
+        """The bank's names of a battle's models, never for a page. Raises ChoiceError before a turn is answered."""
         with self._database.read() as connection:
             turn = connection.execute(select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)).one_or_none()
             if turn is None:
@@ -247,15 +216,15 @@ class LiveStore:
             name = model_names(connection)
         return Names(name[turn.model_a], name[turn.model_b])
 
-    def pair_votes(self) -> dict[frozenset[str], int]:
-        """Return the number of final ranked votes of each pair of models, by name."""
-        pairs = self._choices.pair_votes()
+    def named_pair_votes(self) -> dict[frozenset[str], int]:
+        """Number of final ranked votes of each pair of models, by name."""
+        pairs = self.pair_votes()
         with self._database.read() as connection:
             names = model_names(connection)
         return {frozenset((names[low], names[high])): n for (low, high), n in pairs.items()}
 
     def failures(self) -> dict[str, int]:
-        """Return the number of failed live answers of each model, by name; models without any are left out."""
+        """Number of failed live answers of each model, by name; models without any are left out."""
         query = select(MODEL.c.name, func.count().label("n")).join(LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id)
         with self._database.read() as connection:
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
@@ -268,33 +237,19 @@ class LiveStore:
 
 
 def _held(battle: int) -> str:
-    """Return the name that the server which answers a battle holds."""
     return f"live battle {battle}"
 
 
 def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
-    """Return the integer codes of models by name."""
     known = {row.name: row.id for row in connection.execute(select(MODEL).where(MODEL.c.name.in_(names)))}
     return [known[name] for name in names]
 
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
-    return LiveBattle(
-        id=row.id,
-        token=f"{row.token}.{attempt}",
-        item=row.item_id,
-        images=row.images,
-        keep=row.keep,
-        phase=phase(row),
-        turns=_turns(connection, row.id),
-        answered=row.answered,
-        void=row.reason,
-        choice=row.choice,
-        outside=row.outside,
-        attempt=attempt,
-        began_at=row.began_at,
-    )
+    begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images, row.keep)
+    state = (phase(row), _turns(connection, row.id), row.answered, row.reason, row.choice, row.outside)
+    return LiveBattle(*begun, *state, attempt, row.began_at)
 
 
 def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
@@ -306,27 +261,3 @@ def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
     return tuple(
         LiveTurn(row.text, row.answer_a or "", row.answer_b or "", bool(row.stopped), bool(row.named)) for row in rows
     )
-
-
-def _outside(connection: Connection, battle: int) -> Outside | None:
-    turns = _turns(connection, battle)
-    if any(turn.stopped for turn in turns):
-        return "stopped"
-    return "named itself" if any(turn.named for turn in turns) else None
-
-
-def _check_vote(row: Row) -> None:
-    if row.reason is not None:
-        raise ChoiceError("There is nothing to vote on in this battle; start another.")
-    if row.answered == 0 or row.answered != row.asked:
-        raise ChoiceError("The answers are still coming; choose when both have ended, or press Stop.")
-
-
-def _why_no_more(battle: LiveBattle) -> str:
-    if battle.phase is not Phase.OPEN:
-        return "You have chosen; start another battle to ask more."
-    if not battle.settled:
-        return "The answers are still coming; ask when both have ended."
-    if len(battle.turns) >= MOST_TURNS:
-        return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
-    return "This battle was stopped; choose A or B, or start another."

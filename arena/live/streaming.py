@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple
 
 from arena.markdown import visible_text
@@ -64,12 +64,10 @@ class WordBuffer:
 
     def close(self) -> None:
         """Add the last word: no more text will come."""
-        word = "".join(self._rest)
-        if word.strip():
+        if (word := "".join(self._rest)).strip():
             self._words.append(word)
 
     def text(self, begin: int, end: int) -> str:
-        """Return the words of a range of numbers."""
         return "".join(self._words[begin:end])
 
 
@@ -97,7 +95,6 @@ class SideText:
 
     @property
     def complete(self) -> bool:
-        """Whether the whole answer is shown."""
         return self.ended and self.shown == len(self.words)
 
     @property
@@ -105,7 +102,7 @@ class SideText:
         return self.words.text(0, self.shown)
 
     def since(self, words: int) -> str:
-        """Return the shown text after so many words."""
+        """The shown text after so many words."""
         return self.words.text(words, self.shown)
 
 
@@ -116,40 +113,25 @@ class SideFailure(NamedTuple):
     kind: Failing
 
 
-AskModel = Callable[[Side, VLM], AsyncGenerator[str, None]]
-"""Ask a model the conversation of its side."""
-Substitute = Callable[[Side], VLM | None]
-"""Return the substitute for a side's model, or None."""
-
-
-def nobody(_: Side) -> VLM | None:
-    """Offer no substitute."""
-    return None
-
-
 class SideBySide:
     """One turn of a conversation, answered on every side at once; `run` it once."""
 
     def __init__(
         self,
         vlms: Mapping[Side, VLM],
-        ask_model: AskModel,
-        substitute: Substitute = nobody,
+        ask_model: Callable[[Side, VLM], AsyncGenerator[str, None]],
+        substitute: Callable[[Side], VLM | None] = lambda _: None,
         patience: float = MOST_SECONDS,
     ) -> None:
+        """`ask_model` asks a model the conversation of its side, `substitute` offers another model for a side."""
         self.side_texts: dict[Side, SideText] = {side: SideText(vlm) for side, vlm in vlms.items()}
         self.failures: list[SideFailure] = []
         self.ending: Ending | None = None
-        self._ask_model = ask_model
-        self._substitute = substitute
-        self._patience = patience
+        self._ask_model, self._substitute, self._patience = ask_model, substitute, patience
         self._news = asyncio.Event()
 
     async def run(self, tell: Callable[[], None]) -> Ending:
-        """Let all sides answer until the end, a stop or a failure; no stream is open when this returns.
-
-        `tell` is called whenever more is shown.
-        """
+        """Let all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
         listeners = [asyncio.create_task(self._follow(side)) for side in self.side_texts]
         for listener in listeners:
             listener.add_done_callback(self._on_end)
@@ -164,7 +146,6 @@ class SideBySide:
         return self.ending or "void"
 
     def stop(self) -> None:
-        """End all streams; the shown text stays."""
         self._end("stopped")
 
     def _end(self, ending: Ending) -> None:
@@ -224,12 +205,10 @@ class SideBySide:
 
     async def _more(self, seconds: float | None) -> None:
         """Wait for more words, at most `seconds` if given."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
             self._news.clear()
-        except TimeoutError:
-            return
 
     def _grow(self, pace: "_FramePace") -> bool:
         """Show as many more words as all sides have, or as the pace allows the remaining one."""
@@ -265,10 +244,7 @@ class _FramePace:
             self._grown.append((time.monotonic(), words))
 
     def fix(self) -> None:
-        """Fix the pace once a side is complete.
-
-        The last growth is left out: the end of a stream ends a word sooner than the next word does.
-        """
+        """Fix the pace once a side is complete, without the last growth: the end of a stream ends a word sooner."""
         if self.rate is not None or not self._grown:
             return
         now, shown = time.monotonic(), self._grown[-1][1]
@@ -280,7 +256,7 @@ class _FramePace:
         self._settled = (now + REST_SECONDS, shown)
 
     def allowed(self) -> int:
-        """Return the number of words that the remaining side may show by now."""
+        """The number of words that the remaining side may show by now."""
         at, words = self._settled
         return words + max(0, int((time.monotonic() - at) * (self.rate or 0)))
 

@@ -6,26 +6,9 @@ Votes on visitors' own images and live votes on the bank's items are two sources
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    case,
-    func,
-    literal,
-    literal_column,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func, literal, literal_column, select
 
-from arena.battles.live_tables import (
-    LIVE,
-    LIVE_BATTLE,
-    LIVE_VOTE,
-    LIVE_WINS,
-    open_ranked_votes,
-    ranked_votes,
-)
+from arena.battles.tables import LIVE, LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, open_ranked_votes, ranked_votes
 
 
 class LiveSource(NamedTuple):
@@ -40,11 +23,7 @@ LIVE_SOURCES = (LiveSource("Own images, answered live", 1), LiveSource("Items of
 
 _MINE = (LIVE_WINS.c.own == bindparam("source")) & (LIVE_WINS.c.multi == bindparam("multi"))
 LIVE_CHANGED = select(
-    literal_column("0").label("family_id"),
-    LIVE_WINS.c.winner,
-    LIVE_WINS.c.loser,
-    LIVE_WINS.c.n,
-    LIVE_WINS.c.left_n,
+    literal_column("0").label("family_id"), LIVE_WINS.c.winner, LIVE_WINS.c.loser, LIVE_WINS.c.n, LIVE_WINS.c.left_n
 ).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
 """The rows of `WinCounts.take`, for a source's code (as a bool), a kind of images and the number of a change."""
 LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)
@@ -59,19 +38,13 @@ LIVE_OPEN = (
 
 
 def live_sources(connection: Connection) -> list[LiveSource]:
-    """Return the sources of live votes with at least one final ranked vote."""
-    return [
-        one
-        for one in LIVE_SOURCES
-        if connection.execute(ranked_votes(LIVE_VOTE.c.id).where(of_source(one.code)).limit(1)).first()
-    ]
+    """The sources of live votes with at least one final ranked vote."""
+    vote = ranked_votes(LIVE_VOTE.c.id).limit(1)
+    return [one for one in LIVE_SOURCES if connection.execute(vote.where(of_source(one.code))).first()]
 
 
 def live_vote_rows(source: int, multi: bool) -> Select:
-    """Return a SELECT over a source's ranked votes, in the columns of `leaderboard/queries.py`; their family is 0.
-
-    Each battle on own images counts as an item of its own.
-    """
+    """A SELECT over a source's ranked votes, of family 0; each battle on own images counts as an item of its own."""
     battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
     query = ranked_votes(
         (battle.id if source else battle.item_id).label("item"),
@@ -88,13 +61,12 @@ def live_vote_rows(source: int, multi: bool) -> Select:
 
 
 def live_outside(connection: Connection, source: int, multi: bool) -> Mapping[str, int]:
-    """Return the number of a source's votes excluded from the ranking, by reason."""
-    query = LIVE.final_votes(LIVE_VOTE.c.outside, func.count()).where(LIVE_VOTE.c.outside.is_not(None))
-    query = query.where(of_source(source), (LIVE_BATTLE.c.images > 1) == multi)
-    rows = connection.execute(query.group_by(LIVE_VOTE.c.outside))
+    """The number of a source's votes excluded from the ranking, by reason."""
+    outside = LIVE_VOTE.c.outside
+    query = LIVE.final_votes(outside, func.count()).where(outside.is_not(None)).group_by(outside)
+    rows = connection.execute(query.where(of_source(source), (LIVE_BATTLE.c.images > 1) == multi))
     return {reason: int(n) for reason, n in rows}
 
 
 def of_source(source: int) -> ColumnElement[bool]:
-    """Return the condition for a battle to belong to a source."""
     return LIVE_BATTLE.c.item_id.is_(None) if source else LIVE_BATTLE.c.item_id.is_not(None)

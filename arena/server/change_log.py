@@ -10,38 +10,13 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import groupby, repeat
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    ForeignKey,
-    Integer,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    text,
-    tuple_,
-)
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, func, insert, select, text, tuple_
 
 from arena.battles.tables import VOTER
-from arena.database import (
-    EPOCH,
-    META,
-    METADATA,
-    SCHEMA_VERSION,
-    Database,
-    Moment,
-    bump_counter,
-    counter,
-    now,
-    take_turn,
-)
+from arena.database import META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now, take_turn
 
 OUTBOX = Table(
     "outbox",
@@ -78,7 +53,6 @@ _OF_A_PERSON = re.compile(r"(live )?day ")
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
 _CHUNK = 500
-"""Most rows in one statement."""
 
 
 class ChangeLogError(ValueError):
@@ -105,11 +79,9 @@ class Unpacked:
     """Contents of all batches of a backup."""
 
     number: int
-    """Number of the last batch."""
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     """Rows by table, as JSON values."""
     pictures: frozenset[str]
-    """File names of the pictures that the rows refer to."""
 
 
 class ChangeLog:
@@ -127,7 +99,6 @@ class ChangeLog:
                     connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
 
     def waiting(self) -> int:
-        """Return the number of changes not yet backed up."""
         with self._database.read() as connection:
             return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
 
@@ -137,25 +108,21 @@ class ChangeLog:
             return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
-        """Return up to `most` of the oldest changes after an id, with current values; None if there are none."""
+        """Up to `most` of the oldest changes after an id, with current values; None if there are none."""
         with self._database.write() as connection:
             rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
             if not rows:
                 return None
             bump_counter(connection, _COPIES)
-            number = counter(connection, _COPIES)
+            number, read_at = counter(connection, _COPIES), now().isoformat(timespec="seconds")
             keys = voter_keys(connection)
-            read_at = now().isoformat(timespec="seconds")
-            head = {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
-            lines: list[dict[str, Any]] = [head]
+            lines: list[dict[str, Any]] = [{"copy": number, "schema": SCHEMA_VERSION, "at": read_at}]
             pictures: set[str] = set()
             for name, table in self._tables.items():
-                noted = (tuple(json.loads(row.key)) for row in rows if row.name == name)
-                changed = dict.fromkeys(key for key in noted if not _stays(name, key))
-                found = _rows(connection, table, list(changed))
-                lines += [
-                    {"table": name, "key": list(key), "row": _out(table, found.get(key), keys)} for key in changed
-                ]
+                noted = dict.fromkeys(tuple(json.loads(row.key)) for row in rows if row.name == name)
+                changed = [key for key in noted if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
+                found = _rows(connection, table, changed)
+                lines += [{"table": name, "key": key, "row": _out(table, found.get(key), keys)} for key in changed]
                 if name == "image":
                     pictures.update(*map(_pictures, found.values()))
         content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
@@ -168,13 +135,11 @@ class ChangeLog:
                 connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK])))
 
     def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
-        """Return the last copied version of each row, from batches in any order. Raises ChangeLogError."""
+        """The last copied version of each row, from batches in any order. Raises ChangeLogError."""
         copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
         last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
-        if unknown := {name for name, _ in last} - self._tables.keys():
-            raise ChangeLogError(
-                f"the copy holds rows of {', '.join(sorted(unknown))}, which this program does not know"
-            )
+        if unknown := ", ".join(sorted({name for name, _ in last} - self._tables.keys())):
+            raise ChangeLogError(f"the copy holds rows of {unknown}, which this program does not know")
         rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
         for (name, _), row in last.items():
             if row:
@@ -184,15 +149,25 @@ class ChangeLog:
     def take_back(self, copy: Unpacked) -> None:
         """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""
         with self._database.write() as connection:
-            voters = _restored_voters(connection, copy.rows, self._tables)
+            voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
-                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=_columns)]
-                for _, alike in groupby(rows, key=_columns):  # an older backup's rows lack the columns added since
+                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
+                for _, alike in groupby(rows, key=tuple):  # an older backup's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
                 self._note_changes(connection, table)  # only now: the restored rows are in the backup
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
+
+    def _restored_voters(self, connection: Connection, copy: Unpacked) -> Mapping[str, int]:
+        """Create a voter for every key of the backup; no cookie will ever match its hash."""
+        columns = ((column, copy.rows[name]) for name, table in self._tables.items() for column in _of_voter(table))
+        voters: dict[str, int] = {}
+        for key in filter(None, dict.fromkeys(row[column] for column, rows in columns for row in rows)):
+            fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=now()).returning(VOTER.c.id)
+            voters[key] = connection.execute(fresh).scalar_one()
+            connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
+        return voters
 
     def _note_changes(self, connection: Connection, table: Table) -> bool:
         """Install the triggers that record a table's changes; return False if they are installed already."""
@@ -205,22 +180,13 @@ class ChangeLog:
         return True
 
 
-def _stays(name: str, key: tuple) -> bool:
-    """Whether a row of a copied table is left out of the backup."""
-    return name == "budget" and _OF_A_PERSON.match(key[0]) is not None
-
-
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
-    """Return the files of an image stored here, with its thumbnail."""
+    """The files of an image stored here, with its thumbnail."""
     return frozenset((f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ())
 
 
-def _columns(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(row)
-
-
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
-    """Return the lines of a batch, its header first. Raises ChangeLogError, which names the file."""
+    """The lines of a batch, its header first. Raises ChangeLogError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
@@ -232,35 +198,32 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
     return lines
 
 
-def _key_columns(table: Table) -> list[Column]:
-    return list(table.primary_key.columns)
+def _keys(table: Table, row: str) -> str:
+    """The columns of a table's key, in SQL."""
+    return ", ".join(f'{row}."{column.name}"' for column in table.primary_key)
 
 
 def _keys_of(table: Table, connection: Connection) -> str:
-    """Return a SELECT of the change log rows for all rows of a table."""
-    columns = ", ".join(f'"{column.name}"' for column in _key_columns(table))
+    """A SELECT of the change log rows for all rows of a table."""
+    columns = _keys(table, f'"{table.name}"')
     array = f"json_array({columns})" if connection.dialect.name == "sqlite" else f"json_build_array({columns})::text"
     return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
 
 
 def _sqlite_triggers(table: Table) -> list[str]:
-    found = []
-    for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
-        keys = ", ".join(f'{row}."{column.name}"' for column in _key_columns(table))
-        found.append(
-            f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
-            f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({keys})); END"
-        )
-    return found
+    return [
+        f'CREATE TRIGGER "outbox_{table.name}_{event.lower()}" AFTER {event} ON "{table.name}" BEGIN '
+        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_array({_keys(table, row)})); END"
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
+    ]
 
 
 def _postgresql_triggers(table: Table) -> list[str]:
-    keys = ", ".join(f'changed."{column.name}"' for column in _key_columns(table))
     return [
         f"CREATE FUNCTION outbox_{table.name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
         f'DECLARE changed "{table.name}"; BEGIN '
         "IF TG_OP = 'DELETE' THEN changed = OLD; ELSE changed = NEW; END IF; "
-        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({keys})::text); "
+        f"INSERT INTO outbox (name, key) VALUES ('{table.name}', json_build_array({_keys(table, 'changed')})::text); "
         "RETURN NULL; END $$",
         f'CREATE TRIGGER "outbox_{table.name}" AFTER INSERT OR UPDATE OR DELETE ON "{table.name}" '
         f"FOR EACH ROW EXECUTE FUNCTION outbox_{table.name}()",
@@ -268,8 +231,8 @@ def _postgresql_triggers(table: Table) -> list[str]:
 
 
 def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[tuple, Mapping[str, Any]]:
-    """Return rows by their keys; deleted rows are missing."""
-    columns = _key_columns(table)
+    """Rows by their keys; deleted rows are missing."""
+    columns = list(table.primary_key)
     found: dict[tuple, Mapping[str, Any]] = {}
     for start in range(0, len(keys), _CHUNK):
         wanted = keys[start : start + _CHUNK]
@@ -280,12 +243,11 @@ def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[t
 
 
 def _of_voter(table: Table) -> frozenset[str]:
-    """Return the columns of a table that refer to a voter."""
     return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
 
 
 def voter_keys(connection: Connection) -> Mapping[int, str]:
-    """Return every voter's random key, creating those of new voters."""
+    """Every voter's random key, created for new voters."""
     take_turn(connection, VOTER_KEY)
     fresh = select(VOTER.c.id).where(VOTER.c.id.not_in(select(VOTER_KEY.c.voter_id)))
     new = [{"voter_id": voter, "key": secrets.token_urlsafe(12)} for voter in connection.scalars(fresh)]
@@ -295,7 +257,7 @@ def voter_keys(connection: Connection) -> Mapping[int, str]:
 
 
 def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -> dict[str, Any] | None:
-    """Return a row as JSON: times in microseconds since 1970, voters as keys; None if it is deleted."""
+    """A row as JSON: times in microseconds since 1970, voters as keys; None if it is deleted."""
     if row is None:
         return None
     of_voter = _of_voter(table)
@@ -310,14 +272,13 @@ def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -
             value = f"copy:{keys.get(row['voter_id'])}"
         elif column.name in of_voter and value is not None:
             value = keys.get(value)
-        elif isinstance(column.type, Moment) and value is not None:
-            value = (value - EPOCH) // timedelta(microseconds=1)
+        elif isinstance(column.type, Moment):
+            value = column.type.process_bind_param(value, None)
         out[column.name] = value
     return out
 
 
 def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
-    """Return a row as the table stores it."""
     of_voter = _of_voter(table)
     taken: dict[str, Any] = {}
     for name, value in row.items():
@@ -325,29 +286,15 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
             continue
         if name in of_voter and value is not None:
             value = voters[value]
-        elif name in table.c and isinstance(table.c[name].type, Moment) and value is not None:
-            value = EPOCH + timedelta(microseconds=value)
+        elif name in table.c and isinstance(moment := table.c[name].type, Moment):
+            value = moment.process_result_value(value, None)
         taken[name] = value
     return taken
 
 
-def _restored_voters(
-    connection: Connection, kept: Mapping[str, Sequence[Mapping[str, Any]]], tables: Mapping[str, Table]
-) -> Mapping[str, int]:
-    """Create a voter for every key of the backup; no cookie will ever match its hash."""
-    named = {row[column]: None for name, rows in kept.items() for column in _of_voter(tables[name]) for row in rows}
-    voters: dict[str, int] = {}
-    for key in filter(None, named):
-        values = {"cookie_hash": f"copy:{key}", "since": now()}
-        voters[key] = connection.execute(insert(VOTER).values(values).returning(VOTER.c.id)).scalar_one()
-        connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
-    return voters
-
-
 def _go_on_counting(connection: Connection, table: Table) -> None:
     """Set PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
-    columns = _key_columns(table)
-    if connection.dialect.name == "postgresql" and [column.name for column in columns] == ["id"]:
+    if connection.dialect.name == "postgresql" and [column.name for column in table.primary_key] == ["id"]:
         last = f'(SELECT max(id) FROM "{table.name}")'
         sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
         connection.execute(text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0"))

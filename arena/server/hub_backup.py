@@ -9,12 +9,14 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import httpx2
 from huggingface_hub import CommitOperationAdd, HfApi
@@ -24,7 +26,7 @@ from sqlalchemy import Column, Integer, Table, Text, select, update
 from arena.budget import spend_reserved
 from arena.database import METADATA, Database, DatabaseError, Moment, now
 from arena.server.change_log import Batch, ChangeLog
-from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again
+from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again, status_of
 from arena.types import Secret
 
 EVERY = timedelta(seconds=50)
@@ -59,22 +61,6 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
-class Hub(Protocol):
-    """Storage of the backup files."""
-
-    def paths(self) -> frozenset[str]:
-        """Return the paths of all files. Raises HubError."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """Return a file. Raises HubError."""
-        ...
-
-    def commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files, all or none. Raises HubError, possibly after they were added."""
-        ...
-
-
 class HubDataset:
     """A private dataset of the Hub, created if it is missing and refused if it is public."""
 
@@ -84,33 +70,25 @@ class HubDataset:
         send_again(sleep)
 
     def paths(self) -> frozenset[str]:
-        try:
+        """The paths of all files. Raises HubError."""
+        with _own_errors():
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
-        except _FAILURES as error:
-            raise _hub_error(error) from error
 
     def read(self, path: str) -> bytes:
-        """Return a file. Raises HubError, which names it."""
-        try:
-            return repeat(lambda: self._read(path), self._sleep)
-        except _FAILURES as error:
-            raise _hub_error(error, path) from error
-
-    def _read(self, path: str) -> bytes:
-        return Path(self._api.hf_hub_download(self._name, path, repo_type="dataset")).read_bytes()
+        """The content of a file. Raises HubError, which names it."""
+        download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
+        with _own_errors(path):
+            return repeat(lambda: Path(download()).read_bytes(), self._sleep)
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         """Add files, all or none. Raises HubError, possibly after they were added."""
-        try:
+        with _own_errors():
             self._refuse_public()
             repeat(lambda: self._commit(files), self._sleep)
-        except _FAILURES as error:
-            raise _hub_error(error) from error
 
     def _commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files, except those there already because the answer to the last attempt was lost."""
         added = [CommitOperationAdd(path, content) for path, content in files.items()]
         self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
 
@@ -127,7 +105,6 @@ class BackupState:
     copied_at: datetime | None
     """Everything stored until then is backed up; None: not known yet."""
     waiting: int
-    """Changes not yet backed up."""
     problem: str
 
 
@@ -138,7 +115,7 @@ class HubBackup:
         self,
         database: Database,
         pictures: Path,
-        hub: Hub,
+        hub: HubDataset,
         every: timedelta = EVERY,
         clock: Callable[[], datetime] = now,
         most_bytes: int = MOST_BYTES,
@@ -147,8 +124,7 @@ class HubBackup:
         self.seen: BackupState | None = None
         """Status some seconds ago, read without waiting; None before the start."""
         self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
-        self._most_bytes = most_bytes
-        self._instance = secrets.token_hex(8)
+        self._most_bytes, self._instance = most_bytes, secrets.token_hex(8)
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
         self._idle_at: datetime | None = None
@@ -160,7 +136,7 @@ class HubBackup:
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def restore(self) -> bool:
-        """Restore an empty database and the picture folder from the backup; return whether there was one.
+        """Restore an empty database and the picture folder; return whether there was a backup.
 
         Raises HubError and ChangeLogError: a server that cannot read its backup must not begin a second one.
         """
@@ -169,36 +145,31 @@ class HubBackup:
         paths = self._asked(self._hub.paths)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             rows = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.change_log.unpacked(readers.map(self._read, rows), rows)
+            copy = self.change_log.unpacked(readers.map(partial(self._asked, self._hub.read), rows), rows)
             list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
         self.change_log.take_back(copy)
         spend_reserved(self._database)
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:
-        """Fetch a picture that is missing here."""
         path = self._pictures / picture
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_name(f"{picture}.being-fetched")
-            new.write_bytes(self._read(f"{_PICTURES}{picture}"))
+            new.write_bytes(self._asked(self._hub.read, f"{_PICTURES}{picture}"))
             new.replace(path)
 
-    def _read(self, path: str) -> bytes:
-        return self._asked(lambda: self._hub.read(path))
-
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Return the Hub's answer, with more patience at start than between commits."""
+    def _asked(self, ask: Callable[..., Answer], *path: str) -> Answer:
+        """The Hub's answer, with more patience at start than between commits."""
         for wait in _START_WAITS:
             try:
-                return ask()
+                return ask(*path)
             except HubDownError as error:
                 log.warning("the start waits for its copy: %s", error)
                 self._ending.wait(max(wait, min(error.wait, _PATIENCE * self._every.total_seconds())))
-        return ask()
+        return ask(*path)
 
     def start(self) -> None:
-        """Start recording changes, and back them up in a thread."""
         self.change_log.open()
         self.seen = self.state()
         self._thread.start()
@@ -211,7 +182,7 @@ class HubBackup:
             pass
 
     def state(self) -> BackupState:
-        """Return the current status. Raises DatabaseError."""
+        """The current status. Raises DatabaseError."""
         present = self._clock()
         waiting = self.change_log.waiting()
         if not waiting:
@@ -236,7 +207,7 @@ class HubBackup:
             self.step()
 
     def _pause(self) -> timedelta:
-        """Return the time until the next step, at the latest when a commit is due."""
+        """Time until the next step, at the latest when a commit is due."""
         look = self._every / 20
         turn = self._turn_at - self._clock() if self._turn_at else look
         return turn if timedelta(0) < turn < look else look
@@ -274,16 +245,12 @@ class HubBackup:
         return more
 
     def _batches(self) -> Sequence[Batch]:
-        """Return the oldest changes that fit into one commit; every batch but the last is full."""
+        """The oldest changes that fit into one commit; every batch but the last is full."""
         batches: list[Batch] = []
-        size = 0
-        while size < self._most_bytes:
+        while sum(len(batch.content) for batch in batches) < self._most_bytes:
             batch = self.change_log.batch(MOST_ROWS, batches[-1].ids[-1] if batches else 0)
-            if batch is None:
-                break
-            batches.append(batch)
-            size += len(batch.content)
-            if len(batch.ids) < MOST_ROWS:
+            batches += [batch] if batch else []
+            if batch is None or len(batch.ids) < MOST_ROWS:
                 break
         return batches
 
@@ -307,17 +274,23 @@ class HubBackup:
             log.warning("how the copy stands is not noted: %s", error)
 
 
+@contextmanager
+def _own_errors(path: str = "") -> Iterator[None]:
+    try:
+        yield
+    except _FAILURES as error:
+        raise _hub_error(error, path) from error
+
+
 def _hub_error(error: Exception, path: str = "") -> HubError:
-    """Return an error for the operator without the server's own words, which may hold a token."""
+    """An error for the operator without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError) and path:
         return HubDownError(f"{path}: {error}", error.wait)
     if isinstance(error, HubError):
         return error
     if isinstance(error, RepositoryNotFoundError):
         return HubError("the dataset that MIRROR names is not there, or the token may not see it")
-    cause = error if isinstance(error, HfHubHTTPError) else error.__cause__
-    response = cause.response if isinstance(cause, HfHubHTTPError) else None
-    status = response.status_code if response is not None else None
+    status = status_of(error) or status_of(error.__cause__)
     if status == 404 and path:
         return HubError(f"{path} is listed in the dataset but not there; restore it from the dataset's history")
     return HubError(f"the Hub answered {status}" if status else f"the Hub cannot be reached ({type(error).__name__})")

@@ -44,11 +44,7 @@ class HubDownError(HubError):
 
 
 class _Fault(Exception):
-    """One attempt failed; the next may succeed."""
-
-    def __init__(self, told: str, wait: float) -> None:
-        super().__init__(told)
-        self.wait = wait
+    """One attempt failed, with what words; the next may succeed after a delay in seconds."""
 
 
 class _Client(httpx2.Client):
@@ -73,6 +69,12 @@ class _Client(httpx2.Client):
         return response
 
 
+def status_of(error: object) -> int | None:
+    """The status of an error of the Hub's library, if a response came."""
+    response = error.response if isinstance(error, HfHubHTTPError) else None
+    return response.status_code if response is not None else None
+
+
 def send_again(sleep: Sleep = time.sleep) -> None:
     """Make the Hub's library retry failed requests, in all of this process."""
     set_client_factory(lambda: _Client(sleep))
@@ -89,16 +91,16 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
                 raise error.__cause__ from error
             if isinstance(error, HubError | HfHubHTTPError | EntryNotFoundError):
                 raise
-            told = error if isinstance(error, _Fault) else _Fault(f"cannot be reached ({type(error).__name__})", 0.0)
+            unreached = f"cannot be reached ({type(error).__name__})", 0.0
+            told, asked = error.args if isinstance(error, _Fault) else unreached
             wait = next(waits, None)
-            if wait is None or told.wait > LONGEST_WAIT:
-                raise HubDownError(f"the Hub {told}", told.wait) from error
-            wait = max(wait, told.wait)
-        sleep(wait)
+            if wait is None or asked > LONGEST_WAIT:
+                raise HubDownError(f"the Hub {told}", asked) from error
+        sleep(max(wait, asked))
 
 
 def _asked_wait(headers: httpx2.Headers) -> float:
-    """Return the delay in seconds that the Hub asks for: by Retry-After (RFC 9110, 10.2.3) or rate limit headers."""
+    """Delay in seconds that the Hub asks for: by Retry-After (RFC 9110, 10.2.3) or rate limit headers."""
     text = headers.get("retry-after", "")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)

@@ -45,7 +45,7 @@ class Redaction:
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
 
     def clean(self, text: str) -> str:
-        """Return a text without secrets and public addresses."""
+        """The text without secrets and public addresses."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         return _ADDRESS.sub(_address, _SHAPES.sub(HIDDEN, text))
@@ -67,7 +67,6 @@ class JsonLines(logging.Formatter):
         self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line: time (UTC), level, module, text, and the traceback if there is one."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -92,7 +91,6 @@ class _Written(io.TextIOBase):
         self._traceback: list[str] = []
 
     def write(self, text: str, /) -> int:
-        """Log the records that this text completes."""
         with self._turn:
             *lines, self._rest = (self._rest + text).split("\n")
             records = [record for line in lines for record in self._ended_by(line)]
@@ -101,7 +99,7 @@ class _Written(io.TextIOBase):
         return len(text)
 
     def _ended_by(self, line: str) -> Iterator[str]:
-        """Yield the record that a line completes, if any."""
+        """The record that a line completes, if any."""
         self._traceback.append(line)
         if not line.startswith((" ", "Traceback ")) or len(self._traceback) == _MOST_LINES:
             record = "\n".join(self._traceback).strip()

@@ -22,10 +22,7 @@ CLOSING_SECONDS = 4
 
 
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
-    """Serve until a signal; then finish requests under way, let the app close what it opened, and exit with 0.
-
-    `close` is called last.
-    """
+    """Serve until a signal; then finish requests under way, call `close`, and exit with 0."""
     allow_many_connections()
     start_logging(known_secrets())
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has shut down

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter
 
@@ -16,7 +17,7 @@ from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.live.chat import Chats
 from arena.live.images import OwnImages
-from arena.live.pause import Pause
+from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
@@ -42,7 +43,7 @@ class LiveSetup:
         store.register_models([vlm.card.name for vlm in vlms])
         live, networks = settings.live, Networks(settings.trusted_hops)
         self.budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
-        queue = GenerationQueue(live.at_once, Pause(database).check)
+        queue = GenerationQueue(live.at_once, partial(check_pause, database))
         self.chats = Chats(vlms, database, images, self.budget, queue)
         sessions = LiveSessions(vlms, store, images, self.budget, queue)
         self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)

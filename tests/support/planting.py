@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, text, update
 
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import BATTLE, VOTE, VOTER, WINS
+from arena.battles.tables import BATTLE, LIVE_VOTE, VOTE, VOTER, WINS
 from arena.clock import CLOCK, SECOND, tick
 from arena.database import Database, now
 from arena.items.store import ITEM, ItemBank

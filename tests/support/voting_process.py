@@ -54,9 +54,9 @@ class CarelessStore(BattleStore):
                 raise ChoiceError("Another choice stands.")
             return battle
         with self._database.write() as connection:
-            row = self._choices.find(connection, voter, token)
+            row = self._find(connection, voter, token)
             undo = row.id if battle.attempt == 2 else None
-            self._choices.insert(connection, row, battle.attempt, choice, terms, undo_id=undo)
+            self._insert(connection, row, battle.attempt, choice, terms, undo_id=undo)
         return battle
 
 

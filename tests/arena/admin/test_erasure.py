@@ -12,8 +12,7 @@ import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
 from arena.battles.choices import UnknownBattleError
-from arena.battles.live_tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE
-from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now

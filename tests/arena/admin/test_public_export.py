@@ -18,8 +18,7 @@ from sqlalchemy import delete, insert, update
 
 from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, PublicFiles, write_export
-from arena.battles.live_tables import LIVE_VOTE
-from arena.battles.tables import SEAT, VOTE
+from arena.battles.tables import LIVE_VOTE, SEAT, VOTE
 from arena.database import Database, now
 from arena.formats.parquet import read_rows
 from arena.formats.registry import read

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from arena.fraud.flags import VOTER_FLAG, FlagService
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OWN_IMAGE, OwnImages
-from arena.live.pause import Pause
+from arena.live.pause import check_pause
 from arena.live.queue import LiveError
 from arena.live.store import LiveStore
 from arena.live.streaming import SideFailure
@@ -60,7 +61,7 @@ def watch(database: Database, folder: Path, backup: HubBackup | None = None) -> 
 
 
 def test_a_pause_is_heeded_at_once_and_undone(bank, service):
-    check = Pause(bank).check
+    check = partial(check_pause, bank)
     check()
     service.do("ada", "pause", "")
     assert service.do("ada", "pause", "") == "That is so already."
@@ -68,7 +69,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
         check()
     other = Database(bank.url.render_as_string(hide_password=False))
     with closing(other), pytest.raises(LiveError, match="operators have paused"):
-        Pause(other).check()
+        check_pause(other)
     service.do("bob", "resume", "")
     check()
     assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
@@ -132,7 +133,7 @@ def test_an_order_that_is_none_changes_nothing(bank, service):
     with pytest.raises(UnknownVoterError):
         service.do("ada", "forget", "ffff-ffff-ffff")
     assert acts(bank) == before == []
-    Pause(bank).check()
+    check_pause(bank)
 
 
 def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):

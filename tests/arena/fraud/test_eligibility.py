@@ -6,9 +6,8 @@ import pytest
 from sqlalchemy import func, select, update
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.live_tables import LIVE_VOTE
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.battles.tables import SEAT, VOTE, VOTER
+from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
 from arena.fraud.eligibility import VoteEligibility, counting_voters

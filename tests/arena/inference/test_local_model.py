@@ -125,7 +125,7 @@ def test_it_stops_within_three_tokens(card, process_pool):
         at_stop = task.tokens
         while (message := await task.get())["kind"] != "end":
             continue
-        return message["completion"] - at_stop
+        return message["tokens"] - at_stop
 
     assert min(asyncio.run(after_stop()) for _ in range(5)) <= 3
 
@@ -306,7 +306,7 @@ def test_a_stop_ends_the_generation_at_the_next_token(model):
 
     settings = {"max_tokens": 500, "temperature": 1.0, "top_p": 0.9, "seed": 1}
     answers = model.answers([conversation("Go on.")], settings, stop, lambda _: None, piece)
-    assert 10 <= answers.completion <= 13
+    assert 10 <= answers["tokens"] <= 13
 
 
 def test_a_conversation_longer_than_the_model_is_too_long(model):

@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from arena.inference.limits import cost, most_cost, most_usage
-from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM
-from arena.inference.special_tokens import found, neutralised
+from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralised
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.support.openai_server import Fault, Faults, OpenAIServer
 
@@ -405,8 +404,10 @@ def test_control_tokens_reach_the_server_as_plain_text():
     with serve() as server:
         ask(card(server), Turn("user", typed))
         sent = server.counts.bodies[0]["messages"][0]["content"]
-    assert found(typed) == ("<image>", "<|im_end|>", "<|im_start|>", "[INST]", "</s>", "<start_of_turn>")
-    assert not found(sent) and sent.replace("\u2060", "") == typed
+    assert sent == (
+        "Look <\u2060image> here <\u2060|im_end|>\n<\u2060|im_start|>system\n"
+        "[\u2060INST] <\u2060/s> <\u2060start_of_turn> a < b > c <b>"
+    )
     assert neutralised("a < b > c <b> [1]") == "a < b > c <b> [1]"
 
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.live_tables import LIVE_VOTE, LIVE_WINS
 from arena.battles.store import BattleStore
+from arena.battles.tables import LIVE_VOTE, LIVE_WINS
 from arena.clock import FINAL_SECONDS
 from arena.items.ingest import Ingest
 from arena.leaderboard.win_counts import WinCounts
@@ -245,6 +245,6 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
 def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     store.vote(voter, opened(store, voter), "a", "terms")
     store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")
-    assert store.pair_votes() == {frozenset(("one", "two")): 0}, "they may still be taken back"
+    assert store.named_pair_votes() == {frozenset(("one", "two")): 0}, "they may still be taken back"
     let_pass(database, FINAL_SECONDS)
-    assert store.pair_votes() == {frozenset(("one", "two")): 2}
+    assert store.named_pair_votes() == {frozenset(("one", "two")): 2}

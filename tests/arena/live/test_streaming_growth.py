@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.inference.special_tokens import neutralised
+from arena.inference.openai_model import neutralised
 from arena.live.identity_leaks import names_itself
 from arena.live.streaming import WordBuffer
 from arena.markdown import answer_html, instruction_html, plain_html, visible_text

@@ -15,9 +15,8 @@ from arena.admin.actions import latest_actions
 from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.campaigns import Campaigns
-from arena.battles.live_tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, SEAT, VOTE, VOTER
+from arena.battles.tables import BATTLE, LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import Database, now
