@@ -23,6 +23,22 @@ CHROMIUM_ARGS = (
 ).split()
 
 
+LOCKS_AND_DIALECT = {
+    *("test_budget", "test_campaigns", "test_change_log", "test_database", "test_eligibility", "test_erasure"),
+    *("test_health", "test_hub_backup", "test_importer", "test_migrations", "test_public_export", "test_service"),
+    *("test_store", "test_store_machine", "test_store_races", "test_votes", "test_write_batch"),
+}
+"""Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Leave to the soak what PostgreSQL does no differently than SQLite."""
+    for item in items:
+        chosen = item.callspec.params.get("database_url") if hasattr(item, "callspec") else None
+        if chosen == "postgresql" and item.path.stem not in LOCKS_AND_DIALECT:
+            item.add_marker(pytest.mark.soak)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory) -> Iterator[Path]:
     """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Route, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
@@ -30,21 +30,24 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
     try:
         yield page
         assert errors == []
-        if not options:
-            _LEFT[browser] = _left(context, page)
     finally:
-        if _LEFT.get(browser) is not context:
+        if options or errors or not _leave(browser, page):
             context.close()
 
 
-def _left(context: BrowserContext, page: Page) -> BrowserContext:
-    used, address = context.pages, page.evaluate("localStorage.clear() || location.origin")
-    quiet = context.new_page()
-    quiet.goto(f"{address}/healthz")
+def _leave(browser: Browser, page: Page) -> bool:
+    """Leave a context to the browser's next visitor, without what makes this one known; False if it cannot be."""
+    context, used = page.context, page.context.pages
+    try:
+        address = page.evaluate("localStorage.clear() || location.origin")
+        context.new_page().goto(f"{address}/healthz")
+    except Error:  # its server is gone, or the page shows nothing
+        return False
     for opened in used:
         opened.close()
     context.clear_cookies()
-    return context
+    _LEFT[browser] = context
+    return True
 
 
 def turn(page: Page, name: str) -> None:

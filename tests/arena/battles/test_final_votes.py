@@ -43,7 +43,7 @@ class Open(NamedTuple):
     addresses: tuple[str, ...]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)])
 def arena(request, tmp_path_factory) -> Iterator[Open]:
     """One server on SQLite, two on PostgreSQL, with two models that answer live."""
     folder = tmp_path_factory.mktemp("open")

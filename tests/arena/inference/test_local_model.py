@@ -251,7 +251,7 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
 
 def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
     program = f"""
-import asyncio, sys, app
+import asyncio, sys
 from arena.types import Generation, ModelCard, Turn
 from arena.inference.local_process import ProcessPool, LocalVLM
 async def main():

@@ -232,18 +232,19 @@ def shown(cell: str | int | float | bool) -> str:
 
 
 @given(rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=20))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_what_openpyxl_writes_comes_back_identical(tmp_path_factory, rows):
     records = read(tmp_path_factory.getbasetemp(), workbook(["a", "b", "c"], *rows))
     assert [list(record.values.values()) for record in records] == [[shown(cell) for cell in row] for row in rows]
 
 
-def test_40_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path):
+@pytest.mark.parametrize("turns", [14, pytest.param(40, marks=pytest.mark.soak)])
+def test_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path, turns):
     dice, refused = random.Random("xlsx"), 0
     honest = workbook(["id", "answer"], [1, "a"], [2, "é中"], [3.5, None])
     with zipfile.ZipFile(io.BytesIO(honest)) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
-    for turn in range(40):
+    for turn in range(turns):
         if turn % 2:
             content = bytearray(honest)
             for _ in range(3):
@@ -260,4 +261,4 @@ def test_40_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path):
         except RowsError as error:
             refused += 1
             assert error.file == "answers.xlsx"
-    assert 5 < refused < 40
+    assert 1 < refused < turns

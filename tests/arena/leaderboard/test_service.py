@@ -27,7 +27,7 @@ from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
-from arena.ratings.intervals import intervals, rank_ranges, ranks, wilson
+from arena.ratings.intervals import Share, intervals, rank_ranges, ranks, wilson
 from arena.ratings.votes import Votes, coded
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
@@ -249,7 +249,7 @@ def test_a_model_seen_on_one_side_only_is_rated_as_any_other(poll):
     lines = poll.lines(patience=PATIENCE)
     assert lines["m1"].rating.value > 1000 > lines["m2"].rating.value
     low, high = wilson(np.array([20]), np.array([30]))
-    assert lines["m1"].left == lines["m2"].left == (20, 30, low[0], high[0])
+    assert lines["m1"].left == lines["m2"].left == Share(20, 30, low[0], high[0])
 
 
 def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):

@@ -6,8 +6,10 @@ from fastapi.testclient import TestClient
 
 from arena.battles.voters import Account, Voters
 from arena.database import Database
+from arena.live.images import OwnImages
 from arena.web import admin_auth as access
 from arena.web.admin_auth import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
+from arena.web.admin_setup import operator_routes
 from arena.web.cookies import COOKIE, new_cookie
 
 
@@ -122,9 +124,10 @@ def test_on_a_space_the_login_s_name_decides(voters):
     assert space.of(carrying(cookies["Anna"], COOKIE)) is None
 
 
-def test_the_route_binds_the_browser_and_leads_to_the_page(by_link):
+def test_the_route_binds_the_browser_and_leads_to_the_page(by_link, tmp_path):
     app = FastAPI()
-    app.include_router(access.routes(by_link))
+    images = OwnImages(Database(f"sqlite:///{tmp_path / 'arena.db'}"), tmp_path)
+    app.include_router(operator_routes(images, by_link))
     client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
     code = code_of(by_link)
     assert client.get("/operator").status_code == 403

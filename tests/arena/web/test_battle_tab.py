@@ -109,14 +109,14 @@ def test_every_choice_can_be_undone_as_long_as_the_first(page, server):
             }, true);
         }"""
     )
-    for _ in range(3):
+    for _ in range(2):
         page.click("#choose-a")
         expect(page.locator(".answer .model")).to_have_count(2)
         page.click("#next")
         expect(page.locator("#choose-a")).to_be_visible()
     page.wait_for_timeout(1_000 * UNDO_SECONDS + 500)
     asked = page.evaluate("asked")
-    assert len(asked) >= 3 and all(phase == "voted" and seconds >= UNDO_SECONDS for phase, seconds in asked), asked
+    assert len(asked) >= 2 and all(phase == "voted" and seconds >= UNDO_SECONDS for phase, seconds in asked), asked
     assert page.locator("#problem").inner_text().strip() == ""
 
 

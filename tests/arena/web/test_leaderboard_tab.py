@@ -208,7 +208,7 @@ def test_filters_narrow_the_board(page):
     assert_fits(page)
 
 
-@pytest.mark.parametrize("images", ["Single image", "Multiple images"])
+@pytest.mark.parametrize("images", ["Single image", pytest.param("Multiple images", marks=pytest.mark.soak)])
 def test_every_plot_is_drawn(page, images):
     if images == "Multiple images":
         page.get_by_label(images).check()

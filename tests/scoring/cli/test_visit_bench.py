@@ -84,14 +84,15 @@ def test_its_battles_come_back_to_the_same_board(quiet):
     assert rated.code == 0 and "format: visit-battles" in rated.out
 
 
-def test_faults_and_kills_change_no_verdict(quiet, tmp_path, data):
-    """30% of the calls fail on their way, and the command is killed twice; then it is given once more."""
+@pytest.mark.parametrize("kills", [(1,), pytest.param((1, 3), marks=pytest.mark.soak)])
+def test_faults_and_kills_change_no_verdict(quiet, tmp_path, data, kills):
+    """30% of the calls fail on their way, and the command is killed; then it is given once more."""
     command, _ = quiet
     bank(tmp_path, data)
     file = predictions(tmp_path / "predictions.csv", instances(data))
     with OpenAIServer(judge, faults=Faults(rate=0.3, seed=7, kinds=SOON)) as server:
         troubled = VisitBench(tmp_path, server)
-        for kill in (1, 3):
+        for kill in kills:
             with troubled.process("visit-bench", file, "--judge", "test-judge", "--yes") as running:
                 wanted = server.counts.calls + 40 * kill
                 while server.counts.calls < wanted and running.poll() is None:

@@ -127,21 +127,22 @@ print(len(judged(Server, database).rows))
 """
 
 
-def test_killed_runs_send_nothing_twice(server, database):
+@pytest.mark.parametrize("kills", [3, pytest.param(5, marks=pytest.mark.soak)])
+def test_killed_runs_send_nothing_twice(server, database, kills):
     """Killed while the batch is sent, while it is waited for, and while its replies are kept."""
     whole = Database("sqlite:///" + str(database.url.database).replace("arena.db", "whole.db"))
     expected = scores(judged(server, whole))
     whole.close()
     server.batches = Batches(looks=10**9)
     luck, line = random.Random(), [sys.executable, "-c", ONE_RUN, str(database.url), server.address]
-    for number in range(5):
-        if number == 3:
+    for number in range(kills):
+        if number == kills - 2:
             server.batches.looks = 1
         with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             deadline = time.monotonic() + 120
             while run.poll() is None and not rows(database) and time.monotonic() < deadline:
                 time.sleep(0.01)
-            time.sleep(luck.uniform(0, 0.4 if number != 3 else 2.0))
+            time.sleep(luck.uniform(0, 0.4 if number != kills - 2 else 2.0))
             run.kill()
     assert scores(judged(server, database)) == expected
     assert len(server.batches.lines) == CALLS and len(server.batches.begun) == 1
