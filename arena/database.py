@@ -100,10 +100,10 @@ class Moment(TypeDecorator):
     impl = BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect) -> int | None:
+    def process_bind_param(self, value: datetime | None, dialect: object) -> int | None:
         return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
 
-    def process_result_value(self, value: int | None, dialect) -> datetime | None:
+    def process_result_value(self, value: int | None, dialect: object) -> datetime | None:
         return None if value is None else EPOCH + timedelta(microseconds=value)
 
 

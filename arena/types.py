@@ -281,6 +281,7 @@ class VLM(Protocol):
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> tuple[str, ...]:
         """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
+        ...
 
     async def aclose(self) -> None:
         """Close what the model itself has opened."""

@@ -152,7 +152,7 @@ class GenerationTask:
             seen, words = -1, dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.over:
                 side_texts = self.side_by_side.side_texts
-                texts = {side: side_text.since(words[side]) for side, side_text in side_texts.items()}
+                texts: dict[Side, str] = {side: side_text.since(words[side]) for side, side_text in side_texts.items()}
                 words = {side: side_text.shown for side, side_text in side_texts.items()}
                 yield texts
                 seen = await self.changed(seen)

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
@@ -23,7 +24,7 @@ from arena.live.queue import LiveError
 from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
-from arena.types import Item, Phase
+from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import bank_html, head_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
@@ -121,7 +122,8 @@ class LiveApi:
 
     async def choose(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)
-        battle = await asyncio.to_thread(self.store.vote, voter, token, sent.text("choice"), self.terms)
+        choice = cast(Side, sent.text("choice"))  # the store checks it
+        battle = await asyncio.to_thread(self.store.vote, voter, token, choice, self.terms)
         return await self._still(voter, battle)
 
     async def undo(self, request: Request, token: str) -> Response:
