@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
+from arena.web import gr
 
 # isort: split
-import gradio as gr
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
