@@ -7,19 +7,16 @@ then ends as its protocol does: MMBench assigns at random, MMT-Bench assigns non
 import hashlib
 import re
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema
+from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.strict import strict
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
 
 T = TypeVar("T")
 Language = Literal["English", "Chinese"]
-Extraction: TypeAlias = Generator[Ask, Reply, Decision]
-"""Generator that extracts one letter without a network: yields what to ask, is sent the reply, returns the decision."""
 
 ATTEMPTS = 3
 """Times the judge is asked about one answer."""
@@ -28,10 +25,9 @@ SEED = 2680
 PARSER = "closed letter 1"
 """Name and version of the parser of the judge's replies."""
 
-_PROMPTS = Path(__file__).parent.parent / "prompts"
 PROMPTS: Mapping[Language, str] = {
-    "English": (_PROMPTS / "mmbench_extract.txt").read_text("utf-8"),
-    "Chinese": (_PROMPTS / "mmbench_extract_our_chinese.txt").read_text("utf-8"),
+    "English": prompt_text("mmbench_extract.txt"),
+    "Chinese": prompt_text("mmbench_extract_our_chinese.txt"),
 }
 """The paper's prompt, and our own Chinese translation of it, which is in no paper."""
 
@@ -55,22 +51,16 @@ def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "s
 
 
 def extraction(
-    question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec, seed: int = SEED
-) -> Extraction:
-    """Extract one letter, asking a judge if the rules are not sure; the caller raises a judge's failure.
-
-    No judge is asked about a model's API failure.
-    """
+    question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec
+) -> Generator[Ask, Reply, Decision]:
+    """Extract one letter, asking a judge if the rules are not sure; the caller raises a judge's failure."""
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
-
-    def read(text: str, finish: str) -> str | None:
-        return read_reply(text, question.options, finish)
-
-    letter, replies, model = yield from asked(_ask(question, prediction, protocol, spec), read)
+    ask = _ask(question, prediction, protocol, spec)
+    letter, replies, model = yield from asked(ask, lambda text, finish: read_reply(text, question.options, finish))
     if letter is None:
-        clue = _left_over(question, protocol, seed, replies[-1])
+        clue = _left_over(question, protocol, replies[-1])
     else:
         clue = _judged(decision, letter, replies[-1], question)
     return Decision(clue.letter, (*decision.trail, clue), replies, model)
@@ -134,12 +124,10 @@ def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestio
     return Clue(Rule.JUDGE, letter, reply[:200])
 
 
-def _left_over(question: ChoiceQuestion, protocol: Protocol, seed: int, last: str) -> Clue:
-    """The protocol's ending if no reply can be read."""
+def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str) -> Clue:
     if protocol == "mmbench-paper":
-        return Clue(
-            Rule.RANDOM, assigned(question.options, question.index, seed), f"seed {seed}; the judge said {last!r:.80}"
-        )
+        drawn = assigned(question.options, question.index)
+        return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, NONE, f"the judge said {last!r:.80}")
     return Clue(Rule.UNREAD, None, last[:200])
