@@ -21,11 +21,10 @@ from pydantic import StrictInt
 from arena.io.tables import JSON, Record
 from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
-from scoring.judges.injection import neutralise
 from scoring.judges.run import Task
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
+from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
-from scoring.multiple_choice.extract import asked
+from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
@@ -183,22 +182,15 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     """Mark one answer from 1 to 5; the grade's score is the mark."""
     if not row.answers:
         return Grade(row.id, 0, None, "the question has no reference answer")
-    mark, replies, model = yield from asked(_ask(row, dataset, protocol, spec), read_mark)
+    schema = _SCHEMA if spec.json_schema else None
+    answer = row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers))
+    texts = {"question": row.text, "answer": answer}
+    ask = closed_ask(PROMPTS[dataset], row.prediction, protocol == "strict", schema, **texts)
+    mark, replies, model = yield from asked(ask, read_mark)
     if mark is not None:
         return Grade(row.id, 0, float(mark), "", (), replies, model)
     reason = f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last was {replies[-1]!r:.80}"
     return Grade(row.id, 0, None, reason, (), replies, model)
-
-
-def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Ask:
-    strictly = protocol == "strict"
-    prompt = PROMPTS[dataset].format(
-        question=row.text,
-        answer=row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers)),
-        prediction=neutralise(row.prediction) if strictly else row.prediction,
-    )
-    schema = _SCHEMA if strictly and spec.json_schema else None
-    return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
 
 
 def read_mark(text: str, finish: str = "stop") -> int | None:

@@ -57,7 +57,10 @@ def extraction(
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
-    ask = _ask(question, prediction, protocol, spec)
+    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
+    schema = closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    texts = {"question": question.text, "options": options}
+    ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
     letter, replies, model = yield from asked(ask, lambda text, finish: read_reply(text, question.options, finish))
     if letter is None:
         clue = _left_over(question, protocol, replies[-1])
@@ -105,16 +108,11 @@ def prompt_digest(of: Language = "English") -> str:
     return hashlib.sha256(PROMPTS[of].encode()).hexdigest()
 
 
-def _ask(question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec) -> Ask:
-    """The request to the judge; ours puts the answer on one line, so that it cannot write the next example's output."""
-    strictly = protocol == "strict"
-    prompt = PROMPTS[language(question)].format(
-        question=question.text,
-        options=" ".join(f"{letter}. {text}" for letter, text in question.options.items()),
-        prediction=neutralise(prediction) if strictly else prediction,
-    )
-    schema = closed_schema("choice", "string", [*question.options, "X"]) if strictly and spec.json_schema else None
-    return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
+def closed_ask(template: str, prediction: str, strictly: bool, schema: str | None, **texts: object) -> Ask:
+    """The request for a mark or letter; ours has the answer on one line, where it cannot write the next example."""
+    said = neutralise(prediction) if strictly else prediction
+    message = Message("user", template.format(prediction=said, **texts))
+    return Ask((message,), 0.0, reply_tokens=16, schema=schema if strictly else None)
 
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
