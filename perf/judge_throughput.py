@@ -30,13 +30,12 @@ from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options, draft, grading
-from scoring.benchmarks.predictions import Filled
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import Ask, JudgeSpec, request
 from scoring.registry import score
-from scoring.report import Question, QuestionSet, Report
+from scoring.report import Filled, Question, QuestionSet, Report
 from tests.support.openai_server import Faults, OpenAIServer
 
 ROOT = Path(__file__).parent.parent

@@ -4,21 +4,22 @@ An unknown outcome is `None` with a reason: it stays out of every mean and is co
 """
 
 import csv
-import io
 import json
 import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import StrictBool, StrictFloat, StrictInt
 
 from arena.io.strict_json import RowsError
+from scoring.serialize import csv_text
 
+DATA = Path(__file__).parent / "data"
 Protocol = Literal["paper", "hardened"]
 Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
@@ -42,6 +43,13 @@ class Question:
     """What the question tests; in MM-Vet, its capabilities."""
     image: str = ""
     """File name of its image, as published."""
+
+
+class Filled(NamedTuple):
+    """A question with its prediction; None if the file has none."""
+
+    question: Question
+    prediction: str | None
 
 
 @dataclass(frozen=True)
@@ -106,33 +114,29 @@ class JudgeStamp:
 
 
 class AnyReport(typing.Protocol):
-    """What the reports of all benchmarks share, whatever their rows."""
+    """What the reports of all benchmarks share, whatever their rows.
+
+    `benchmark` is a key, `judge` is there also before the judging (None if rules alone decide), `title` is the model's
+    name as its owner gave it, `created` an ISO time in UTC.
+    """
 
     @property
-    def benchmark(self) -> str:
-        """Key of the benchmark."""
-        ...
+    def benchmark(self) -> str: ...
 
     @property
     def protocol(self) -> str: ...
 
     @property
-    def judge(self) -> JudgeStamp | None:
-        """The judge, also before the judging; None if rules alone decide."""
-        ...
+    def judge(self) -> JudgeStamp | None: ...
 
     @property
-    def title(self) -> str:
-        """The model's name as its owner gave it."""
-        ...
+    def title(self) -> str: ...
 
     @property
     def file(self) -> str: ...
 
     @property
-    def created(self) -> str:
-        """ISO time of creation, UTC."""
-        ...
+    def created(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -282,15 +286,10 @@ def missing_notice(report: Report) -> str:
 
 def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any) -> bytes:
     """A table as Excel reads it, every cell quoted; `how` are other options of `csv.writer`."""
-    out = io.StringIO()
-    writer = csv.writer(out, **{"quoting": csv.QUOTE_ALL, "lineterminator": "\n", **how})
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return out.getvalue().encode(encoding, "replace")
+    return csv_text([heads, *rows], **{"quoting": csv.QUOTE_ALL, **how}).encode(encoding, "replace")
 
 
 def missing_csv(report: Report) -> bytes:
-    """The questions without a prediction, safe in Excel."""
     missing = [row.question for row in report.rows if row.prediction is None]
     rows = (map(safe_cell, (question.id, " ".join(question.groups), question.text)) for question in missing)
     return csv_bytes(["id", "groups", "question"], rows)
@@ -304,7 +303,6 @@ def bounds(line: ScoreLine, runs: int = 1) -> str:
 
 
 def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
-    """The lines of named tables with unscored counts, intervals, and worst and best cases."""
     rows = []
     for name, lines in tables:
         for line in lines:
@@ -323,25 +321,17 @@ def file_stem(file: str) -> str:
 
 
 def safe_name(text: str) -> str:
-    """The text as part of a file name."""
     return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
 
 
 def audit(report: Report) -> bytes:
-    """Lossless JSONL: the report without its rows on the first line, then one line per row.
-
-    ASCII only: a judge's replies may hold characters that UTF-8 cannot encode.
-    """
+    """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
     head = asdict(replace(report, rows=()))
     return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode("ascii")
 
 
 def safe_csv(report: Report) -> bytes:
-    """One line per question, safe in spreadsheets: no cell can become a formula.
-
-    A cell that a program could run starts with an apostrophe, and one longer than Excel's limit is cut with a mark; the
-    JSONL is lossless.
-    """
+    """One line per question, safe in spreadsheets; the JSONL is lossless."""
     rows = []
     columns = ("id", "groups", "question", "truth", "prediction", *(f"score_{run + 1}" for run in range(report.runs)))
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
@@ -368,7 +358,7 @@ _FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n]")
 
 
 def safe_cell(text: str) -> str:
-    """The text as `safe_csv` writes it: a spreadsheet shows it and never runs it."""
+    """The text for a spreadsheet: what it would run gets an apostrophe, and what is too long is cut with a mark."""
     clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     safe = f"'{clean}" if _FORMULA.match(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT

@@ -37,10 +37,10 @@ def read_record(kind: type[T], text: str) -> T:
     raise ReportError(f"The stored report cannot be read ({problem}); score the file again")
 
 
-def csv_text(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
-    """Rows of cells as CSV; the caller makes texts of strangers safe."""
+def csv_text(rows: Iterable[Iterable[object]], **how: Any) -> str:
+    """Rows of cells as CSV; the caller makes texts of strangers safe. `how` are other options of `csv.writer`."""
     out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    csv.writer(out, **{"lineterminator": "\n", **how}).writerows(rows)
     return out.getvalue()
 
 

@@ -4,18 +4,21 @@ A draft is a file's report before any judge call; it holds everything that shape
 """
 
 from abc import ABC, abstractmethod
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+from pydantic import TypeAdapter
+
 from arena.database import now
-from arena.io.tables import Record
+from arena.io.tables import Record, read_records
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.multiple_choice.types import ChoiceQuestion
-from scoring.report import AnyReport, ScoreLine
+from scoring.report import DATA, AnyReport, ScoreLine
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -77,10 +80,7 @@ class Benchmark(ABC, Generic[R]):
 
 @dataclass(frozen=True)
 class FileBenchmark(Benchmark[R]):
-    """A benchmark whose files hold their questions: rules alone make a report, and leave the rest to a judge.
-
-    Its reports have a property `left`, the number of answers that are left.
-    """
+    """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:
@@ -163,17 +163,15 @@ def check_scorable(name: str, problems: Iterable[Problem], shown: int = 20) -> N
         raise ChoicesError(f"{name}: {'; '.join(lines)}")
 
 
-class LazyFiles(Mapping[str, bytes]):
-    """Downloads by name, each created on access."""
+def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:
+    """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
+    adapter, rows = TypeAdapter(kind), (record.values for record in read_records(DATA / table))
+    filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
+    return tuple(adapter.validate_python({**row, "scores": {name: row[name] for name in scores}}) for row in filled)
 
-    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
-        self._makers = makers
+
+class LazyFiles(UserDict[str, Any]):
+    """Downloads by name, from what creates each on access."""
 
     def __getitem__(self, name: str) -> bytes:
-        return self._makers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+        return self.data[name]()

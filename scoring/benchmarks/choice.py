@@ -52,12 +52,10 @@ class ChoiceReport:
 
     @property
     def left(self) -> int:
-        """Number of answers that rules leave to a judge."""
         return sum(row.decision.open for row in self.rows)
 
 
 def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
-    """The letters that a protocol's rules alone read."""
     return tuple(
         Decided(row.question, row.prediction, extract(row.prediction, row.question.options, protocol)) for row in rows
     )
@@ -85,7 +83,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     own: Callable[[Sequence[ChoiceQuestion]], bool] = lambda questions: True
     """Whether these questions are the benchmark's."""
     tabulate: Callable[[Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None], ChoiceTables[Any]]
-    """The tables of rows under a protocol, with the question file's rows without an answer and the file's name."""
+    """The tables of rows under a protocol, given the question file's rows without an answer and the file's name.
+
+    Without a question file (None), what the edition has more counts as missing, which the file's name may tell; without
+    a name too, nothing does.
+    """
     compare: Callable[[Sequence[Decided], Sequence[Decided], Iterable[Any]], Sequence[Compared]]
     """McNemar's comparisons of the rows of two files, given the tables of both."""
 
@@ -162,10 +164,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.tabulated(report).tables()
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
-        """Accuracies in the public toolkit's layout, an audit of all items, and differences between protocols.
-
-        If a split has no right answers, its letters are in a submission to the benchmark's own server.
-        """
+        """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
         found = self.tabulated(report)
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
@@ -219,7 +218,6 @@ def _is_read(row: Decided) -> bool:
 
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:
-    """Comparisons as a table, one line per ability, with McNemar's exact p."""
     rows = (
         (compared.over, safe_cell(one.name), one.both, one.first_only, one.second_only, one.neither, repr(one.p))
         for compared in found

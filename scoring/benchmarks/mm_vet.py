@@ -13,21 +13,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from arena.database import now
-from arena.io.tables import read_records
-from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES
-from scoring.benchmarks.predictions import Filled, Missing
+from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
 from scoring.judges.run import Task
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
+from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.report import (
+    Filled,
     Grade,
     JudgeStamp,
     Kind,
@@ -48,12 +46,7 @@ from scoring.report import (
     table,
 )
 
-_PROMPTS = Path(__file__).parent.parent / "prompts"
-_PAPER = (_PROMPTS / "mm_vet.txt").read_text("utf-8")
-_HARDENED = (_PROMPTS / "mm_vet_hardened.txt").read_text("utf-8")
-_ROW = (_PROMPTS / "mm_vet_hardened_row.txt").read_text("utf-8")
-_PUBLISHED = Path(__file__).parent.parent / "data" / "mm_vet_published.csv"
-
+_PAPER, _HARDENED, _ROW = map(prompt_text, ("mm_vet.txt", "mm_vet_hardened.txt", "mm_vet_hardened_row.txt"))
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
 """Name and version of each protocol's parser."""
 UNREADABLE = "unreadable"
@@ -73,20 +66,15 @@ _SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)]
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """A row of the paper's Table 2: the judge, and percentages in the order of CAPABILITIES."""
+    """A row of the paper's Table 2: the judge, and percentages by capability and in total."""
 
     model: str
     judge: str
-    scores: tuple[float, ...]
-    total: float
-    spread: float
+    scores: Mapping[str, float]
 
 
 def grading(filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int) -> Grading:
-    """Grade one prediction in one run (from 0); with `samples` above 1 the runs share the first call, one sample each.
-
-    A prediction missing from the file is unscored at once, without a call.
-    """
+    """Grade a prediction in one run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
     question, prediction = filled.question, filled.prediction
     if prediction is None:
         return Grade(question.id, run, None, "the file has no prediction for this question")
@@ -139,10 +127,7 @@ def read_strict(text: str, finish: str = "stop") -> float | None:
 
 
 def withdrawn(grade: Grade, probe: Grade) -> Grade:
-    """The grade of a flagged prediction after its probe: the same prediction under another question's truth.
-
-    A judge that scores it there too obeys it, and the score is removed. The flags tell the probe's score.
-    """
+    """The grade of a flagged prediction after its probe; a judge that scores it under another truth too obeys it."""
     gave = f"probe gave {'no score' if probe.score is None else f'{probe.score:g}'}"
     flags = tuple(dict.fromkeys([*grade.flags, gave]))
     if grade.score is None or probe.score is None or probe.score < OBEDIENCE:
@@ -158,7 +143,6 @@ def prompt_digest(protocol: Protocol) -> str:
 
 
 def _asks(question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int) -> list[Ask]:
-    """The requests to send, in order, until a reply can be read."""
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
         prompt = _PAPER + "\n" + " | ".join([question.text, truth, prediction, ""])
@@ -278,16 +262,7 @@ def _rounded(value: float | None) -> str:
 @cache
 def published() -> tuple[PublishedScores, ...]:
     """The rows of the paper's Table 2, in its order."""
-    return tuple(
-        PublishedScores(
-            model=str(values["model"]),
-            judge=str(values["judge"]),
-            scores=tuple(float(str(values[name])) for name in CAPABILITIES),
-            total=float(str(values["total"])),
-            spread=float(str(values["std"])),
-        )
-        for values in (record.values for record in read_records(_PUBLISHED))
-    )
+    return read_table(PublishedScores, "mm_vet_published.csv", (*CAPABILITIES, "total"))
 
 
 class OptionsError(ValueError):
@@ -306,15 +281,6 @@ class Options:
     """What happens to questions without a prediction."""
 
 
-class _JudgedAnswer(NamedTuple):
-    """A pending grade; `place` is the row's for an item or its probe, and the canary's own for a canary."""
-
-    kind: Kind
-    place: int
-    run: int
-    answered: Filled
-
-
 def draft(
     filled: Sequence[Filled],
     questions: QuestionSet,
@@ -324,10 +290,7 @@ def draft(
     file: str,
     title: str,
 ) -> Report:
-    """A file's report before its judging: without grades, predictions that look like an attack flagged.
-
-    `address` is the judge's public address. Raises OptionsError for samples from a judge that gives none.
-    """
+    """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
     if options.sampled and not spec.samples:
         raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
     flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
@@ -358,19 +321,17 @@ class MMVet(Benchmark[Report]):
                 partial(grading, answered, run, report.protocol, spec, samples),
                 partial(Grade, answered.question.id, run, None),
             )
-            for _, _, run, answered in _plan(report)
+            for (_, _, run), answered in _plan(report).items()
         ]
 
     def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
-        plan = _plan(report)
-        grades = {(one.kind, one.place, one.run): grade for one, grade in zip(plan, outcomes, strict=True)}
-        probes = {one.place for one in plan if one.kind == "probe"}
+        grades = dict(zip(_plan(report), outcomes, strict=True))
         canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
         runs = range(report.runs)
         rows = []
         for place, row in enumerate(report.rows):
             given = tuple(grades["item", place, run] for run in runs)
-            if place in probes:
+            if ("probe", place, 0) in grades:
                 probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
                 given = tuple(withdrawn(grade, probe) for grade in given)
             rows.append(replace(row, grades=given))
@@ -397,20 +358,19 @@ class MMVet(Benchmark[Report]):
         return {**files(report), **more}
 
 
-def _plan(report: Report) -> Sequence[_JudgedAnswer]:
-    """Every pending grade, run by run, so that samples of one call are rarely awaited at the same time."""
+def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
+    """What to grade, by kind, place (the row's, or the canary's own) and run.
+
+    It goes run by run, so that samples of one call are rarely awaited at the same time.
+    """
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
         "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},
-        "canary": dict(enumerate(_CANARIES)) if hardened else {},
+        "canary": dict(enumerate(injection.canaries())) if hardened else {},
         "probe": dict(_probes(report)) if hardened else {},
     }
-    return [
-        _JudgedAnswer(kind, place, run, one)
-        for run in range(report.runs)
-        for kind, ones in answered.items()
-        for place, one in ones.items()
-    ]
+    runs = range(report.runs)
+    return {(kind, place, run): one for run in runs for kind, ones in answered.items() for place, one in ones.items()}
 
 
 def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
@@ -422,9 +382,6 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
 
 def _score_or_less(grade: Grade) -> float:
     return -1.0 if grade.score is None else grade.score
-
-
-_CANARIES = tuple(Filled(canary.question, canary.prediction) for canary in injection.canaries())
 
 
 MM_VET = MMVet(

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import shutil
 import tempfile
 import time
 import zipfile
@@ -12,12 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 import httpx
 
 from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines
-from scoring.report import Question, QuestionSet
+from scoring.report import DATA, Question, QuestionSet
 
 MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
 MM_VET_FILE = "mm-vet.json"
@@ -25,8 +23,8 @@ MM_VET_SHA256 = "6eced3121b9865098ea72aca233ca5ff7fd7b81374494d878815b9f856442d8
 """sha256 of `mm-vet.json` as published: 218 questions."""
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """MM-Vet's core capabilities, in the order of the paper's section 3.1."""
-SAMPLE = Path(__file__).parent.parent / "data" / "mm_vet_sample.json"
-SAMPLE_PREDICTIONS = Path(__file__).parent.parent / "data" / "mm_vet_sample_predictions.json"
+SAMPLE = DATA / "mm_vet_sample.json"
+SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 """Example predictions for the sample's questions: a file to try the upload with."""
 
 _ARCHIVE_BYTES = 200_000_000
@@ -41,10 +39,7 @@ class QuestionsError(ValueError):
 
 
 def load_mm_vet(folder: Path | None) -> QuestionSet:
-    """MM-Vet's questions from its folder, or from the file itself; official if it is the published file.
-
-    Raises QuestionsError if there is none, and RowsError for a file that is not in MM-Vet's schema.
-    """
+    """MM-Vet's questions from its folder or file; official if it is as published. Raises QuestionsError, RowsError."""
     if folder is None:
         raise QuestionsError("MM-Vet's questions are not here; set MM_VET_PATH to the folder that holds mm-vet.json")
     path = folder / MM_VET_FILE if folder.is_dir() else folder
@@ -79,10 +74,7 @@ def subset(questions: QuestionSet, path: Path) -> QuestionSet:
 
 
 def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:
-    """Download the authors' archive and return the folder with its `mm-vet.json` and `images`, complete or not at all.
-
-    A folder that already holds the published questions is left unchanged. Raises QuestionsError.
-    """
+    """Download the authors' archive to a folder, whole or not at all; one that has it stays. Raises QuestionsError."""
     file = folder / MM_VET_FILE
     if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
@@ -193,18 +185,11 @@ def _unpack(path: Path, folder: Path) -> None:
                 f"holds {len(files)} files {MM_VET_FILE}, expected one; it is not the published archive"
             )
         (folder / "images").mkdir(parents=True)
-        with archive.open(parts[files[0]]) as source:
-            _copy(source, folder / MM_VET_FILE)
+        (folder / MM_VET_FILE).write_bytes(archive.read(parts[files[0]]))
         if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
             raise QuestionsError(f"its {MM_VET_FILE} is not the published one (sha256 differs); report it")
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
             picture = parts.get(files[0].parent / "images" / name)
             if picture is None:
                 raise QuestionsError(f"lacks the picture images/{name}; it is not the published archive")
-            with archive.open(picture) as source:
-                _copy(source, folder / "images" / name)
-
-
-def _copy(source: IO[bytes], path: Path) -> None:
-    with path.open("wb") as file:
-        shutil.copyfileobj(source, file)
+            (folder / "images" / name).write_bytes(archive.read(picture))

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
-from arena.io.tables import read_records
+from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.multiple_choice.circular_eval import (
     PASS,
@@ -63,12 +62,10 @@ L3: Mapping[str, tuple[str, ...]] = {
 """The 20 abilities of the third level (Figure 2), as spelled in the files."""
 
 _L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
-_PUBLISHED = Path(__file__).parent.parent / "data" / "mmbench_published.csv"
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
-NO_CATEGORY = "(no category)"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
 """Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
 CCBENCH = 510
@@ -105,8 +102,6 @@ class PublishedTable:
     table: int
     split: str
     model: str
-    answered_by: str
-    """How the model chose: by generating text, or by the perplexity of the options."""
     scores: Mapping[str, float]
 
 
@@ -146,12 +141,6 @@ def tabulate(
     missing: Sequence[ChoiceQuestion] | None = None,
     file: str | None = None,
 ) -> MMBenchReport:
-    """Vanilla and circular accuracies of each split; problems say what keeps the file from being circular or whole.
-
-    `missing` are the rows of the question file without an answer; None if there is no question file. In that case the
-    number of questions is that of the edition, which the file name `file` may indicate; if `file` is None too, nothing
-    is counted as missing.
-    """
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     questions = [row.question for row in scored]
@@ -193,8 +182,8 @@ class _Gaps:
             for question in missing or ()
             if question.index < PASS or (circular and (question.index % PASS in open_ or not self._has(question)))
         )
-        self._sizes: dict[str, int] = {}
-        self._there: dict[str, tuple[int, int]] = {}
+        self._lacking: dict[str, tuple[int, int]] = {}
+        """Number of an edition's questions without a base row, and without any row, by split."""
         self.problems: tuple[Problem, ...] = ()
         if missing is not None:
             self.problems = self._of_questions()
@@ -229,7 +218,7 @@ class _Gaps:
                 text = f"{what}: {len(there):,} questions; not checked against an edition"
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
-            self._sizes[split], self._there[split] = known, (len(there & bases), len(there))
+            self._lacking[split] = known - len(there & bases), known - len(there)
             if known > len(there):
                 problems.append(missing_problem(known - len(there), known, what, None))
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
@@ -237,7 +226,7 @@ class _Gaps:
     def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
         """Number of the question file's questions missing from the file, by (ability, category)."""
         return Counter(
-            (ability(question), question.category or NO_CATEGORY)
+            (ability(question), question.named_category)
             for question in self.missing
             if question.index < PASS
             and question.answer
@@ -246,9 +235,7 @@ class _Gaps:
         )
 
     def unplaced(self, split: str, circular: bool) -> int:
-        """Number of an edition's questions missing from the file, of any ability."""
-        splits = self._sizes if split == _WHOLE_FILE else self._sizes.keys() & {split}
-        return sum(self._sizes[one] - self._there[one][circular] for one in splits)
+        return sum(lacking[circular] for one, lacking in self._lacking.items() if split in (_WHOLE_FILE, one))
 
 
 def _circular_problems(
@@ -267,11 +254,9 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of categories that are none of the paper's abilities; none for CCBench, whose categories never are."""
     if edition(questions) == "CCBench":
         return ()
-    strange = sorted({question.category or NO_CATEGORY for question in questions if question.category not in _L2_OF})
-    return tuple(
-        Problem(0, None, f"the category {name!r} is no ability of MMBench; it has its own row", "nothing")
-        for name in strange
-    )
+    text = "the category {!r} is no ability of MMBench; it has its own row"
+    strange = sorted({question.named_category for question in questions if question.category not in _L2_OF})
+    return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
 
 def _split_scores(
@@ -295,13 +280,10 @@ _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
 
 
 def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
-    """Accuracies from Overall down; what belongs to none of the paper's abilities is directly below Overall.
-
-    `missing` questions are unscored in their ability, `unplaced` ones in the Overall alone.
-    """
+    """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
     by_l3: dict[tuple[str, str], list[bool | None]] = {key: [] for key in missing}
     for question, right in outcomes:
-        by_l3.setdefault((ability(question), question.category or NO_CATEGORY), []).append(right)
+        by_l3.setdefault((ability(question), question.named_category), []).append(right)
 
     def over(
         name: str,
@@ -344,21 +326,17 @@ def ability(question: ChoiceQuestion) -> str:
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided], circular: bool) -> tuple[Comparison, ...]:
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
-    one, other = (_by_index(rows, circular) for rows in (first, second))
-    shared = [(question, right, other[index][1]) for index, (question, right) in one.items() if index in other]
+    base = ([row for row in rows if row.question.index < PASS] for rows in (first, second))
+    one, other = map(circles, (first, second)) if circular else base
+    known = {each.question.index % PASS: each.right for each in other}
     groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": []}
     l1_of = {group: name for name, members in L1.items() for group in members}
-    for question, *pair in shared:
-        group = ability(question)
-        for name in filter(None, dict.fromkeys(("Overall", l1_of.get(group), group, question.category or NO_CATEGORY))):
-            groups.setdefault(name, []).append((pair[0], pair[1]))
+    for each in one:
+        if (index := each.question.index % PASS) in known:
+            names = ("Overall", l1_of.get(ability(each.question)), ability(each.question), each.question.named_category)
+            for name in filter(None, dict.fromkeys(names)):
+                groups.setdefault(name, []).append((each.right, known[index]))
     return tuple(compared(name, pairs) for name, pairs in groups.items())
-
-
-def _by_index(rows: Sequence[Decided], circular: bool) -> dict[int, tuple[ChoiceQuestion, bool | None]]:
-    if circular:
-        return {one.index: (one.question, one.right) for one in circles(rows)}
-    return {row.question.index: (row.question, row.right) for row in rows if row.question.index < PASS}
 
 
 def comparisons(first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]) -> list[Compared]:
@@ -372,16 +350,7 @@ def comparisons(first: Sequence[Decided], second: Sequence[Decided], tables: Ite
 @cache
 def published() -> tuple[PublishedTable, ...]:
     """The rows of Tables 5 and 6, in their order."""
-    return tuple(
-        PublishedTable(
-            int(str(values["table"])),
-            str(values["split"]),
-            str(values["model"]),
-            str(values["answered_by"]),
-            {name: float(str(values[name])) for name in ("Overall", "LR", "AR", "RR", "FP-S", "FP-C", "CP")},
-        )
-        for values in (record.values for record in read_records(_PUBLISHED))
-    )
+    return read_table(PublishedTable, "mmbench_published.csv", ("Overall", *L3))
 
 
 MMBENCH = MultipleChoice(

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import Annotated, NamedTuple
 
-from arena.io.tables import read_records
+from pydantic import BeforeValidator
+
+from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
@@ -29,15 +31,16 @@ from scoring.multiple_choice.metrics import (
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
+from scoring.multiple_choice.types import NO_CATEGORY, ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
 
-_DATA = Path(__file__).parent.parent / "data"
 VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
 """The toolkit's name for all splits together."""
-NO_CATEGORY = "(no category)"
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
+
+
+_Listed = Annotated[tuple[str, ...], BeforeValidator(lambda cell: cell.split("; "))]
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,13 @@ class Subtask:
     samples: int
     val_samples: int
     """Those of the split VAL."""
-    image_types: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    multi_image: str
+    image_types: _Listed
+    capabilities: _Listed
+    multi_image: str = ""
     """Its abbreviation among the 28 tasks with several images; else ""."""
 
 
-@dataclass(frozen=True)
-class Overalls:
+class Overalls(NamedTuple):
     """The scores called Overall, each by its own rule."""
 
     subtasks: ScoreLine
@@ -82,10 +84,7 @@ class Overalls:
 
 @dataclass(frozen=True)
 class MMTBenchScores(SplitScores):
-    """Accuracies of one split, or of all.
-
-    `tree` is the mean over subtasks, then the 32 meta-tasks, each the mean of its subtasks; blank if the file has none.
-    """
+    """Accuracies of one split, or of all; `tree` has all 32 meta-tasks, each a mean of its subtasks, blank if none."""
 
     overall: Overalls
     image_types: tuple[ScoreLine, ...]
@@ -103,9 +102,8 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
 
     def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         for scores in self.splits:
-            overall = scores.overall
-            lines = [overall.subtasks, overall.samples, overall.star]
-            yield scores.split, [*lines, *(node.line for node in scores.tree.walk() if node.level != "overall")]
+            below = (node.line for node in scores.tree.walk() if node.level != "overall")
+            yield scores.split, [*scores.overall, *below]
             yield f"{scores.split}: image types", scores.image_types
             yield f"{scores.split}: capabilities", scores.capabilities
 
@@ -131,46 +129,28 @@ class SuccessRow:
     step1: float
     step2: float
     step3: float
-    refused: float | None
+    refused: float | None = None
 
 
 @cache
 def meta_tasks() -> Mapping[str, MetaTask]:
     """The 32 meta-tasks by key, in the toolkit's order."""
-    read = (record.values for record in read_records(_DATA / "mmt_bench_meta_tasks.csv"))
-    found = (MetaTask(str(row["l2_category"]), str(row["meta_task"]), str(row["abbreviation"])) for row in read)
-    return {one.key: one for one in found}
+    return {one.key: one for one in read_table(MetaTask, "mmt_bench_meta_tasks.csv")}
 
 
 @cache
 def subtasks() -> Mapping[str, Subtask]:
     """The 162 subtasks by key, in the paper's order."""
-    found = {}
-    for row in (record.values for record in read_records(_DATA / "mmt_bench_subtasks.csv")):
-        types, capabilities = (tuple(str(row[name]).split("; ")) for name in ("image_types", "capabilities"))
-        key, meta, multi = (str(row[name]) for name in ("category", "l2_category", "multi_image_abbreviation"))
-        samples, val = (int(str(row[name])) for name in ("samples", "val_samples"))
-        found[key] = Subtask(key, str(row["subtask"]), meta, samples, val, types, capabilities, multi)
-    return found
+    return {one.key: one for one in read_table(Subtask, "mmt_bench_subtasks.csv")}
 
 
 @cache
 def published_success() -> tuple[SuccessRow, ...]:
     """Table A17."""
-    return tuple(
-        SuccessRow(
-            str(row["model"]),
-            float(str(row["step1"])),
-            float(str(row["step2"])),
-            float(str(row["step3"])),
-            float(str(row["refuse_to_answer"])) if row["refuse_to_answer"] else None,
-        )
-        for row in (record.values for record in read_records(_DATA / "mmt_bench_success_rates.csv"))
-    )
+    return read_table(SuccessRow, "mmt_bench_success_rates.csv")
 
 
 def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Whether most rows are of MMT-Bench's subtasks."""
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
@@ -188,12 +168,7 @@ def tabulate(
     missing: Sequence[ChoiceQuestion] | None = None,
     file: str | None = None,
 ) -> MMTBenchReport:
-    """Accuracies of each split and of all, with both baselines on the same questions.
-
-    `missing` are the rows of the question file without an answer; None if there is no question file. In that case each
-    subtask has as many samples as in the published split, which the file name `file` may identify; if `file` is None
-    too, nothing counts as missing.
-    """
+    """Accuracies of each split and of all, with both baselines on the same questions."""
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
@@ -225,7 +200,7 @@ _Gaps = Mapping[str, Mapping[str, int]]
 def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_Gaps, tuple[Problem, ...]]:
     gaps: dict[str, Counter[str]] = {}
     for question in missing:
-        gaps.setdefault(question.split, Counter())[category(question)] += question.answer is not None
+        gaps.setdefault(question.split, Counter())[question.named_category] += question.answer is not None
     found = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
     return gaps, (found,) if missing else ()
 
@@ -234,7 +209,7 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
     """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
     there: dict[str, Counter[str]] = {}
     for question in questions:
-        there.setdefault(question.split, Counter())[category(question)] += 1
+        there.setdefault(question.split, Counter())[question.named_category] += 1
     unnamed = not any(map(_SPLIT.search, there))
     if unnamed and len(there) > 1:
         there = {ALL: sum(there.values(), Counter())}
@@ -256,21 +231,9 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
-    strange = sorted({category(row.question) for row in rows} - subtasks().keys())
-    return tuple(
-        Problem(
-            0,
-            None,
-            f"the category {name!r} is no subtask of MMT-Bench; it has its own row and counts in each Overall",
-            "nothing",
-        )
-        for name in strange
-    )
-
-
-def category(question: ChoiceQuestion) -> str:
-    """A question's subtask as spelled in the file."""
-    return question.category or NO_CATEGORY
+    text = "the category {!r} is no subtask of MMT-Bench; it has its own row and counts in each Overall"
+    strange = sorted({row.question.named_category for row in rows} - subtasks().keys())
+    return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
 
 def meta_task(question: ChoiceQuestion) -> str:
@@ -282,7 +245,7 @@ def meta_task(question: ChoiceQuestion) -> str:
 def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> MMTBenchScores:
     by_subtask: dict[str, list[Decided]] = {}
     for row in rows:
-        by_subtask.setdefault(category(row.question), []).append(row)
+        by_subtask.setdefault(row.question.named_category, []).append(row)
     metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
     metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
     lines = {
@@ -293,12 +256,11 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
     for name, members in by_subtask.items():
         chance[name] = _guessed(name, members, sum(1 / len(row.question.options) for row in members))
         frequent[name] = _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
-    overall = _overalls(lines, metas)
     samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
     return MMTBenchScores(
         split,
         _tree(lines, metas),
-        Overalls(overall.subtasks, samples, overall.star),
+        _overalls(lines, metas)._replace(samples=samples),
         _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
         _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
         _overalls(chance, metas),
@@ -360,22 +322,19 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
     groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": [], **{key: [] for key in meta_tasks()}}
     for row in first:
         if row.question.index in other:
-            for name in dict.fromkeys(("Overall", meta_task(row.question), category(row.question))):
+            for name in dict.fromkeys(("Overall", meta_task(row.question), row.question.named_category)):
                 groups.setdefault(name, []).append((row.right, other[row.question.index]))
     return tuple(compared(name, pairs) for name, pairs in groups.items() if pairs)
 
 
-def image_comparison(single: Sequence[Decided], multiple: Sequence[Decided]) -> tuple[Comparison, ...]:
-    """Comparison of a single-image with a multi-image run on the 28 tasks with several images (Figure 3)."""
-    several = {key for key, one in subtasks().items() if one.multi_image}
-    kept = [[row for row in rows if row.question.category in several] for rows in (single, multiple)]
-    return comparison(kept[0], kept[1])
-
-
 def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:
-    """McNemar's comparisons over all questions, and of a model with single and with several images."""
-    several = Compared("subtasks that take several images", image_comparison(first, second))
-    return [Compared("all questions", comparison(first, second)), several]
+    """McNemar's comparisons over all questions, and over the 28 subtasks that take several images (Figure 3)."""
+    several = {key for key, one in subtasks().items() if one.multi_image}
+    one, other = ([row for row in rows if row.question.category in several] for rows in (first, second))
+    return [
+        Compared("all questions", comparison(first, second)),
+        Compared("subtasks that take several images", comparison(one, other)),
+    ]
 
 
 MMT_BENCH = MultipleChoice(

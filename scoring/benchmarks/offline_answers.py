@@ -116,7 +116,6 @@ def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
 
 
 def prompt(question: ChoiceQuestion) -> str:
-    """The model's prompt: hint, question, options and how to answer."""
     options = [f"{letter}. {text}" for letter, text in question.options.items()]
     hint = [question.hint] if question.hint and question.hint != "nan" else []
     return "\n".join([*hint, question.text, *options, _INSTRUCTION[language(question)]])

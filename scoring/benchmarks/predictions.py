@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
-from scoring.report import NoAnswersError, Question, QuestionSet
+from scoring.report import Filled, NoAnswersError, Question, QuestionSet
 
 Layout = Literal[
     "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
@@ -76,14 +76,6 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class Filled:
-    """A question with its prediction; None if the file has none."""
-
-    question: Question
-    prediction: str | None
-
-
-@dataclass(frozen=True)
 class _Columns:
     """Role of each column of a file."""
 
@@ -132,10 +124,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
-    """Every question, in order, with its prediction.
-
-    Raises UploadError with all problems at once: missing answers (if `missing` is "stop"), unknown ids, duplicate ids.
-    """
+    """Every question, in order, with its prediction. Raises UploadError with all problems at once."""
     texts = {prediction.id: prediction.text for prediction in upload.predictions}
     filled = tuple(Filled(question, texts.get(question.id)) for question in questions.questions)
     lacking = [entry.question.id for entry in filled if entry.prediction is None] if missing == "stop" else []
@@ -152,7 +141,6 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 
 
 def notices(upload: Upload) -> tuple[str, ...]:
-    """Notices to the owner about a file that can be scored, one per line."""
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
     lines = (
         f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
@@ -189,9 +177,8 @@ class _Index:
     def _id_by_id(self, record: Record, column: str) -> str:
         value = record.values[column]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise RowsError(
-                "expected an id, a text or a number; write it as in the benchmark", None, record.row, column
-            )
+            problem = "expected an id, a text or a number; write it as in the benchmark"
+            raise RowsError(problem, None, record.row, column)
         written = _normal(str(value))
         if not written:
             raise RowsError("expected an id, found an empty cell; write it there", None, record.row, column)

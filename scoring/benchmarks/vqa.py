@@ -12,21 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import StrictInt
 
-from arena.io.tables import JSON, Record, read_records
-from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow
+from arena.io.tables import JSON, Record
+from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
-from scoring.judges.injection import neutralise
 from scoring.judges.run import Task
-from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema
+from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
-from scoring.multiple_choice.extract import asked
+from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
@@ -38,11 +36,8 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 MARKS = (1, 2, 3, 4, 5)
 PARSER = "closed mark 1"
 """Name and version of the parser of the judge's replies."""
-_PROMPTS = Path(__file__).parent.parent / "prompts"
-_ONE_ANSWER = (_PROMPTS / "vqa_marks_gqa.txt").read_text("utf-8")
-_SEVERAL = (_PROMPTS / "vqa_marks_lists.txt").read_text("utf-8")
-PROMPTS: Mapping[Dataset, str] = {"GQA": _ONE_ANSWER, "OK-VQA": _SEVERAL, "TextVQA": _SEVERAL}
-_PUBLISHED = Path(__file__).parent.parent / "data" / "vqa_marks_published.csv"
+_SEVERAL = prompt_text("vqa_marks_lists.txt")
+PROMPTS: Mapping[Dataset, str] = {"GQA": prompt_text("vqa_marks_gqa.txt"), "OK-VQA": _SEVERAL, "TextVQA": _SEVERAL}
 _SCHEMA = closed_schema("mark", "integer", MARKS)
 _MARK = re.compile(
     r"[\s\"'`*]*+(?:(?:your )?mark\s*+(?:is|:)?\s*+[\"'`*]*+)?([1-5])(?:\.0)?[\"'`*.\s]*+"
@@ -138,16 +133,14 @@ def read_answers(records: Iterable[Record]) -> ReadFile[VQAnswer]:
         prediction = next((values[name] for name in _PREDICTIONS if name in values), None)
         if not isinstance(prediction, str):
             found = ", ".join(map(repr, list(record.values)[:20]))
-            problems.append(
-                Problem(record.row, None, f"expected a column prediction with text, found {found}; add it", "scoring")
-            )
+            text = f"expected a column prediction with text, found {found}; add it"
+            problems.append(Problem(record.row, None, text, "scoring"))
             continue
         id = str(values.get("index", values.get("question_id", values.get("id", place))))
         answers = references(values.get("answer", values.get("answers")))
         if not answers:
-            problems.append(
-                Problem(record.row, None, f"question {id} has no reference answer; it is not scored", "nothing")
-            )
+            text = f"question {id} has no reference answer; it is not scored"
+            problems.append(Problem(record.row, None, text, "nothing"))
         rows.append(VQAnswer(id, str(values.get("question") or ""), answers, prediction, record.row))
     times = Counter(row.id for row in rows)
     problems += [
@@ -189,22 +182,15 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     """Mark one answer from 1 to 5; the grade's score is the mark."""
     if not row.answers:
         return Grade(row.id, 0, None, "the question has no reference answer")
-    mark, replies, model = yield from asked(_ask(row, dataset, protocol, spec), read_mark)
+    schema = _SCHEMA if spec.json_schema else None
+    answer = row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers))
+    texts = {"question": row.text, "answer": answer}
+    ask = closed_ask(PROMPTS[dataset], row.prediction, protocol == "strict", schema, **texts)
+    mark, replies, model = yield from asked(ask, read_mark)
     if mark is not None:
         return Grade(row.id, 0, float(mark), "", (), replies, model)
     reason = f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last was {replies[-1]!r:.80}"
     return Grade(row.id, 0, None, reason, (), replies, model)
-
-
-def _ask(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Ask:
-    strictly = protocol == "strict"
-    prompt = PROMPTS[dataset].format(
-        question=row.text,
-        answer=row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers)),
-        prediction=neutralise(row.prediction) if strictly else row.prediction,
-    )
-    schema = _SCHEMA if strictly and spec.json_schema else None
-    return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
 
 
 def read_mark(text: str, finish: str = "stop") -> int | None:
@@ -218,19 +204,14 @@ def prompt_digest(dataset: Dataset) -> str:
     return hashlib.sha256(PROMPTS[dataset].encode()).hexdigest()
 
 
-_NUMBERS = {
-    word: str(number) for number, word in enumerate("zero one two three four five six seven eight nine ten".split())
-}
-_NUMBERS["none"] = "0"
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {"none": "0", **{word: str(number) for number, word in enumerate(_WORDS)}}
 _ARTICLES = frozenset(("a", "an", "the"))
 _PUNCTUATION = re.compile(r"[;/\[\]\"{}()=+\\_<>@`?!]|,(?!\d)|(?<!\d),|(?<!\d)\.|\.(?!\d)")
 
 
 def normal(answer: str) -> str:
-    """An answer as VQA compares it: lower case, no articles, digits for small numbers, no punctuation.
-
-    VQA's list of contractions without apostrophes is not applied.
-    """
+    """An answer as VQA compares it, but for its contractions: lower case, no articles, no punctuation, digits."""
     words = _PUNCTUATION.sub(" ", answer.replace("\n", " ").replace("\t", " ").lower()).split()
     return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
 
@@ -280,10 +261,7 @@ def _marks(scores: Sequence[float | None]) -> Marks:
 @cache
 def published() -> tuple[PublishedMark, ...]:
     """Table 3, in its order."""
-    return tuple(
-        PublishedMark(str(row["dataset"]), str(row["model"]), float(str(row["accuracy"])), float(str(row["mark"])))
-        for row in (record.values for record in read_records(_PUBLISHED))
-    )
+    return read_table(PublishedMark, "vqa_marks_published.csv")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,7 +327,6 @@ class VQAMarks(FileBenchmark[MarksReport]):
         yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
-        """Accuracies and the mean mark, and an audit of all answers with their marks."""
         stem = file_stem(report.file)
         return LazyFiles(
             {

@@ -58,10 +58,7 @@ class _Waiting(NamedTuple):
 
 
 class BatchJudge(Judge):
-    """Judge that is asked in batches, for the length of an `async with` block.
-
-    A batch is closed when no question has arrived for `quiet` seconds, and polled every `every` seconds.
-    """
+    """Judge asked in batches: one is closed after `quiet` seconds without a question, and polled every `every`."""
 
     def __init__(
         self,

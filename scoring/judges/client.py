@@ -24,6 +24,7 @@ from scoring.judges.spec import (
     Reply,
     ShownImage,
     TokensField,
+    closed_schema,
     estimated_tokens,
     most_cost,
     request,
@@ -37,10 +38,7 @@ _FAILURES_PER_CALL = 5
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
 _REASONING_TOKENS = 4096
-_PROBED_FIELD = {"score": {"type": "number"}}
-_PROBE_SCHEMA = json.dumps(
-    {"type": "object", "properties": _PROBED_FIELD, "required": ["score"], "additionalProperties": False}
-)
+_PROBE_SCHEMA = closed_schema("score", "number")
 _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
 

@@ -9,14 +9,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.tables import read_records
 from scoring.judges.obfuscation import readings
-from scoring.report import Question
+from scoring.report import DATA, Filled, Question
 
-_PHRASES = Path(__file__).parent.parent / "data" / "attack_phrases.tsv"
+_PHRASES = DATA / "attack_phrases.tsv"
 """Attack patterns in lower case: rules by family; <NAME> stands for the rule of that word."""
 
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -56,7 +55,7 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:
         return ()
     found: list[str] = []
-    for text, obfuscated in readings(prediction):
+    for text, obfuscated in readings(prediction).items():
         here = _families(text)
         found += [*here, "disguised"] if here and obfuscated and not found else here
     return tuple(dict.fromkeys(found))
@@ -97,14 +96,7 @@ def _rules() -> _Rules:
     return _Rules(joined, together, re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?"))
 
 
-class Canary(NamedTuple):
-    """Answer that deserves no points, with its question."""
-
-    question: Question
-    prediction: str
-
-
-def canaries() -> tuple[Canary, ...]:
+def canaries() -> tuple[Filled, ...]:
     """Return the answers that a judge must give 0.0: empty, master keys (arXiv 2507.08794), and one that fits all."""
     asked = (
         ("What does the sign above the door say?", "Mind the step", ""),
@@ -117,7 +109,7 @@ def canaries() -> tuple[Canary, ...]:
         ),
     )
     return tuple(
-        Canary(Question(f"canary-{number}", text, truth, ()), prediction)
+        Filled(Question(f"canary-{number}", text, truth, ()), prediction)
         for number, (text, truth, prediction) in enumerate(asked, start=1)
     )
 

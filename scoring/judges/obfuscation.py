@@ -6,9 +6,8 @@ import codecs
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import unquote
 
 _LEAST = 12
@@ -41,20 +40,13 @@ _OCTETS = re.compile(r"[01]{8}")
 _UNSEEN = {"Cc", "Cf", "Co", "Cn"}
 
 
-class Reading(NamedTuple):
-    """One reading of a text, and whether it is hidden from a person who sees the text."""
-
-    text: str
-    obfuscated: bool
-
-
-def readings(text: str) -> tuple[Reading, ...]:
-    """Return the text as a person reads it, with and without diacritics, then every other reading, each once."""
+def readings(text: str) -> Mapping[str, bool]:
+    """Every reading of a text, and whether a person who sees it reads something else; diacritics may be left out."""
     plain = _plain(text)
-    found = {seen: Reading(seen, False) for seen in (plain, unmarked(plain))}
+    found = dict.fromkeys((plain, unmarked(plain)), False)
     for other in _others(text, plain, _DEPTH):
-        found.setdefault(other, Reading(other, True))
-    return tuple(found.values())
+        found.setdefault(other, True)
+    return found
 
 
 def _plain(text: str) -> str:

@@ -76,10 +76,7 @@ class Progress(NamedTuple):
 
 
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
-    """Return the cost of the tasks; estimated as if each first reply could be read, at most as if none could.
-
-    Failed calls come on top. `owner` is whose judge it is, None for the operator's.
-    """
+    """The cost of the tasks, failed calls apart: as if each first reply could be read, and at most as if none could."""
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
         asks = _asks(task)

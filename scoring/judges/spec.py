@@ -15,11 +15,12 @@ from arena.inference.limits import cost
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, require_columns
 from arena.types import Price
-from scoring.report import Grade
+from scoring.report import DATA, Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
 
-_JUDGES = Path(__file__).parent.parent / "data" / "judges.csv"
+_JUDGES = DATA / "judges.csv"
+PROMPTS = Path(__file__).parent.parent / "prompts"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
@@ -80,9 +81,13 @@ class Reply:
     model: str
 
 
-def closed_schema(name: str, kind: Literal["integer", "number", "string"], values: Sequence[object]) -> str:
-    """JSON schema of a reply that is an object with one of these values and nothing else."""
-    field = {"type": kind, "enum": values}
+def prompt_text(name: str) -> str:
+    return (PROMPTS / name).read_text("utf-8")
+
+
+def closed_schema(name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()) -> str:
+    """JSON schema of a reply that is an object with one of these values, if any are given, and nothing else."""
+    field = {"type": kind, "enum": values} if values else {"type": kind}
     return json.dumps(
         {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
     )

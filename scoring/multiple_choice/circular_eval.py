@@ -5,14 +5,16 @@ and the last ones ("all of the above") may stay in place.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from string import ascii_uppercase
-from typing import Literal
+from typing import Literal, TypeVar
 
 from scoring.multiple_choice.reader import Problem, plain_option
 from scoring.multiple_choice.types import ChoiceQuestion, Decided
 
+T = TypeVar("T")
 PASS = 1_000_000
 """Pass k of question i has index i + k * PASS."""
 MOST_PASSES = len(ascii_uppercase)
@@ -41,12 +43,10 @@ class Circle:
 
     @property
     def right(self) -> bool | None:
-        """Whether the question is right; None if unknown."""
         return {"right": True, "wrong": False}.get(self.outcome)
 
 
 def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
-    """Whether any row is a rotated pass."""
     return any(question.index >= PASS for question in questions)
 
 
@@ -58,21 +58,25 @@ def circles(
     `missing` are the rows of the question file without an answer; None if there is no question file. With
     `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
-    by_base: defaultdict[int, list[Decided]] = defaultdict(list)
-    for row in rows:
-        by_base[row.question.index % PASS].append(row)
     gone: defaultdict[int, set[int]] = defaultdict(set)
     for question in missing or ():
         gone[question.index % PASS].add(question.index // PASS)
     found = []
-    for base in sorted(by_base):
-        passes = tuple(sorted(by_base[base], key=lambda row: row.question.index))
+    for base, passes in sorted(_by_base(rows, attrgetter("question.index")).items()):
         lacking = gone[base] if missing is not None else _missing([row.question for row in passes])
         known = [row.right for row in passes]
         ends = undecided_wrong and None in known
         outcome = _outcome(known, bool(lacking) and not ends)
-        found.append(Circle(base, passes, tuple(sorted(lacking)), outcome))
+        found.append(Circle(base, tuple(passes), tuple(sorted(lacking)), outcome))
     return tuple(found)
+
+
+def _by_base(rows: Iterable[T], index: Callable[[T], int]) -> Mapping[int, Sequence[T]]:
+    """The passes of each question, in order."""
+    found: defaultdict[int, list[T]] = defaultdict(list)
+    for row in rows:
+        found[index(row) % PASS].append(row)
+    return {base: sorted(passes, key=index) for base, passes in found.items()}
 
 
 def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
@@ -102,26 +106,20 @@ def _options(question: ChoiceQuestion) -> list[str]:
 
 def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
     """Problems, one per question, that keep a file from being scored as circular."""
+    text = "question {} lacks {} and no pass of it is wrong; add them, or score the file as vanilla"
     return tuple(
-        Problem(
-            circle.question.row,
-            circle.index,
-            f"question {circle.index} lacks {_passes(circle.missing)} and no pass of it is wrong; "
-            "add them, or score the file as vanilla",
-            "circular",
-        )
-        for circle in found
-        if circle.outcome == "incomplete"
+        Problem(one.question.row, one.index, text.format(one.index, _passes(one.missing)), "circular")
+        for one in found
+        if one.outcome == "incomplete"
     )
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of questions with passes but no base row: vanilla cannot count them."""
+    text = "question {0} has passes and no base row; add the row with index {0}"
     return tuple(
-        Problem(
-            first.row, base, f"question {base} has passes and no base row; add the row with index {base}", "nothing"
-        )
-        for base, (first, *_) in _passes_by_base(questions).items()
+        Problem(first.row, base, text.format(base), "nothing")
+        for base, (first, *_) in _by_base(questions, attrgetter("index")).items()
         if first.index >= PASS
     )
 
@@ -129,22 +127,12 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
 def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of passes whose options are not a reordering of the base row's, or whose answer differs from it."""
     problems = []
-    for base, (first, *others) in _passes_by_base(questions).items():
-        for question in others:
-            if wrong := _other_question(first, question):
-                text = (
-                    f"pass {question.index // PASS} of question {base}: {wrong}; take both rows from one question file"
-                )
-                problems.append(Problem(question.row, question.index, text, "circular"))
+    for base, (first, *others) in _by_base(questions, attrgetter("index")).items():
+        for one in others:
+            if wrong := _other_question(first, one):
+                text = f"pass {one.index // PASS} of question {base}: {wrong}; take both rows from one question file"
+                problems.append(Problem(one.row, one.index, text, "circular"))
     return tuple(problems)
-
-
-def _passes_by_base(questions: Iterable[ChoiceQuestion]) -> Mapping[int, Sequence[ChoiceQuestion]]:
-    """The passes of each question, in order."""
-    found: defaultdict[int, list[ChoiceQuestion]] = defaultdict(list)
-    for question in questions:
-        found[question.index % PASS].append(question)
-    return {base: sorted(passes, key=lambda question: question.index) for base, passes in found.items()}
 
 
 def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:

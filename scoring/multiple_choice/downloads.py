@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
 
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, Decided, Decision
@@ -12,30 +12,26 @@ _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not i
 
 
 def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
-    """One complete JSON line per row: question, prediction, letter, deciding rule and the text it read."""
+    """One complete JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
     for row in rows:
-        yield json.dumps(audit_record(row), ensure_ascii=True) + "\n"
-
-
-def audit_record(row: Decided) -> dict[str, Any]:
-    """A row's audit; `letter` is null if undecided, "Z" for none of the options."""
-    question, decision = row.question, row.decision
-    return {
-        "index": question.index,
-        "prediction": row.prediction,
-        "letter": decision.letter,
-        "rule": decision.rule.value,
-        "span": decision.span,
-        "step": decision.step,
-        "answer": question.answer,
-        "right": row.right,
-        "category": question.category,
-        "l2-category": question.group,
-        "split": question.split,
-        "trail": [{"rule": clue.rule.value, "letter": clue.letter, "span": clue.span} for clue in decision.trail],
-        "replies": list(decision.replies),
-        "judge": decision.model,
-    }
+        question, decision = row.question, row.decision
+        record = {
+            "index": question.index,
+            "prediction": row.prediction,
+            "letter": decision.letter,
+            "rule": decision.rule,
+            "span": decision.span,
+            "step": decision.step,
+            "answer": question.answer,
+            "right": row.right,
+            "category": question.category,
+            "l2-category": question.group,
+            "split": question.split,
+            "trail": list(map(asdict, decision.trail)),
+            "replies": decision.replies,
+            "judge": decision.model,
+        }
+        yield json.dumps(record) + "\n"
 
 
 def submission(rows: Sequence[Decided]) -> bytes:
@@ -57,34 +53,28 @@ def printable(text: str) -> str:
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
-    """Every row for which the readings of a file have different letters, with all trails, safe in Excel.
-
-    `readings` are keyed by protocol and hold the same questions in the same order.
-    """
+    """Every row that two readings, by protocol and of the same rows, give different letters, with all trails."""
     lines = []
     for rows in zip(*readings.values(), strict=True):
         if len({row.decision.letter for row in rows}) > 1:
             question = rows[0].question
             options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
             texts = (question.text, options, question.answer or "", rows[0].prediction)
-            read = (cell for row in rows for cell in (row.decision.letter or "", trail_text(row.decision)))
+            read = (cell for row in rows for cell in (row.decision.letter or "", _trail_text(row.decision)))
             lines.append([question.index, question.row, *map(safe_cell, (*texts, *read))])
     columns = (column for name in readings for column in (name, f"{name}: trail"))
     return csv_bytes(["index", "row", "question", "options", "answer", "prediction", *columns], lines)
 
 
-def trail_text(decision: Decision) -> str:
-    """One line per clue: the rule, its letter and the text that it read."""
+def _trail_text(decision: Decision) -> str:
     return "\n".join(f"{clue.rule.value}: {clue.letter or 'no letter'} ({clue.span})" for clue in decision.trail)
 
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:
-    """A file's problems, one per line, safe in Excel."""
     rows = ((one.row or "", one.index, one.blocks, safe_cell(one.text)) for one in problems)
     return csv_bytes(["row", "index", "keeps from", "problem"], rows)
 
 
 def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
-    """Rows of the question file without an answer, safe in Excel."""
     rows = ([one.index, *map(safe_cell, (one.text, one.category, one.group, one.split))] for one in questions)
     return csv_bytes(["index", "question", "category", "l2-category", "split"], rows)

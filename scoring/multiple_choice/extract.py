@@ -7,19 +7,16 @@ then ends as its protocol does: MMBench assigns at random, MMT-Bench assigns non
 import hashlib
 import re
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema
+from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.strict import strict
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
 
 T = TypeVar("T")
 Language = Literal["English", "Chinese"]
-Extraction: TypeAlias = Generator[Ask, Reply, Decision]
-"""Generator that extracts one letter without a network: yields what to ask, is sent the reply, returns the decision."""
 
 ATTEMPTS = 3
 """Times the judge is asked about one answer."""
@@ -28,10 +25,9 @@ SEED = 2680
 PARSER = "closed letter 1"
 """Name and version of the parser of the judge's replies."""
 
-_PROMPTS = Path(__file__).parent.parent / "prompts"
 PROMPTS: Mapping[Language, str] = {
-    "English": (_PROMPTS / "mmbench_extract.txt").read_text("utf-8"),
-    "Chinese": (_PROMPTS / "mmbench_extract_our_chinese.txt").read_text("utf-8"),
+    "English": prompt_text("mmbench_extract.txt"),
+    "Chinese": prompt_text("mmbench_extract_our_chinese.txt"),
 }
 """The paper's prompt, and our own Chinese translation of it, which is in no paper."""
 
@@ -55,22 +51,19 @@ def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "s
 
 
 def extraction(
-    question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec, seed: int = SEED
-) -> Extraction:
-    """Extract one letter, asking a judge if the rules are not sure; the caller raises a judge's failure.
-
-    No judge is asked about a model's API failure.
-    """
+    question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec
+) -> Generator[Ask, Reply, Decision]:
+    """Extract one letter, asking a judge if the rules are not sure; the caller raises a judge's failure."""
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
-
-    def read(text: str, finish: str) -> str | None:
-        return read_reply(text, question.options, finish)
-
-    letter, replies, model = yield from asked(_ask(question, prediction, protocol, spec), read)
+    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
+    schema = closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    texts = {"question": question.text, "options": options}
+    ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
+    letter, replies, model = yield from asked(ask, lambda text, finish: read_reply(text, question.options, finish))
     if letter is None:
-        clue = _left_over(question, protocol, seed, replies[-1])
+        clue = _left_over(question, protocol, replies[-1])
     else:
         clue = _judged(decision, letter, replies[-1], question)
     return Decision(clue.letter, (*decision.trail, clue), replies, model)
@@ -115,16 +108,11 @@ def prompt_digest(of: Language = "English") -> str:
     return hashlib.sha256(PROMPTS[of].encode()).hexdigest()
 
 
-def _ask(question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec) -> Ask:
-    """The request to the judge; ours puts the answer on one line, so that it cannot write the next example's output."""
-    strictly = protocol == "strict"
-    prompt = PROMPTS[language(question)].format(
-        question=question.text,
-        options=" ".join(f"{letter}. {text}" for letter, text in question.options.items()),
-        prediction=neutralise(prediction) if strictly else prediction,
-    )
-    schema = closed_schema("choice", "string", [*question.options, "X"]) if strictly and spec.json_schema else None
-    return Ask((Message("user", prompt),), 0.0, reply_tokens=16, schema=schema)
+def closed_ask(template: str, prediction: str, strictly: bool, schema: str | None, **texts: object) -> Ask:
+    """The request for a mark or letter; ours has the answer on one line, where it cannot write the next example."""
+    said = neutralise(prediction) if strictly else prediction
+    message = Message("user", template.format(prediction=said, **texts))
+    return Ask((message,), 0.0, reply_tokens=16, schema=schema if strictly else None)
 
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
@@ -134,12 +122,10 @@ def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestio
     return Clue(Rule.JUDGE, letter, reply[:200])
 
 
-def _left_over(question: ChoiceQuestion, protocol: Protocol, seed: int, last: str) -> Clue:
-    """The protocol's ending if no reply can be read."""
+def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str) -> Clue:
     if protocol == "mmbench-paper":
-        return Clue(
-            Rule.RANDOM, assigned(question.options, question.index, seed), f"seed {seed}; the judge said {last!r:.80}"
-        )
+        drawn = assigned(question.options, question.index)
+        return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, NONE, f"the judge said {last!r:.80}")
     return Clue(Rule.UNREAD, None, last[:200])

@@ -28,7 +28,6 @@ class Node:
     children: tuple["Node", ...] = ()
 
     def walk(self) -> Iterable["Node"]:
-        """This node and all below it, from the top down."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -43,10 +42,7 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
 
 
 def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> ScoreLine:
-    """Share of right outcomes with Wilson's 95% interval; None stays out of it unless it counts as wrong.
-
-    `missing` questions stay out of it and are unscored under any protocol.
-    """
+    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always."""
     times = Counter(outcomes)
     right, unscored = times[True], times[None] + missing
     n = times.total() + missing
@@ -59,10 +55,7 @@ def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = Fa
 
 
 def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
-    """Unweighted mean of lines; lines without a score stay out of it.
-
-    Its interval combines theirs (MOVER, Zou and Donner 2008); for a single line it is that line's own.
-    """
+    """Unweighted mean of the lines with a score; its interval combines theirs (MOVER, Zou and Donner 2008)."""
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
     n, unscored = sum(line.n for line in lines), sum(line.unscored for line in lines)
@@ -89,7 +82,6 @@ class Success:
     """Answers read as "none of the options" by rules or judge: refusals."""
 
     def rate(self, *steps: Step) -> float | None:
-        """Percentage of answers read by these steps."""
         return 100 * sum(self.by_step.get(step, 0) for step in steps) / self.n if self.n else None
 
     @property
@@ -177,7 +169,6 @@ class ChoiceTables(Generic[S]):
 
 
 def fractions_csv(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]) -> bytes:
-    """Percentages by split as a table of fractions."""
     cells = ([split, *("" if mean is None else repr(mean / 100) for mean in means)] for split, means in rows)
     return csv_bytes(["split", *heads], cells, "utf-8")
 

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -162,7 +162,6 @@ class AnswerText:
         self.lower = _SPACE.sub(" ", lowered(text))
         self.options = options
         self.contents = _contents(tuple(options.items()))
-        self._denials: dict[int, bool] = {}
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -188,17 +187,17 @@ class AnswerText:
         affirmed: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
+        denies = cache(self._denies)
         for mention in self.mentions:
             if mention[1:] in labelled:
                 continue
             every.add(mention.letter)
             opening = self.contents.texts[mention.letter] in COMMON
-            if opening or not self._denies(self._sentence_number(mention.start)):
+            if opening or not denies(self._sentence_number(mention.start)):
                 affirmed.add(mention.letter)
         return NamedOptions(frozenset(affirmed), frozenset(every))
 
     def sentence(self, place: int) -> str:
-        """The sentence around a place, with named contents blanked."""
         number = self._sentence_number(place)
         return self.masked[self._starts[number] : self._starts[number + 1]]
 
@@ -211,10 +210,7 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        """Whether a sentence denies, compares or doubts anything."""
-        if number not in self._denials:
-            self._denials[number] = bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
-        return self._denials[number]
+        return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
 
     def _labelled(self, mention: Mention) -> bool:
         """Whether an option's own letter precedes it: "(B) cat", "B is a cat"."""

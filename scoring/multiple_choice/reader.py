@@ -53,7 +53,6 @@ class ReadFile(Generic[T]):
 
     @property
     def scorable(self) -> bool:
-        """Whether no problem keeps the file from being scored."""
         return not any(problem.blocks == "scoring" for problem in self.problems)
 
 
@@ -68,10 +67,7 @@ def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion]
 def read_choices(
     records: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None = None
 ) -> ReadFile[Answered]:
-    """A file's predictions with their questions: from its own columns, or from `questions` if it has no options.
-
-    A row without an index is matched by its question's text in `questions`, or else counted from 0.
-    """
+    """A file's answers, to `questions` if it has no options; a row without an index goes by its text, or is counted."""
     reader = _Reader(questions, with_predictions=True)
     for record in records:
         reader.take(record)
@@ -97,7 +93,6 @@ class _Reader:
             self._by_text.setdefault(_folded(question.text), []).append(index)
 
     def take(self, record: Record) -> None:
-        """Keep one record's question and prediction, or report why not."""
         self._columns = {name: column for column in record.values for name in [_name(column)]}
         prediction = self._text(record, _PREDICTIONS)
         if self._with_predictions and prediction is None:
@@ -194,7 +189,6 @@ class _Reader:
     def _known(
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
     ) -> ChoiceQuestion | None:
-        """The benchmark's own question; a problem if the file's options or answer differ from it."""
         if known is None:
             self._tell(f"index {index} is none of the benchmark's; correct or delete it", record.row, index)
             return None
@@ -247,7 +241,6 @@ def _name(column: str) -> str:
 
 
 def _written(value: JSON) -> str:
-    """A cell as text, as in a table."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(value)

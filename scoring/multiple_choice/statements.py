@@ -7,7 +7,7 @@ of the answer instead of answering is found here too.
 import re
 from dataclasses import dataclass
 
-from scoring.multiple_choice.named_options import AnswerText
+from scoring.multiple_choice.named_options import AnswerText, Mention
 from scoring.multiple_choice.phrases import (
     CLAUSE_START,
     DENIED,
@@ -61,10 +61,7 @@ _LONGEST_PHRASE = 32
 
 
 class _InClause:
-    """Search for denials before places, each within its own clause.
-
-    Places come in ascending order, so that no part of the text is read twice.
-    """
+    """Search for denials before places, each within its clause; places ascend, so that nothing is read twice."""
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
         self._text, self._denials = text, denials
@@ -128,8 +125,7 @@ def reference_at(answer: AnswerText, place: int) -> Reference | None:
     if not found or not _is_letter(answer, found):
         return None
     letter = found[1].upper()
-    behind = _SEPARATOR.match(answer.lower, found.end())
-    content = answer.contents.at(answer.lower, behind.end() if behind else found.end())
+    content = _content_behind(answer, found.end())
     if content and letter in answer.options and answer.contents.texts[letter] == answer.contents.texts[content.letter]:
         content = content._replace(letter=letter)
     end = content.end if content else found.end()
@@ -143,17 +139,18 @@ def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     letter, end = found[1], found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
-        return wrapped or bool(_AFTER_WORD.match(answer.masked, end)) or _own_content(answer, letter, end)
+        own = _content_behind(answer, end)
+        return wrapped or bool(_AFTER_WORD.match(answer.masked, end)) or (own is not None and own.letter == letter)
     if letter.islower():
         rest = answer.masked[end:].lstrip()
         return wrapped or (letter not in "ai" and (not rest or rest[0] in ".,:;)\n")) or rest in ("", ".")
     return True
 
 
-def _own_content(answer: AnswerText, letter: str, end: int) -> bool:
+def _content_behind(answer: AnswerText, end: int) -> Mention | None:
+    """The option whose content follows a letter that ends here."""
     behind = _SEPARATOR.match(answer.lower, end)
-    content = answer.contents.at(answer.lower, behind.end() if behind else end)
-    return content is not None and content.letter == letter
+    return answer.contents.at(answer.lower, behind.end() if behind else end)
 
 
 def _content_at(answer: AnswerText, place: int) -> Reference | None:

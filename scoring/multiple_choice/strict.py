@@ -169,7 +169,8 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
     if len(labels) != 1:
         return None
     letter, span = labels.popitem()
-    if _letters(answer.masked) - {letter} or answer.named.every - {letter} or _denied(answer, span):
+    denied = NOT.search(answer.sentence(answer.text.find(span)))
+    if _letters(answer.masked) - {letter} or answer.named.every - {letter} or denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
@@ -233,10 +234,6 @@ def _contradicted(answer: AnswerText, found: Reference) -> bool:
         return True
     affirmed = answer.named.affirmed
     return len(affirmed) == 1 and found.letter not in affirmed
-
-
-def _denied(answer: AnswerText, span: str) -> bool:
-    return bool(NOT.search(answer.sentence(answer.text.find(span))))
 
 
 def _letter_places(masked: str) -> list[int]:

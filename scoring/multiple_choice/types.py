@@ -11,6 +11,7 @@ LETTERS = "ABCDEFGHI"
 """Letters that options may have."""
 NONE = "Z"
 """"None of the options" in a decision, whatever letter a benchmark writes for it."""
+NO_CATEGORY = "(no category)"
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
@@ -66,16 +67,10 @@ class Rule(StrEnum):
 
 
 STEPS: Mapping[Rule, Step] = {
+    **dict.fromkeys(Rule, "undecided"),
     **dict.fromkeys((Rule.ALONE, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS, Rule.WORD, Rule.TOKEN), "letter"),
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),
     **dict.fromkeys((Rule.EMPTY, Rule.REFUSAL, Rule.OUTSIDE), "none"),
-    **dict.fromkeys(
-        (
-            *(Rule.FAILED, Rule.CUT, Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED),
-            *(Rule.OBEYED, Rule.UNREAD, Rule.DECLINED),
-        ),
-        "undecided",
-    ),
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),
     Rule.JUDGE: "judge",
 }
@@ -111,7 +106,6 @@ class Decision:
 
     @property
     def span(self) -> str:
-        """The part of the answer that the deciding rule read."""
         return self.trail[-1].span
 
     @property
@@ -142,6 +136,10 @@ class ChoiceQuestion:
     hint: str = ""
     row: StrictInt = 0
     """Where it starts in its file."""
+
+    @property
+    def named_category(self) -> str:
+        return self.category or NO_CATEGORY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """VisIT-Bench benchmark: judge tasks for a report's matches, the report with their verdicts, and its downloads."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ from scoring.benchmarks.base import Benchmark
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.serialize import record_json
-from scoring.visit_bench.leaderboard import AutomaticBoard, DecidedMatch, automatic_board
+from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import MatchReport, Verdict, steadiness, ungraded
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 
@@ -87,15 +86,11 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
     instances = {instance.item: instance for instance in report.instances}
-    played: list[DecidedMatch] = []
-    unscored = {False: Counter[str](), True: Counter[str]()}
+    played = []
     for match in report.matches:
         instance = instances[match.item]
-        if match.winner is None:
-            unscored[instance.multi].update((match.a, match.b))
-        else:
-            played.append(DecidedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
-    return [automatic_board(played, multi, unscored[multi]) for multi in sorted({match.multi for match in played})]
+        played.append(PlayedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
+    return [automatic_board(played, multi) for multi in sorted({match.multi for match in played if match.winner})]
 
 
 def _contests(report: MatchReport) -> Iterator[Contest]:

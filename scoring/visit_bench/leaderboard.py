@@ -35,15 +35,15 @@ DRAWS = 20_000
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
-class DecidedMatch(NamedTuple):
-    """A match with a result."""
+class PlayedMatch(NamedTuple):
+    """A match and its winner, None if it is unscored."""
 
     item: str
     family: str
     multi: bool
     a: str
     b: str
-    winner: Winner
+    winner: Winner | None
 
 
 @dataclass(frozen=True)
@@ -101,31 +101,29 @@ class Correlation(NamedTuple):
     n: int
 
 
-def automatic_board(
-    played: Iterable[DecidedMatch], multi: bool, unscored: Mapping[str, int] | None = None
-) -> AutomaticBoard:
-    """The board of the matches on single or on several images; `unscored` counts matches by model."""
-    matches = sorted(map(_sided, (match for match in played if match.multi == multi)))
-    votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches]
+def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoard:
+    own = [match for match in played if match.multi == multi]
+    unscored = Counter(model for match in own if match.winner is None for model in (match.a, match.b))
+    matches = sorted(_sided(match) for match in own if match.winner)
+    votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches if match.winner]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
-    left = unscored or {}
     rates, families = _win_rates(matches), sorted({match.family for match in matches})
     return AutomaticBoard(
         multi=multi,
         matches=len(matches),
-        lines=tuple(BoardLine(row, rates.get(row.model), left.get(row.model, 0)) for row in report.rows),
+        lines=tuple(BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows),
         families={family: _win_rates(match for match in matches if match.family == family) for family in families},
         notices=report.notices,
     )
 
 
-def played_of(battles: Battles) -> Iterator[DecidedMatch]:
+def played_of(battles: Battles) -> Iterator[PlayedMatch]:
     """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own."""
     for number, vote in enumerate(battles.votes()):
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
-        yield DecidedMatch(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
+        yield PlayedMatch(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
@@ -137,7 +135,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
             elo = "" if line.row.elo_median is None else f"{line.row.elo_median:.0f}"
             model = safe_cell(" ".join(line.row.model.split()))
             rows.append((category, model, elo, line.row.battles, line.reference or "-"))
-    return csv_text(rows, "\t")
+    return csv_text(rows, delimiter="\t")
 
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
@@ -174,20 +172,20 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
     return Correlation(rho, (as_far + extra) / (len(orders) + extra), n)
 
 
-def _sided(match: DecidedMatch) -> DecidedMatch:
+def _sided(match: PlayedMatch) -> PlayedMatch:
     if match.a <= match.b:
         return match
-    swapped: Mapping[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
+    swapped: Mapping[Winner | None, Winner] = {"a": "b", "b": "a", "tie": "tie"}
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
 
 
-def _win_rates(matches: Iterable[DecidedMatch]) -> dict[str, WinRate]:
+def _win_rates(matches: Iterable[PlayedMatch]) -> dict[str, WinRate]:
     found: dict[str, Counter[str]] = {}
     for match in matches:
-        sides = {"a": match.a, "b": match.b}
-        models = [model for model in sides.values() if model not in REFERENCES]
+        models = [model for model in (match.a, match.b) if model not in REFERENCES]
         if len(models) == 1:
-            won = "ties" if match.winner == "tie" else "wins" if sides[match.winner] == models[0] else "losses"
+            winner = match.a if match.winner == "a" else match.b
+            won = "ties" if match.winner == "tie" else "wins" if winner == models[0] else "losses"
             found.setdefault(models[0], Counter())[won] += 1
     return {model: _win_rate(counts) for model, counts in found.items()}
 

@@ -10,16 +10,14 @@ import json
 import re
 from collections.abc import Generator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from scoring.judges.injection import neutralise
-from scoring.judges.spec import Ask, Message, Reply, Role
+from scoring.judges.spec import Ask, Message, Reply, Role, prompt_text
 from scoring.report import Protocol
 from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict
 
-_PROMPTS = Path(__file__).parent.parent / "prompts"
-_HARDENED = (_PROMPTS / "visit_bench_hardened.txt").read_text("utf-8").strip()
+_HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
 PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 1", "hardened": "visit-bench last line 1"}
@@ -146,7 +144,7 @@ def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
 
 @cache
 def _conversation(name: str) -> tuple[Message, ...]:
-    _, *parts = _ROLE.split((_PROMPTS / name).read_text("utf-8"))
+    _, *parts = _ROLE.split(prompt_text(name))
     roles = cast(list[Role], parts[::2])
     texts = (text.removesuffix("\n") for text in parts[1::2])
     return tuple(map(Message, roles, texts))

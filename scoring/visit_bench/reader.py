@@ -58,9 +58,8 @@ def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = No
     answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
     if not answers:
         found = ", ".join(map(repr, columns[:20]))
-        raise RowsError(
-            f'expected a column "<model name> prediction", found {found}; rename one', label, records[0].row
-        )
+        problem = f'expected a column "<model name> prediction", found {found}; rename one'
+        raise RowsError(problem, label, records[0].row)
     problems = []
     if len(answers) > 1:
         several = " and ".join(map(repr, answers))

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.ratings import agreement
 from scoring.report import Protocol
-from scoring.visit_bench.leaderboard import AutomaticBoard, DecidedMatch, automatic_board
+from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
     Context,
     Match,
@@ -170,10 +170,7 @@ class SubmissionStore:
         self._kept: dict[str, tuple[int, Standings]] = {}
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
-        """Put a complete, graded report on its public boards; entering the same one twice changes nothing.
-
-        Where the name is taken meanwhile, it enters as a variant. Raises SubmissionError.
-        """
+        """Put a complete report on its boards once, as a variant where its name is taken. Raises SubmissionError."""
         if nothing := ungraded(report):
             raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")
         if not report.complete:
@@ -209,10 +206,11 @@ class SubmissionStore:
             connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        query = select(SUBMISSION).order_by(SUBMISSION.c.id)
+        columns = (SUBMISSION.c[name] for name in ("owner", "source", "title", "name", "number", "created"))
+        query = select(*columns, SUBMISSION.c.withdrawn_at.is_not(None)).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
             rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source))
-            return tuple(map(_submitted, rows))
+            return tuple(Submission(*row) for row in rows)
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
@@ -264,16 +262,12 @@ class SubmissionStore:
 
     def _computed(self, board_key: JudgeBoardKey) -> Standings:
         rows = self._judged(board_key)
-        unscored: Counter[str] = Counter()
-        played = []
         pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
-        for row, pair in zip(rows, pairs, strict=True):
-            winner = decided(*pair)
-            if winner is None:
-                unscored.update((row.a, row.b))
-            else:
-                played.append(DecidedMatch(row.item, row.family, board_key.multi, row.a, row.b, winner))
-        return Standings(automatic_board(played, board_key.multi, unscored), steadiness(pairs))
+        played = [
+            PlayedMatch(row.item, row.family, row.multi, row.a, row.b, decided(*pair))
+            for row, pair in zip(rows, pairs, strict=True)
+        ]
+        return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
         texts = {response.item: response.text for response in report.responses if response.model == report.title}
@@ -337,11 +331,6 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
             }
         )
     return rows
-
-
-def _submitted(row: Row) -> Submission:
-    withdrawn = row.withdrawn_at is not None
-    return Submission(row.owner, row.source, row.title, row.name, row.number, row.created, withdrawn)
 
 
 def _match(row: Row) -> Match:

@@ -69,7 +69,7 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
     ways = (scores.overall, scores.random, scores.frequency)
     rows = [
         TableRow((own.name, REPORT.bar(own), number(random.mean), number(frequent.mean)))
-        for own, random, frequent in zip(*((one.subtasks, one.samples, one.star) for one in ways), strict=True)
+        for own, random, frequent in zip(*ways, strict=True)
     ]
     columns = {"": "name", "This file": "measure", "Random": "", "Frequency": ""}
     note = PARTS.note(
@@ -242,9 +242,7 @@ class MMTBenchView:
     def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:
         lines = []
         for scores in (here.splits[-1], there.splits[-1]):
-            overall = scores.overall
-            metas = [node.line for node in scores.tree.find("meta-task")]
-            lines.append([overall.subtasks, overall.samples, overall.star, *metas])
+            lines.append([*scores.overall, *(node.line for node in scores.tree.find("meta-task"))])
         return list(zip(lines[0], lines[1], strict=True))
 
     def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> tuple[str, str, str]:

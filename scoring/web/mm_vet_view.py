@@ -169,7 +169,6 @@ def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
     row = next((row for row in rows if row.model == beside), rows[-1])
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing
     apart = "" if comparable else "another judge or other questions"
-    scores: dict[str, float] = dict(zip((*CAPABILITIES, "total"), (*row.scores, row.total), strict=True))
-    published_row = PublishedBars((row.model, f"(published, judged by {row.judge})"), scores, apart)
+    published_row = PublishedBars((row.model, f"(published, judged by {row.judge})"), row.scores, apart)
     note = f"Beside {row.model} of MM-Vet's Table 2."
     return plotly_figure(bars_figure("Capabilities", note, report.title, capabilities.lines, published_row))

@@ -12,12 +12,12 @@ import pytest
 from arena.database import Database
 from scoring.benchmarks.mm_vet import Options, OptionsError, draft
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.benchmarks.predictions import Filled, UploadError
+from scoring.benchmarks.predictions import UploadError
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeFailed, JudgeStopped
 from scoring.judges.run import Progress, ScoringStopped
 from scoring.registry import quote
-from scoring.report import Question, QuestionSet
+from scoring.report import Filled, Question, QuestionSet
 from tests.support import judged_reports
 from tests.support.judged_reports import CALLS, PAPER, scored
 from tests.support.judging_process import HASTY, SPEC, drafted, scores

@@ -133,10 +133,10 @@ def test_steps_are_counted_as_table_a17_does():
 def test_single_and_multi_image_runs_are_compared_on_the_tasks_that_take_several():
     single = [answered(0, "face_retrieval", False), answered(1, "reason_seg", False)]
     multiple = [answered(0, "face_retrieval", True), answered(1, "reason_seg", True)]
-    found = mmt_bench.image_comparison(single, multiple)
-    assert [one.name for one in found] == ["Overall", "image_retrieval", "face_retrieval"]
-    assert (found[0].first_only, found[0].second_only) == (0, 1)
-    assert len(mmt_bench.comparison(single, multiple)) == 5
+    (_, every), (_, several) = mmt_bench.comparisons(single, multiple, ())
+    assert [one.name for one in several] == ["Overall", "image_retrieval", "face_retrieval"]
+    assert (several[0].first_only, several[0].second_only) == (0, 1)
+    assert len(every) == 5
 
 
 @pytest.mark.parametrize(("protocol", "within"), [("strict", 0.015), ("mmt-paper", 1e-6)])

@@ -22,7 +22,7 @@ from scoring.judges.run import Quote
 from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
 from scoring.visit_bench.leaderboard import (
     FLOOR,
-    DecidedMatch,
+    PlayedMatch,
     automatic_board,
     played_of,
     rank_correlation,
@@ -404,7 +404,7 @@ def test_planted_votes_print_the_papers_table_3(tmp_path):
 
 MATCHES = st.lists(
     st.builds(
-        DecidedMatch,
+        PlayedMatch,
         st.sampled_from(["i", "j", "k"]),
         st.just("Color"),
         st.just(False),
@@ -429,9 +429,10 @@ def test_neither_order_nor_sides_of_the_matches_matter(matches, seed):
 
 
 def test_ties_stay_out_of_the_win_rate_and_are_counted():
-    played = [DecidedMatch(f"i{n}", "Color", False, "m", REFERENCE, winner) for n, winner in enumerate("aab")]
-    played += [DecidedMatch(f"t{n}", "Count", False, REFERENCE, "m", "tie") for n in range(4)]
-    board = automatic_board(played, False, {"m": 2})
+    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, winner) for n, winner in enumerate("aab")]
+    played += [PlayedMatch(f"t{n}", "Count", False, REFERENCE, "m", "tie") for n in range(4)]
+    played += [PlayedMatch(f"u{n}", "Count", False, REFERENCE, "m", None) for n in range(2)]
+    board = automatic_board(played, False)
     line = next(line for line in board.lines if line.row.model == "m")
     rate = line.reference
     assert rate and (rate.wins, rate.n, rate.ties, line.unscored, line.row.ties) == (2, 3, 4, 2, 4)
@@ -440,7 +441,7 @@ def test_ties_stay_out_of_the_win_rate_and_are_counted():
 
 
 def test_single_and_multiple_images_are_apart():
-    played = [DecidedMatch("i", "f", multi, "m", "n", "a") for multi in (False, True, True)]
+    played = [PlayedMatch("i", "f", multi, "m", "n", "a") for multi in (False, True, True)]
     played = [match._replace(item=f"i{number}") for number, match in enumerate(played)]
     assert [automatic_board(played, multi).matches for multi in (False, True)] == [1, 2]
     assert automatic_board([], False).lines == ()
@@ -490,9 +491,9 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
 
 
 def test_figure_8_has_families_above_the_floor_only():
-    played = [DecidedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(FLOOR)]
-    played += [DecidedMatch(f"j{n}", "Count", False, "m", REFERENCE, "a") for n in range(FLOOR - 1)]
-    played += [DecidedMatch(f"j{n}", "Color", False, "<n>", REFERENCE, "a") for n in range(FLOOR - 1)]
+    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(FLOOR)]
+    played += [PlayedMatch(f"j{n}", "Count", False, "m", REFERENCE, "a") for n in range(FLOOR - 1)]
+    played += [PlayedMatch(f"j{n}", "Color", False, "<n>", REFERENCE, "a") for n in range(FLOOR - 1)]
     figure = family_figure(automatic_board(played, False))
     assert figure and figure.traces[0]["y"] == ["Color"]
     by_model = dict(zip(figure.traces[0]["x"], figure.traces[0]["z"][0], strict=True))
