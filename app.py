@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
-from arena.web import gr
+from arena.web.gradio_import import gr
 
 # isort: split
 from fastapi import APIRouter, FastAPI

@@ -92,7 +92,7 @@ ORDINAL = re.compile(
 
 # Denials and suppositions: text that cancels a statement.
 TAKEN_BACK = re.compile(
-    r"[\s\"')\]*_]*+(?:(?:is|was|would be|be|looks|seems)\s+)?(?:(?:\w|(?<=_))\w*ly\s+)?"
+    r"(?:[\s\"')\]*]|_(?!ly\s))*+(?:(?:is|was|would be|be|looks|seems)\s+)?(?:\w+ly\s+)?"
     + one_of(
         r"not\b, n't, wrong, incorrect, false, ruled out, eliminated, excluded, out\b, unlikely, impossible, inaccurate"
     )
