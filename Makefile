@@ -19,7 +19,7 @@ bench: .installed-dev
 	$(BIN)/python -m perf
 
 soak: .installed-dev browser balancer
-	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak
 
 # All planted defects, or those that ONLY names: make planted ONLY='undo_* ledger_*'
 planted: .installed-dev browser

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pgserver
 import pytest
+from hypothesis import settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlalchemy import create_engine, make_url, text
 
@@ -22,6 +23,10 @@ CHROMIUM_ARGS = (
     "--disable-component-update --disable-sync --no-first-run"
 ).split()
 
+
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None)
+settings.load_profile("suite")
 
 LOCKS_AND_DIALECT = {
     *("test_budget", "test_campaigns", "test_change_log", "test_database", "test_eligibility", "test_erasure"),
