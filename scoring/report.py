@@ -120,6 +120,8 @@ class AnyReport(typing.Protocol):
     name as its owner gave it, `created` an ISO time in UTC.
     """
 
+    __dataclass_fields__: typing.ClassVar[dict[str, Any]]
+
     @property
     def benchmark(self) -> str: ...
 

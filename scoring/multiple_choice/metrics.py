@@ -90,9 +90,13 @@ class Success:
 
 
 def success(decisions: Iterable[Decision]) -> Success:
-    refused = [(decision.letter == NONE and decision.step != "fallback", decision.step) for decision in decisions]
-    times: Counter[Step] = Counter("none" if none else step for none, step in refused)
-    return Success(len(refused), dict(times), sum(none for none, _ in refused))
+    times: Counter[Step] = Counter()
+    refused = 0
+    for decision in decisions:
+        none = decision.letter == NONE and decision.step != "fallback"
+        times["none" if none else decision.step] += 1
+        refused += none
+    return Success(times.total(), dict(times), refused)
 
 
 def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
@@ -160,7 +164,7 @@ class ChoiceTables(Generic[S]):
         keys: list[tuple[Level, str]] = [("overall", "Overall")]
         for level in _IN_CSV:
             names = {node.line.name for tree in trees.values() for node in tree.find(level)}
-            keys += [(level, name) for name in sorted(names)]
+            keys.extend((level, name) for name in sorted(names))
         rows = []
         for split, tree in trees.items():
             means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
