@@ -9,6 +9,7 @@ COPY requirements.txt ./
 RUN pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
 COPY app.py README.md ./
 COPY arena ./arena
+COPY docs ./docs
 COPY scoring ./scoring
 
 # Nobody in particular runs it, and may write to the data only.

@@ -19,9 +19,9 @@ from arena.server.hub_requests import HubDownError, repeat, send_again, status_o
 
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.txt")
-_PACKAGES = ("arena", "scoring")
+_FOLDERS = ("arena", "docs", "scoring")
 _KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
-"""File suffixes uploaded from the packages of the app; nothing else leaves this folder."""
+"""File suffixes uploaded from these folders; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
 """A Space that contains this file is one of ours."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
@@ -71,7 +71,7 @@ def deploy(
 
 def shipped(folder: Path) -> list[str]:
     """The relative paths of the files that make up a Space; no links, nothing hidden."""
-    inside = [path for package in _PACKAGES for path in (folder / package).rglob("*") if path.suffix in _KINDS]
+    inside = [path for name in _FOLDERS for path in (folder / name).rglob("*") if path.suffix in _KINDS]
     there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
     names = [path.relative_to(folder).as_posix() for path in there]
     return sorted(name for name in names if not any(part.startswith((".", "__pycache__")) for part in name.split("/")))
@@ -109,7 +109,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 def _update(api: HfApi, space: str) -> None:
     """Update a Space's files in one commit; unchanged files are not sent."""
     there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
-    gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _PACKAGES)
+    gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _FOLDERS)
     changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
     api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 
