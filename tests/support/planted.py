@@ -60,8 +60,8 @@ def copy_tracked(folder: Path) -> None:
 
 
 def run_tests(folder: Path, tests: Iterable[str]) -> Run:
-    """Run tests in a folder up to the first failure."""
-    command = [sys.executable, "-m", "pytest", "-x", "--durations=0", "--durations-min=1e9", *tests]
+    """Run tests of the suite in a folder up to the first failure."""
+    command = [sys.executable, "-m", "pytest", "-x", "-m", "not soak", "--durations=0", "--durations-min=1e9", *tests]
     with tempfile.TemporaryFile("w+") as said:  # no pipe: a server that a failed test left behind would hold it open
         code = subprocess.run(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT).returncode
         said.seek(0)
