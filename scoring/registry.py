@@ -1,13 +1,13 @@
 """Benchmark registry: the list of all benchmarks, whose file an upload is, and what judging a draft costs and gives."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, read_records
-from scoring.benchmarks.base import Benchmark, FileBenchmark, OpenedFile, check_scorable, while_wanted
+from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mmbench import MMBENCH
@@ -38,24 +38,37 @@ def open_upload(
     questions: Mapping[int, ChoiceQuestion] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
-    """Read a file that holds its questions; None if it fits no such benchmark and none is given.
+    """Read a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
 
     A column of images is skipped. `questions` are the benchmark's own, for a file without options. Reading the file and
     its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
-    records = map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
+
+    def rows() -> Iterator[Record]:
+        return map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
+
+    records = rows()
     first = next(records, None)
     if first is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    known = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark)]
-    fitting = [one for one in known if (one.key == benchmark if benchmark else one.fits(first))]
-    if not fitting:
-        return None
-    file = fitting[0].read(while_wanted(chain([first], records), wanted, label), questions)
-    alike = (one for one in fitting if type(one) is type(fitting[0]))
-    taken = next((one for one in alike if benchmark or one.recognises(file.rows)), None)
-    return OpenedFile(taken, file, label, wanted, questions) if taken else None
+    records, read = chain([first], records), {}
+    of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark) and one.fits(first)]
+    for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
+        kind = type(one)
+        if kind not in read:
+            read[kind], records = one.read(while_wanted(records, wanted, label), questions), rows()
+        if benchmark or one.recognises(read[kind].rows):
+            return OpenedFile(one, read[kind], label, wanted, questions)
+    return None
+
+
+def file_benchmark(key: str) -> FileBenchmark[Any]:
+    """The benchmark of this key. Raises ChoicesError if its files do not hold their questions."""
+    known = {one.key: one for one in BENCHMARKS.values() if isinstance(one, FileBenchmark)}
+    if key not in known:
+        raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
+    return known[key]
 
 
 def question_file(path: Path, limits: FileLimits = PAGE) -> Mapping[int, ChoiceQuestion]:

@@ -54,12 +54,13 @@ class NetworkDays:
         """Add one to the network's count and return today's count."""
         day = f"{now():%Y-%m-%d}"
         key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
-        if connection.scalar(key) is None:
+        secret = connection.scalar(key)
+        if secret is None:
             self.forget(connection, day)
             values = {"day": day, "key": secrets.token_hex(32)}
             connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
-        secret = bytes.fromhex(connection.execute(key).scalar_one())
-        code = hmac.digest(secret, f"{what} {network}".encode(), "sha256").hex()
+            secret = connection.execute(key).scalar_one()
+        code = hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
         fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
         more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
@@ -122,7 +123,3 @@ class Networks:
         peer = request.client.host if request.client else ""
         network = network_of(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
         return str(network) if network is not None and network.network_address.is_global else None
-
-
-DIRECT = Networks()
-"""No proxy in front of the server."""

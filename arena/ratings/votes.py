@@ -115,7 +115,7 @@ class WinLossCounts(NamedTuple):
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Count each model's battles: a vote is a battle of two models (Table 3's "matches")."""
+    """Count each model's battles in votes without weights: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
     wins, tied = won_a + won_b.T, tie + both_bad
     ties = tied.sum(0) + tied.sum(1)

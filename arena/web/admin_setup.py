@@ -53,7 +53,8 @@ def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
         except LinkError as error:
             return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
         answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
-        answer.headers.append("set-cookie", cookie_header(cookie, over_https(request), OPERATOR_COOKIE, DAY))
+        https = over_https(request.scope, request.headers)
+        answer.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
         return answer
 
     @router.get("/operators/uploads/{image}")

@@ -5,7 +5,8 @@ import re
 import secrets
 from collections.abc import Mapping
 
-from starlette.requests import HTTPConnection
+from starlette.datastructures import Headers
+from starlette.types import Scope
 
 COOKIE = "stereoscope_voter"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
@@ -37,6 +38,6 @@ def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YE
     return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {where}"
 
 
-def over_https(request: HTTPConnection) -> bool:
+def over_https(scope: Scope, headers: Headers) -> bool:
     """Whether the browser uses https, with us or with the proxy in front of us."""
-    return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"

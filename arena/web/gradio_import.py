@@ -8,7 +8,7 @@ import inspect
 
 
 def _not_found(_: object) -> str:
-    raise OSError
+    raise FileNotFoundError
 
 
 _getfile, inspect.getfile = inspect.getfile, _not_found

@@ -73,8 +73,8 @@ class LiveApi:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
 
-    def discard(self, request: Request, token: str) -> Response:
-        self.images.discard(request.state.voter, [token])
+    async def discard(self, request: Request, token: str) -> Response:
+        await asyncio.to_thread(self.images.discard, request.state.voter, [token])
         return JSONResponse({})
 
     def item(self) -> Response:
@@ -109,7 +109,7 @@ class LiveApi:
     async def follow(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)
         battle = await asyncio.to_thread(self.store.find, voter, token)
-        item = self._item(battle)
+        item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
             raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
         files = await asyncio.to_thread(self._files, item)

@@ -33,19 +33,20 @@ def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | 
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
 
-    @router.get("/login/who")
-    def who(request: Request, framed: str = "") -> HTMLResponse:
-        """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
-        cookie, line = sent_cookie(request.headers), ""
-        with suppress(DatabaseError):
-            line = line_of(cookie_hash(cookie), _FRAMED if framed else _STORED) if cookie else ""
-        return HTMLResponse(line, headers=NO_STORE)
-
-    def line_of(hashed: str, stored: str) -> str:
+    def account_line(hashed: str, stored: str) -> str:
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
         note = "" if counts else stored if eligibility.rule == "logged-in" else _INVITED
         return HTML.who(name, note, oauth is not None)
+
+    @router.get("/login/who")
+    async def who(request: Request, framed: str = "") -> HTMLResponse:
+        """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
+        cookie, line = sent_cookie(request.headers), ""
+        if cookie:
+            with suppress(DatabaseError):
+                line = await asyncio.to_thread(account_line, cookie_hash(cookie), _FRAMED if framed else _STORED)
+        return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
         login = _Login(voters, oauth)
@@ -81,9 +82,9 @@ class _Login:
             return _error_page(error)
         return self._home(request, fresh)
 
-    def log_out(self, request: Request) -> Response:
+    async def log_out(self, request: Request) -> Response:
         try:
-            self._voters.log_out(cookie_hash(sent_cookie(request.headers) or ""))
+            await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
             return _error_page(error)
         return self._home(request, new_cookie())
@@ -116,7 +117,7 @@ class _Login:
         return f"{'https' if self._over_https(request) else 'http'}://{host}{CALLBACK}"
 
     def _over_https(self, request: Request) -> bool:
-        return bool(self._host) or over_https(request)
+        return bool(self._host) or over_https(request.scope, request.headers)
 
 
 def _error_page(error: Exception) -> HTMLResponse:

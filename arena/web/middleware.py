@@ -13,7 +13,7 @@ from contextlib import nullcontext, suppress
 from types import MappingProxyType
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -167,7 +167,7 @@ class RequestMiddleware:
         """Return a Set-Cookie header for a visitor of the page who has no valid cookie, or None."""
         if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
             return None
-        return cookie_header(new_cookie(), self._https or over_https(HTTPConnection(scope)))
+        return cookie_header(new_cookie(), self._https or over_https(scope, headers))
 
 
 class _Body:

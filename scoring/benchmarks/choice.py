@@ -80,7 +80,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     rest: str = "Have a judge read {left}: show the cost"
     called: Callable[[Sequence[ChoiceQuestion]], str]
     """Name of the edition that these questions belong to."""
-    own: Callable[[Sequence[ChoiceQuestion]], bool] = lambda questions: True
+    own: Callable[[Sequence[ChoiceQuestion]], bool]
     """Whether these questions are the benchmark's."""
     tabulate: Callable[[Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None], ChoiceTables[Any]]
     """The tables of rows under a protocol, given the question file's rows without an answer and the file's name.

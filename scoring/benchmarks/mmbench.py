@@ -357,6 +357,7 @@ MMBENCH = MultipleChoice(
     key="mmbench",
     name="MMBench, CN, v1.1, CCBench",
     called=edition,
+    own=lambda questions: True,  # any file with options that no other benchmark takes
     tabulate=tabulate,
     compare=comparisons,
 )

@@ -23,7 +23,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
-from scoring.registry import BENCHMARKS, open_upload, quote
+from scoring.registry import BENCHMARKS, file_benchmark, open_upload, quote
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
@@ -98,9 +98,8 @@ class JobService:
             return self._submission(owner, token)
         found = None
         if benchmark != "mm-vet":
-            key = _of_files(benchmark).key if benchmark else None
             found = open_upload(
-                arrived.path, name=arrived.name, benchmark=key, wanted=lambda: arrived.path.exists() and waits()
+                arrived.path, name=arrived.name, benchmark=benchmark, wanted=lambda: arrived.path.exists() and waits()
             )
         if found is None:
             return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
@@ -158,13 +157,11 @@ class JobService:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
         address, spec = self._judge(judge)
-        draft = _of_files(report.benchmark).stamped(report, spec, address.shown)
+        draft = file_benchmark(report.benchmark).stamped(report, spec, address.shown)
         return self._quoted(owner, draft, address, spec, judge)
 
     def _opened(self, arrived: StoredUpload, benchmark: str) -> OpenedFile:
-        found = open_upload(
-            arrived.path, name=arrived.name, benchmark=_of_files(benchmark).key, wanted=arrived.path.exists
-        )
+        found = open_upload(arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists)
         assert found, "a benchmark that is given takes any file"
         return found
 
@@ -207,14 +204,6 @@ class JobService:
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         return self.operator.address, self.operator.spec
-
-
-def _of_files(key: str) -> FileBenchmark[Any]:
-    benchmark = BENCHMARKS.get(key)
-    if isinstance(benchmark, FileBenchmark):
-        return benchmark
-    known = (one.key for one in BENCHMARKS.values() if isinstance(one, FileBenchmark))
-    raise JobServiceError(f"Choose a benchmark out of: {', '.join(known)}")
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:

@@ -59,9 +59,9 @@ def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) ->
     bars = [REPORT.bar(one.line) if one else "–" for one in (node, *beside)]
     place = {"data-depth": depth, "style": f"--depth:{depth}", "hidden": None if shown else ""}
     yield TableRow((name, f"{node.line.n:,}", *bars, node.line.unscored or ""), place)
-    below = [{child.line.name: child for child in one.children} if one else {} for one in beside]
+    below = [{(child.level, child.line.name): child for child in one.children} if one else {} for one in beside]
     for child in node.children:
-        others = [named.get(child.line.name) for named in below]
+        others = [named.get((child.level, child.line.name)) for named in below]
         yield from _rows(child, others, depth + 1, shown and unfolded)
 
 

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from huggingface_hub import constants
-
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["app"])
 
@@ -55,5 +53,4 @@ def _run(environ: dict[str, str], log: Path) -> None:
         os.dup2(said.fileno(), 2)
     import app  # loaded already, but in the process that this one is forked from alone
 
-    constants.ENDPOINT = environ.get("HF_ENDPOINT", constants.ENDPOINT)  # it reads the variable when it is imported
     sys.exit(app.main())

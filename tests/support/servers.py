@@ -50,7 +50,7 @@ class AppServer:
     """
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
-        read_on_import = any(name.startswith(("PYTHON", "SPACE", "SYSTEM")) for name in environ)
+        read_on_import = any(name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ)
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = _free_port()
         self.address = f"http://127.0.0.1:{self.port}"

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from starlette.datastructures import Headers
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.quotas import DIRECT, NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
+from arena.battles.quotas import NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
@@ -263,10 +263,10 @@ def request(peer: str, *forwarded: str) -> SimpleNamespace:
 
 def test_a_private_address_tells_no_network():
     for peer in ("127.0.0.1", "::1", "10.16.3.4", "192.168.1.7", "", "testclient"):
-        assert DIRECT.of(request(peer)) is None
-    assert DIRECT.of(SimpleNamespace(client=None, headers=Headers())) is None
-    assert DIRECT.of(request("8.8.8.8")) == "8.8.8.0/24"
-    assert DIRECT.of(request("2606:4700::1")) == "2606:4700::/64"
+        assert Networks().of(request(peer)) is None
+    assert Networks().of(SimpleNamespace(client=None, headers=Headers())) is None
+    assert Networks().of(request("8.8.8.8")) == "8.8.8.0/24"
+    assert Networks().of(request("2606:4700::1")) == "2606:4700::/64"
 
 
 @settings(max_examples=200, deadline=None)
@@ -277,7 +277,7 @@ def test_no_header_changes_the_network(lines):
     raw = [(b"x-forwarded-for", line) for line in forged] + [(b"x-forwarded-for", b"8.8.8.8")]
     told = SimpleNamespace(client=SimpleNamespace(host="10.0.0.1"), headers=Headers(raw=raw))
     assert Networks(hops=1).of(told) == "8.8.8.0/24"
-    assert DIRECT.of(SimpleNamespace(client=SimpleNamespace(host="9.9.9.9"), headers=told.headers)) == "9.9.9.0/24"
+    assert Networks().of(SimpleNamespace(client=SimpleNamespace(host="9.9.9.9"), headers=told.headers)) == "9.9.9.0/24"
 
 
 def test_the_page_says_that_the_day_is_over(start_server):

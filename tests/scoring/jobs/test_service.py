@@ -111,7 +111,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
-        with pytest.raises(JobServiceError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
+        with pytest.raises(ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
             seen(mmt, "../../etc")
         with pytest.raises(UploadStoreError):
             visit.service.recognise("somebody else", visit.brings(mmt))
@@ -183,7 +183,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
                 OWNER, *visit.asked_for(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
             )
         for forged in ("mm-vet", "no such"):
-            with pytest.raises(JobServiceError, match="Choose a benchmark"):
+            with pytest.raises(ChoicesError, match="Choose a benchmark"):
                 visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
         with pytest.raises(ChoicesError, match="none of the protocols"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
