@@ -140,7 +140,7 @@ def test_what_may_pass_is_asked_again_before_the_first_word(fault):
 def test_each_fault_has_its_kind_and_no_secret(fault, kind, calls, caplog):
     caplog.set_level("DEBUG")
     with serve(fault) as server:
-        said = ask(card(server, timeout=0.5 if fault == "hang" else 5.0))
+        said = ask(card(server, timeout=2.0 if fault == "hang" else 5.0))
     assert said.error is not None and said.error.kind == kind and not said.pieces
     assert server.counts.calls == calls
     for text in (str(said.error), caplog.text):
