@@ -253,7 +253,7 @@ def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
 )
 def test_every_attempt_that_was_sent_costs_its_prompt_and_a_refused_one_nothing(fault, calls):
     with serve(fault) as server:
-        said = ask(which := card(server, timeout=0.5 if fault in ("hang", "pings") else 5.0))
+        said = ask(which := card(server, timeout=1.5 if fault in ("hang", "pings") else 5.0))
     assert said.error is not None and said.usage == [prompt_of(which)] * calls
 
 
@@ -355,7 +355,7 @@ def test_an_event_of_many_values_is_no_answer():
 
 def test_a_server_that_only_keeps_the_line_open_is_slow():
     with serve("pings") as server:
-        said = ask(card(server, timeout=0.3))
+        said = ask(card(server, timeout=1.5))
     assert said.error is not None and said.error.kind == "slow" and server.counts.calls == 1
 
 
