@@ -137,6 +137,7 @@ def test_models_that_never_met_have_means_of_their_own_and_are_not_compared():
     assert fit.components.tolist() == [1, 1, 0, 0, 0]
     assert fit.ratings[:2].mean() == pytest.approx(1000)
     assert fit.ratings[2:].mean() == pytest.approx(1000)
+    assert fit.rated(fit.strengths + [3, 3, 0, 0, 0]) == pytest.approx(fit.ratings), "nothing says where a group stands"
     assert np.isnan(win_chances(fit)[0, 2:]).all()
     assert mean_win_chances(fit)[:2].tolist() == pytest.approx([0.75, 0.25])
 
