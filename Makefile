@@ -36,12 +36,12 @@ $(BIN)/python:
 	$(BIN)/pip install -q -r requirements-dev.txt
 	touch .installed-app $@
 
-# Debian's chromium with an emoji and a CJK font, where there is none and it may be installed; elsewhere CHROMIUM names one.
+# Debian's Chromium without windows, which spares a fifth of the work, with an emoji and a CJK font.
 browser:
-	@[ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || { \
+	@[ -n "$$CHROMIUM" ] || command -v chromium-headless-shell >/dev/null || { \
 	  command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
-	  $(SYSTEM) apt-get install -y -qq --no-install-recommends chromium fonts-noto-color-emoji fonts-noto-cjk >/dev/null; } || \
-	  echo "No chromium: install one and set CHROMIUM=/path/to/it"
+	  $(SYSTEM) apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-noto-color-emoji fonts-noto-cjk >/dev/null; } || \
+	  command -v chromium >/dev/null || echo "No chromium: install one and set CHROMIUM=/path/to/it"
 
 # nginx, for the tests of several servers; they are skipped where it is not.
 balancer:

@@ -78,6 +78,7 @@ def postgresql() -> Iterator[str]:
         connection.execute(text("SELECT pg_reload_conf()"))
     engine.dispose()
     yield server.get_uri()
+    pgserver.pg_ctl(["-m", "immediate", "stop"], pgdata=server.pgdata, user=server.system_user)
     server.cleanup()
 
 
@@ -146,10 +147,10 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, or the one that CHROMIUM names; closed with the file, since it keeps an event loop running."""
+    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop running."""
     expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
-        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
         opened = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
         yield opened
         opened.close()

@@ -5,7 +5,6 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -181,14 +180,13 @@ def test_no_secret_leaves_its_place(browser, scene):
     seen = {f"answer {number}": text.encode() for number, text in enumerate(fight(scene))}
     seen |= {f"page {number}": text.encode() for number, text in enumerate(score(browser, scene, scene.folder / "har"))}
     assert scene.planted.judge in scene.judge.counts.keys and scene.planted.card in scene.models.counts.keys
-    while not any(path.startswith("votes/") for path in scene.hub.files):
-        time.sleep(0.2)
     seen |= files_of(scene.folder)
     assert any(name.endswith("arena.db-wal") for name in seen), "while the server runs, the WAL is there"
     environ = {**os.environ, "DATA_DIR": str(scene.app.data_dir)}
     export = [sys.executable, "-m", "arena", "votes", "export", "--out", str(scene.folder / "votes.jsonl")]
     subprocess.run(export, env=environ, cwd=ROOT, capture_output=True, check=True)
     scene.app.stop()
+    assert any(path.startswith("votes/") for path in scene.hub.files), "what was not copied yet is copied at the end"
     seen |= {f"{name} at the end": content for name, content in files_of(scene.folder).items()}
     seen |= {f"hub {path}": content for path, content in scene.hub.files.items()}
     assert len(seen) > 60 and any("server.log" in name for name in seen)

@@ -6,18 +6,10 @@ sense, and seldom stops by itself.
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    CLIPImageProcessorPil,
-    CLIPVisionConfig,
-    LlamaConfig,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaProcessor,
-    PreTrainedTokenizerFast,
-)
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 WORDS = (
     "a the one two three red green blue old small large house tree dog cat bird river street boat hat man woman child "
@@ -33,6 +25,16 @@ TEMPLATE = (
 
 def build(folder: Path, seed: int = 0) -> Path:
     """Build and save a model; the seed decides what it says. Returns the folder."""
+    import torch
+    from transformers import (
+        CLIPImageProcessorPil,
+        CLIPVisionConfig,
+        LlamaConfig,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
+
     torch.manual_seed(seed)
     tokenizer = _tokenizer()
     config = LlavaConfig(
@@ -82,8 +84,11 @@ def build(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
+def _tokenizer() -> "PreTrainedTokenizerFast":
     """Bytes, and the words with a space before them."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
     words = [f"Ġ{word}" for word in WORDS]
     vocabulary = {
         token: number for number, token in enumerate([*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())])

@@ -18,9 +18,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-import torch
 from PIL import Image
-from safetensors.torch import load_file
 
 from arena.inference.local_model import LoadError, LocalModel, TooLong
 from arena.inference.local_process import LocalVLM, ProcessPool
@@ -342,6 +340,9 @@ def changed(tiny: Path, folder: Path, **files: object) -> str:
 def test_weights_that_cannot_be_loaded_say_why(tiny, tmp_path, files, words):
     folder = changed(tiny, tmp_path / "other", **files)
     if "model__safetensors" in files:
+        import torch
+        from safetensors.torch import load_file
+
         torch.save(load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin")  # never opened
     (Path(folder) / "own.py").write_text("raise SystemExit('ran')")
     with pytest.raises(LoadError, match=words):

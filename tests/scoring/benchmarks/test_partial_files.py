@@ -117,7 +117,7 @@ def mmt_rows(split, lacking=()):
     return [{**one, "index": str(index)} for index, one in enumerate(rows)]
 
 
-@pytest.mark.parametrize(("split", "of"), [("VAL", 3127), ("ALL", 31325)])
+@pytest.mark.parametrize(("split", "of"), [("VAL", 3127), pytest.param("ALL", 31325, marks=pytest.mark.soak)])
 def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
     lacking = list(subtasks())[:3]
     file = table_file(tmp_path / "m.tsv", mmt_rows(split, lacking))
