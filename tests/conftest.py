@@ -147,7 +147,7 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop running."""
+    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
     expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
