@@ -1,8 +1,10 @@
 """Agreement: how far people agree, and how often a measure reproduces their majority.
 
-The unit is a contest: an item and two models, whichever side each stood on. A coefficient with two fixed values, such
-as Krippendorff's alpha, uses the contest's first and second model by name. All is vectorised over the distinct kinds of
-contests (by votes for either model), so that the bootstrap costs the same at any number of votes.
+The unit is a contest: an item and two models, whichever side each stood on. Coefficients of two values, such as
+Krippendorff's alpha, would change with the models' names if a contest's first and second model were those values, so
+every contest enters twice, once with its models exchanged: either value is then as likely by chance. All is vectorised
+over the distinct kinds of contests (by votes for either model), so that the bootstrap costs the same at any number of
+votes.
 """
 
 import hashlib
@@ -87,9 +89,9 @@ class People:
     undecided: int
     """Contests without a majority."""
     alpha: Estimate
-    """Krippendorff's alpha, nominal; undefined if all votes are for the same side of the alphabet."""
+    """Krippendorff's alpha, nominal."""
     ac1: Estimate
-    """Gwet's AC1."""
+    """Gwet's AC1, which is 2 Po - 1: Po is the share of a contest's pairs of votes that agree."""
 
 
 @dataclass(frozen=True)
@@ -265,24 +267,20 @@ def _estimate(value: float, draws: Floats) -> Estimate:
 
 
 def _alpha(weights: Floats, counts: Floats) -> Floats:
-    """Krippendorff's alpha, nominal, of each draw (draws x kinds); NaN where no disagreement was possible."""
+    """Krippendorff's alpha, nominal, of each draw (draws x kinds) with its mirror image; NaN without contests."""
     first, second = counts.T
-    votes = first + second
-    observed = weights @ (2 * first * second / (votes - 1))
-    expected = 2 * (weights @ first) * (weights @ second) / (weights @ votes - 1)
-    return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=expected > 0)
+    votes = weights @ (first + second)
+    observed = weights @ (2 * first * second / (first + second - 1))
+    expected = votes**2 / (2 * votes - 1)
+    return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=votes > 0)
 
 
 def _ac1(weights: Floats, counts: Floats) -> Floats:
-    """Gwet's (2008) AC1 of each draw (draws x kinds); NaN without contests."""
+    """Gwet's (2008) AC1 of each draw (draws x kinds) with its mirror image; NaN without contests."""
     first, second = counts.T
     votes, contests = first + second, weights.sum(1)
-    empty = np.full(len(weights), np.nan)
     agreed = weights @ ((first * (first - 1) + second * (second - 1)) / (votes * (votes - 1)))
-    agreed = np.divide(agreed, contests, out=empty.copy(), where=contests > 0)
-    inclined = np.divide(weights @ (first / votes), contests, out=empty, where=contests > 0)
-    chance = 2 * inclined * (1 - inclined)
-    return (agreed - chance) / (1 - chance)
+    return 2 * np.divide(agreed, contests, out=np.full(len(weights), np.nan), where=contests > 0) - 1
 
 
 def _hash(*parts: str) -> bytes:

@@ -214,14 +214,14 @@ def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
 
 
 def test_the_page_has_the_hand_computed_figures():
-    """Eight pairs, 27 of 40 votes for m1: alpha 1/2, AC1 0.33625/0.56125 (see the command's test)."""
+    """Eight pairs with five votes each: alpha 0.556, AC1 0.55 (see the command's test)."""
     poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
     verdicts = [Verdict(f"i{place}", "m2", "m1", "b" if place < 6 else "tie", HOSTILE) for place in range(7)]
     text = page_of(poll, verdicts)
     assert "<b>8 pairs</b> of models' answers have votes of several people." in text
     assert "These are too few for an interval" in text
-    assert "<dd>0.500 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
-    assert "<dd>0.599 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert "<dd>0.556 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
+    assert "<dd>0.550 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
     assert re.search(r"5/5 chose the same</th><td>4</td><td>50\.0% <small>22–78%</small>", text)
     assert re.search(r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text)
     right = 5 + (coin(Contest("i6", "m1", "m2")) == "second")
@@ -233,10 +233,10 @@ def test_the_page_has_the_hand_computed_figures():
     assert "It is not the truth" in text
 
 
-def test_undefined_is_said():
+def test_votes_that_all_agree_are_agreement():
     text = page_of(poll_of(*[(5, 0)] * 12))
-    assert "<dt>Krippendorff's alpha</dt><dd>undefined <small>n = 12 pairs, 60 votes</small></dd>" in text
-    assert "Alpha is undefined: every vote is for the model that comes first (or last) by name." in text
+    for name in ("Krippendorff's alpha", "Gwet's AC1"):
+        assert f"<dt>{name}</dt><dd>1.000 <small>no interval</small> <small>n = 12 pairs, 60 votes</small></dd>" in text
 
 
 @pytest.mark.parametrize(
