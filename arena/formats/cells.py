@@ -13,15 +13,24 @@ from arena.types import item_key
 _Value = TypeVar("_Value")
 _FLAGS = {"true": True, "t": True, "false": False, "f": False}
 _MOST = 2**31
+_LONGEST_NAME = 200
 _FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 2), (9999, 12, 31)))
 """Times between these have a date in every zone."""
 
 
+def is_name(value: object) -> bool:
+    """Whether a value can be the name of a model: a text that is neither blank nor endless."""
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and bool(value.strip())
+
+
 def name(row: Row, column: str) -> str:
-    """Name of a model, never blank."""
+    """Name of a model."""
     value = row.get(column)
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str) and is_name(value):
         return value
+    if isinstance(value, str) and value.strip():
+        problem = f"expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}; shorten it"
+        raise RowsError(problem, column=column)
     raise RowsError(f"expected a model's name, found {shown(value)}; write it in", column=column)
 
 

@@ -259,3 +259,11 @@ def test_a_vote_that_names_no_model_is_refused_with_its_row(tmp_path):
     for row in (nameless, {**LOG[1], "models": "x"}, {**LOG[1], "models": ["x"]}, {**LOG[1], "models": [1, 2]}):
         error = refused(put(tmp_path / "conv.json", [CHAT, row], lines=True))
         assert (error.row, error.column) == (2, "models")
+
+
+@pytest.mark.parametrize("rows", [THREE, CLEAN], ids=["three-columns", "clean-battles"])
+def test_a_name_has_at_most_200_characters(tmp_path, rows):
+    longest = {**rows[1], "model_b": "n" * 200}
+    assert read(put(tmp_path / "votes.jsonl", [rows[0], longest])).model_b[1] == "n" * 200
+    error = refused(put(tmp_path / "votes.jsonl", [rows[0], {**rows[1], "model_b": "n" * 201}]))
+    assert (error.row, error.column) == (2, "model_b") and "at most 200 characters, found 201" in str(error)
