@@ -78,7 +78,6 @@ def postgresql() -> Iterator[str]:
         connection.execute(text("SELECT pg_reload_conf()"))
     engine.dispose()
     yield server.get_uri()
-    pgserver.pg_ctl(["-m", "immediate", "stop"], pgdata=server.pgdata, user=server.system_user)
     server.cleanup()
 
 
