@@ -1,11 +1,15 @@
 """The app as a process, fresh PostgreSQL databases, and items to fill a bank with."""
 
+import atexit
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -57,6 +61,8 @@ class AppServer:
         self.data_dir = data_dir
         self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
         self.log = data_dir / "server.log"
+        if not (self._program or data_dir.exists() or environ.keys() & {"DATABASE_URL", "DEMO_BANK"}):
+            shutil.copytree(_after_a_first_start(), data_dir)
         self.start()
 
     def start(self) -> None:
@@ -95,6 +101,17 @@ class AppServer:
                 self.process.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 self.kill()
+
+
+@cache
+def _after_a_first_start() -> Path:
+    """Return a data folder with the demo bank, to copy: to make it takes most of a start."""
+    folder = Path(tempfile.mkdtemp(prefix="stereoscope-first-start-"))
+    atexit.register(shutil.rmtree, folder)
+    first = AppServer(folder)
+    first.stop()
+    first.log.unlink()
+    return folder
 
 
 def _free_port() -> int:

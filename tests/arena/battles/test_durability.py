@@ -331,6 +331,7 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
     assert total.flaws == 0
 
 
+@pytest.mark.soak
 def test_the_harness_sees_votes_stored_twice(tmp_path):
     """A store that looks first and inserts then stores double clicks twice; with the unique key it cannot."""
     broken = kill_at_store(tmp_path / "without", 8, "careless", unique=False)
@@ -348,6 +349,7 @@ def test_the_harness_sees_a_missing_unique_key(tmp_path):
     assert broken.double > 0
 
 
+@pytest.mark.soak
 def test_the_harness_sees_an_acknowledgement_before_the_commit(tmp_path):
     broken = kill_at_store(tmp_path / "hasty", 20, "hasty")
     print(f"\n{broken}")

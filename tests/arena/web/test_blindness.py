@@ -185,8 +185,9 @@ def planted(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-def test_demo_battles_tell_no_name_before_the_choice(server):
-    play(server, 200)
+@pytest.mark.parametrize("battles", [60, pytest.param(200, marks=pytest.mark.soak)])
+def test_demo_battles_tell_no_name_before_the_choice(server, battles):
+    play(server, battles)
     assert_fair_sides(server)
 
 

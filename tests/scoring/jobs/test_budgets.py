@@ -14,7 +14,7 @@ from scoring.registry import quote, score
 from scoring.report import Report
 from tests.support import judged_reports
 from tests.support.budgets import spent_by
-from tests.support.judged_reports import CALLS, PAPER, scored
+from tests.support.judged_reports import CALLS, scored
 from tests.support.judging_process import HASTY, SPEC, WIDE, drafted
 from tests.support.openai_server import PASSING, Fault, Faults, OpenAIServer
 
@@ -40,7 +40,9 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
     assert told.calls == CALLS and told.dollars is None and told.most_dollars is None
 
 
-@pytest.mark.parametrize("options", [Options(), PAPER, Options(sampled=True)], ids=["hardened", "paper", "sampled"])
+@pytest.mark.parametrize(
+    "options", [Options(), Options("paper", 1), Options(sampled=True)], ids=["hardened", "paper", "sampled"]
+)
 def test_what_it_costs_at_most_is_never_passed(cache, database, options):
     """By a judge whose replies nobody can read, so that every call is made."""
     budget = Budget(database, WIDE)
