@@ -3,20 +3,22 @@
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pgserver
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import create_engine, text
 
 from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, fresh_page
-from tests.support.servers import AppServer, drafts, new_postgresql_database
+from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 CHROMIUM_ARGS = (
     "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
@@ -90,21 +92,19 @@ def sqlite_tables(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgresql_tables(postgresql) -> str:
-    """The name of a PostgreSQL database that has every table and no row, to make others from."""
-    url = new_postgresql_database(postgresql)
-    Database(url).close()
-    return str(make_url(url).database)
+def postgresql_pool(postgresql) -> PostgresqlPool:
+    """PostgreSQL databases that have every table and no row."""
+    return PostgresqlPool(postgresql)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request, tmp_path) -> str:
+def database_url(request, tmp_path) -> Iterator[str]:
     """The address of a database without rows, once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":
-        path = shutil.copy(request.getfixturevalue("sqlite_tables"), tmp_path / "arena.db")
-        return f"sqlite:///{path}"
-    tables = request.getfixturevalue("postgresql_tables")
-    return new_postgresql_database(request.getfixturevalue("postgresql"), tables)
+        yield f"sqlite:///{shutil.copy(request.getfixturevalue('sqlite_tables'), tmp_path / 'arena.db')}"
+        return
+    with request.getfixturevalue("postgresql_pool").database() as url:
+        yield url
 
 
 @pytest.fixture
@@ -165,17 +165,13 @@ def page(browser) -> Iterator[Page]:
 @pytest.fixture
 def another(request, tmp_path) -> Iterator:
     """A function that opens one more empty database: a new disk, or a new PostgreSQL database."""
-    opened: list[Database] = []
+    with ExitStack() as lent:
 
-    def open_another(backend: str = "sqlite") -> Database:
-        if backend == "sqlite":
-            url = f"sqlite:///{tmp_path / f'disk-{len(opened)}' / 'arena.db'}"
-        else:
-            tables = request.getfixturevalue("postgresql_tables")
-            url = new_postgresql_database(request.getfixturevalue("postgresql"), tables)
-        opened.append(Database(url))
-        return opened[-1]
+        def open_another(backend: str = "sqlite") -> Database:
+            if backend == "sqlite":
+                url = f"sqlite:///{tmp_path / f'disk-{time.monotonic_ns()}' / 'arena.db'}"
+            else:
+                url = lent.enter_context(request.getfixturevalue("postgresql_pool").database())
+            return lent.enter_context(closing(Database(url)))
 
-    yield open_another
-    for database in opened:
-        database.close()
+        yield open_another
