@@ -360,7 +360,8 @@ def test_the_harness_sees_an_acknowledgement_before_the_commit(tmp_path):
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [200])
+@pytest.mark.soak
 def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_path):
     """The same people vote at both; while one is killed and comes back, the other goes on."""
     url, told, luck = new_postgresql_database(postgresql), Told(), random.Random()
@@ -384,7 +385,8 @@ def test_kills_of_either_of_two_processes_lose_no_vote(kills, postgresql, tmp_pa
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [10])
+@pytest.mark.soak
 def test_kills_of_the_database_server_lose_no_vote(kills, tmp_path):
     """All its processes at once, as it writes; it comes up again by itself, and so do the voters."""
     folder = tempfile.mkdtemp(prefix="stereoscope-postgresql-")

@@ -184,6 +184,7 @@ def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, process_p
     assert asyncio.run(said(LocalVLM(card, process_pool), NONE, GREEDY)), "the process goes on"
 
 
+@pytest.mark.soak
 def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, process_pool):
     async def killed() -> tuple[ModelError, int, int]:
         vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
@@ -197,6 +198,7 @@ def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, pr
     assert error.kind == "down" and old != new and not psutil.pid_exists(old)
 
 
+@pytest.mark.soak
 def test_a_process_that_hangs_is_ended(card, process_pool, tiny):
     impatient = ModelCard("Hanging", "local", str(tiny), timeout=3.0)
 
@@ -360,6 +362,7 @@ def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loade
         LocalModel(folder, None, "float32", "cpu")
 
 
+@pytest.mark.soak
 def test_what_cannot_be_loaded_is_told_and_not_tried_again_at_once(tiny, tmp_path, caplog):
     broken = ModelCard("Broken", "local", changed(tiny, tmp_path / "broken", chat_template__jinja=None))
     process_pool = ProcessPool(1)

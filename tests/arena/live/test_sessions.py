@@ -229,6 +229,7 @@ def test_a_follow_up_that_no_model_can_take_leaves_the_battle_as_it_was(pair):
     assert rows(pair.app, "SELECT count(*) FROM live_failure") == before
 
 
+@pytest.mark.soak
 def test_control_tokens_of_a_visitor_are_words_like_others(arena):
     async def run() -> None:
         async with Visitor(arena.app.address) as visitor:
@@ -370,6 +371,7 @@ def test_what_was_reserved_is_committed(pair):
     assert all(spent > 0 and held == 0 for spent, held in budgets)
 
 
+@pytest.mark.soak
 def test_others_wait_in_line_and_are_told_their_place(tmp_path):
     async def run(address: str) -> None:
         async with Visitor(address) as first, Visitor(address) as second, Visitor(address) as third:

@@ -147,6 +147,7 @@ def votes(hub: HubServer) -> int:
     return sum(content.count(b'"table":"vote"') for content in hub.files.values())
 
 
+@pytest.mark.soak
 def test_local_models_are_refused_in_one_line(start_server, tmp_path, zero):
     (tmp_path / "config.json").write_text("{}")
     local = catalogue(tmp_path, table({"name": "Small", "kind": "local", "folder": str(tmp_path)}))
@@ -160,6 +161,7 @@ def test_without_the_platforms_package_it_does_not_start(monkeypatch):
         prepare(Settings.from_env({"SPACES_ZERO_GPU": "true"}))
 
 
+@pytest.mark.soak
 def test_elsewhere_the_package_is_not_imported(package):
     environ = {**os.environ, "PYTHONPATH": str(package)}
     line = [sys.executable, "-c", "import sys, app; sys.stdout.write(str('spaces' in sys.modules))"]

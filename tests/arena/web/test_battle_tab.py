@@ -95,6 +95,7 @@ def test_undo_gives_the_choice_back_once(page, server):
     expect(page.locator("#undo")).to_be_hidden()
 
 
+@pytest.mark.soak
 def test_every_choice_can_be_undone_as_long_as_the_first(page, server):
     """The page asks for names where a choice waits for them, and never sooner after it than `UNDO_SECONDS`."""
     open_battle(page, server.address)
@@ -120,6 +121,7 @@ def test_every_choice_can_be_undone_as_long_as_the_first(page, server):
     assert page.locator("#problem").inner_text().strip() == ""
 
 
+@pytest.mark.soak
 def test_the_names_can_be_had_at_once(page, server):
     """The best of three, so that a busy machine does not decide; by themselves they come after `UNDO_SECONDS`."""
     open_battle(page, server.address)
@@ -220,6 +222,7 @@ def test_tab_and_enter_alone_are_enough(page, server):
     expect(page.locator("#status")).to_have_attribute("aria-live", "polite")
 
 
+@pytest.mark.soak
 def test_keys_rest_in_fields_and_when_switched_off(page, server):
     open_battle(page, server.address)
     page.get_by_role("button", name="Pick an item").click()

@@ -85,6 +85,7 @@ def test_of_two_files_the_later_is_scored(service, page, tmp_path):
     expect(page.locator("#found")).to_contain_text("4 ")
 
 
+@pytest.mark.soak
 def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_path):
     turn(page, "Score outputs")
     late = Late(page, "**/uploads?name=first.csv")
@@ -112,6 +113,7 @@ def test_a_late_look_leaves_the_quote(service, page):
 
 
 # Battles and boards.
+@pytest.mark.soak
 def test_what_is_typed_quickly_is_searched_whole(page):
     network = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
@@ -126,6 +128,7 @@ def test_what_is_typed_quickly_is_searched_whole(page):
     assert not [url for url in asked if "run/predict" in url], "an answer asks for no other"
 
 
+@pytest.mark.soak
 def test_a_late_search_leaves_what_a_vote_was_told(service, page):
     late = service.late(page, "on_search", "results")
     page.get_by_role("button", name="Pick an item").click()
@@ -153,6 +156,7 @@ def test_next_is_not_there_before_the_first_battle(browser, service):
     context.close()
 
 
+@pytest.mark.soak
 def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
     turn(page, "Leaderboard")
     expect(page.locator("#board caption")).to_be_visible()
@@ -185,6 +189,7 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     expect(caption).to_contain_text("Color")
 
 
+@pytest.mark.soak
 def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_path):
     turn(page, "Judges and people")
     expect(page.locator("#agreement-tells")).not_to_contain_text("Reading")
@@ -234,6 +239,7 @@ def begin(page: Page) -> None:
     page.press("#live-text", "Enter")
 
 
+@pytest.mark.soak
 def test_a_late_answer_to_stop_leaves_the_choice(page):
     late = Late(page, "**/live/battles/*/stop")
     begin(page)
@@ -248,6 +254,7 @@ def test_a_late_answer_to_stop_leaves_the_choice(page):
     expect(page.locator("#live-status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(page):
     begin(page)
     phase(page, "open")
@@ -276,6 +283,7 @@ def test_a_picture_stays_when_an_item_comes_late(page):
     expect(page.locator("#live-chosen figure")).to_have_count(0)
 
 
+@pytest.mark.soak
 def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
     turn(page, "Your images")
     late = Late(page, "**/live/images")

@@ -224,6 +224,7 @@ def test_every_plot_is_drawn(page, images):
         shoot(page, f"plot {name} {images}", whole=True)
 
 
+@pytest.mark.soak
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.goto(f"{page.url}?__theme=dark")
     turn(page, "Leaderboard")
@@ -247,6 +248,7 @@ def light(colour: str) -> float:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
+@pytest.mark.soak
 def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
     choose(page, "Items", "elsewhere (imported)")
     expect(page.locator("#board caption")).to_contain_text("elsewhere (imported), single image: 300 votes")
@@ -265,6 +267,7 @@ def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)
+@pytest.mark.soak
 def test_an_import_is_among_the_sources_of_an_open_page(page, boards, tmp_path):
     """Within five seconds where nothing else keeps the machine busy."""
     write(imported(40, seed=6), tmp_path / "new votes.jsonl")

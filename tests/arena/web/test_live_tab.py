@@ -103,6 +103,7 @@ def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose B")
 
 
+@pytest.mark.soak
 def test_it_can_be_done_by_keyboard_alone(wide):
     wide.set_input_files("#live-files", [photo()])
     expect(wide.locator("#live-send")).to_be_enabled()
@@ -161,6 +162,7 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
 
+@pytest.mark.soak
 def test_an_item_of_the_bank_can_be_taken(page):
     page.click("#live-item")
     expect(page.locator("#live-chosen figure").first).to_be_visible()
@@ -185,6 +187,7 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     phase(wide, "form")
 
 
+@pytest.mark.soak
 def test_a_stream_that_is_refused_is_asked_for_again(wide):
     """A proxy may say so while the server starts; the browser by itself would not come back."""
     wide.route("**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1)
@@ -194,6 +197,7 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
     expect(wide.locator("#live-problem")).to_have_text("")
 
 
+@pytest.mark.soak
 def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
     """Two models and no stand-in: first all calls fail, then all is well."""
     faults = Faults(rate=1.0, kinds=("cut",), in_a_row=10**6)

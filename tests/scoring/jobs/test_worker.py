@@ -50,6 +50,7 @@ def test_a_job_is_judged_to_its_report(database):
 
 
 @ON_SQLITE
+@pytest.mark.soak
 def test_work_that_hangs_does_not_keep_the_runner_from_ending(database):
     hanging, over = threading.Event(), threading.Event()
 
@@ -86,6 +87,7 @@ def test_progress_and_corrected_cost_are_seen_on_the_way(database):
 
 
 @ON_SQLITE
+@pytest.mark.soak
 def test_two_jobs_are_judged_at_once_and_a_third_waits(database):
     with OpenAIServer(latency=0.1) as server:
         bench = Bench(database, server.address)
@@ -165,6 +167,7 @@ def test_a_server_that_ends_in_order_gives_its_jobs_back(database):
         assert server.counts.calls == CALLS, "the calls on their way were waited for"
 
 
+@pytest.mark.soak
 def test_another_server_takes_up_what_a_dead_one_judged(database):
     """Both work on the database at once; the dead one has taken the job and is silent."""
     with OpenAIServer() as server:

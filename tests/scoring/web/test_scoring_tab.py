@@ -99,6 +99,7 @@ def test_the_audit_is_filtered(visitor, report):
     expect(visitor.locator("#audit")).to_contain_text("No question fits")
 
 
+@pytest.mark.soak
 def test_every_download_is_whole(visitor, report):
     visitor.goto(report)
     links = visitor.locator(".files a")
@@ -270,6 +271,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     assert visitor.title() == "Stereoscope" and visitor.locator("#choice-audit img, #choice-audit script").count() == 0
 
 
+@pytest.mark.soak
 def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scoring, tmp_path):
     href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
     visitor.goto(f"{scoring.address}/{href}")
@@ -290,6 +292,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     assert marks.all_inner_texts() == ["cat"]
 
 
+@pytest.mark.soak
 def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tmp_path):
     visitor.goto(f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}")
     expect(visitor.locator("#what-if")).to_be_visible(timeout=15_000)
@@ -354,6 +357,7 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     shoot(visitor, "scoring-comparison", whole=True)
 
 
+@pytest.mark.soak
 def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
     rows = [
         {"index": str(at), "question": "What brand?", "answer": "['nikon', 'nikon', 'canon']", "prediction": said}
@@ -393,6 +397,7 @@ def test_real_files_go_through(visitor, scoring, data, name):
     shoot(visitor, f"scoring-{name.split('.')[0]}", whole=True)
 
 
+@pytest.mark.soak
 def test_what_the_report_is_asked_for_is_looked_up(visitor, scoring, tmp_path):
     """Unknown protocols, splits, filters and links change nothing; a deleted report is gone for its handlers too."""
     href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
