@@ -173,9 +173,8 @@ def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
 def test_a_late_look_at_a_board_leaves_the_family(service, page):
     turn(page, "Leaderboard")
     caption = page.locator("#board caption")
-    expect(caption).to_be_visible()
     pick(page, "Items", "test")
-    expect(caption).to_contain_text("test")
+    expect(page.locator("#board")).to_contain_text("test")
     database = service.database()
     item = next(item.id for item in ItemBank(database).bank().items.values() if item.family == "Color")
     plant(database, [Planted(item, "otter", "puffin")])
