@@ -29,7 +29,8 @@ class Battles:
 
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
-        self.a, self.b, self.outcome, self.category = (columns[name] for name in ("a", "b", "outcome", "category"))
+        self.a, self.b, self.outcome = (columns[name] for name in ("a", "b", "outcome"))
+        self.category, self.item = columns["category"], columns["item"]
         self.models = int(columns["models"])
         names = [f"model-{code:03}" for code in range(self.models)]
         self.names_a = [names[code] for code in self.a.tolist()]
@@ -46,12 +47,12 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Return this project's tasks by name."""
     from arena.ratings import bootstrap as resampling
     from arena.ratings import bradley_terry as fitting
-    from arena.ratings import clusters, intervals
+    from arena.ratings import intervals
     from arena.ratings import votes as ratings
 
-    votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models)
+    votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models, battles.item)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))
-    cells = clusters.pair_clusters(votes, "vote")
+    found = intervals.intervals(fit, votes, "item")
     code = {name: number for number, name in enumerate(OUTCOMES)}
 
     def elo_from_names() -> dict[str, float]:
@@ -63,19 +64,22 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     def by_name(values) -> dict[str, float]:
         return {f"model-{model:03}": float(value) for model, value in enumerate(values)}
 
+    def bt() -> dict[str, float]:
+        return by_name(fitting.bradley_terry(fitting.win_matrix(votes)).ratings)
+
     def bt_and_intervals() -> dict[str, float]:
-        found = clusters.pair_clusters(votes, "vote")
-        return by_name(intervals.cluster_intervals(fitting.bradley_terry(found.win_matrix()), found).low)
+        return by_name(intervals.intervals(fitting.bradley_terry(fitting.win_matrix(votes)), votes, "item").low)
 
     def categories() -> None:
         for category in np.unique(battles.category):
-            part = clusters.pair_clusters(votes.take(battles.category == category), "vote")
-            intervals.cluster_intervals(fitting.bradley_terry(part.win_matrix()), part)
+            part = votes.take(battles.category == category)
+            intervals.intervals(fitting.bradley_terry(fitting.win_matrix(part)), part, "item")
 
     return {
         "elo from names": elo_from_names,
+        "bt": bt,
         "bt and intervals": bt_and_intervals,
-        "bootstrap bt": lambda: by_name(intervals.percentiles(resampling.bootstrap(fit, cells, ROUNDS, 0).ratings).low),
+        "bootstrap bt": lambda: by_name(intervals.percentiles(resampling.bootstrap(fit, found, ROUNDS, 0).ratings).low),
         "category boards": categories,
     }
 

@@ -24,7 +24,7 @@ CACHE = Path.home() / ".cache" / "stereoscope-peers"
 GOLDEN = ROOT / "tests" / "golden" / "peer_ratings.json"
 CHECKOUT = os.environ.get("FASTCHAT", "")
 NEWEST, RELEASE = "FastChat newest", "FastChat 0.2.36"
-MODELS, CATEGORIES = 100, 70
+MODELS, CATEGORIES, ITEMS = 100, 70, 574
 
 
 class Environment(NamedTuple):
@@ -53,12 +53,13 @@ class Bar(NamedTuple):
 
 BARS = (
     Bar("online Elo from names", "elo from names", RELEASE, "elo", 3),
-    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", NEWEST, "bt", 200),
+    Bar("Bradley-Terry from stored codes", "bt", NEWEST, "bt", 150),
+    Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", NEWEST, "bt", 20),
     Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
     Bar("Bradley-Terry bootstrap, 1,000 rounds", "bootstrap bt", NEWEST, "bootstrap bt", 15),
     Bar("online Elo from names", "elo from names", "evalica", "elo", None),
-    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "evalica", "bt", None),
-    Bar("Bradley-Terry with intervals from stored codes", "bt and intervals", "arena-rank", "bt", None),
+    Bar("Bradley-Terry from stored codes", "bt", "evalica", "bt", None),
+    Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", "arena-rank", "bt", None),
 )
 SLOW = 20.0
 """A peer's task slower than this, in seconds, runs only once, and the output says so."""
@@ -135,6 +136,7 @@ def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
         b=b,
         outcome=(coin.random(votes) > 1 / (1 + np.exp(theta[b] - theta[a]))).astype(np.int8),
         category=coin.choice(CATEGORIES, votes, p=category / category.sum()).astype(np.int16),
+        item=coin.integers(0, ITEMS, votes).astype(np.int16),
         models=models,
     )
 
@@ -216,7 +218,7 @@ def golden() -> None:
             for task in ("elo", "bt")
             if task in side.tasks
         }
-        columns = {name: column.tolist() for name, column in np.load(votes).items() if name != "category"}
+        columns = {name: column.tolist() for name, column in np.load(votes).items() if name not in ("category", "item")}
         for side in found.values():
             side.stop()
     GOLDEN.parent.mkdir(exist_ok=True)

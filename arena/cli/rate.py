@@ -32,7 +32,7 @@ def rate(
     format: FileFormat = None,
     method: Method = "all",
     bootstrap: Annotated[int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")] = 1000,
-    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "tuple",
+    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "item",
     prior: Annotated[
         float, Option(parser=_prior, metavar="NUMBER", help="tied games with a mean model; 0: maximum likelihood")
     ] = PRIOR,

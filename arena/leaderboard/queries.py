@@ -31,10 +31,10 @@ from arena.fraud.flags import flagged_voters
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.store import ITEM
 from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
-from arena.leaderboard.statistics import Crowd, History, Tuples, history
+from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
 from arena.leaderboard.win_counts import summed_counts
 from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
-from arena.ratings.votes import Outcome, integers
+from arena.ratings.votes import Outcome, Votes, integers
 from arena.settings import CountSettings
 
 _DAY = 24 * 3600 * 1_000_000
@@ -122,22 +122,21 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
     return ExcludedVotes(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
 
 
-def tuples_of(connection: Connection, key: BoardKey, who: CountSettings) -> Tuples:
+def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> BoardVotes:
+    """Return a board's votes; a vote without a voter has one of its own."""
     votes = _vote_rows(connection, key, who)
-    table = _grouped(connection, (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, votes.c.tied))
-    codes, place = np.unique(table[:, 2:4], return_inverse=True)
-    place = place.reshape(-1, 2).astype(np.int32)
-    outcome = np.where(table[:, 4] > 0, Outcome.TIE, Outcome.A).astype(np.int8)
-    return Tuples(tuple(codes.tolist()), table[:, 0], table[:, 1], place[:, 0], place[:, 1], outcome, table[:, 5])
-
-
-def crowd_of(connection: Connection, key: BoardKey, who: CountSettings) -> Crowd:
-    """Count the voters of a board, the votes of the busiest, and the items, as far as the votes tell."""
-    votes = _vote_rows(connection, key, who)
-    each = select(func.count().label("n")).where(votes.c.voter.is_not(None)).group_by(votes.c.voter).subquery()
-    voters, busiest = connection.execute(select(func.count(), func.max(each.c.n)).select_from(each)).one()
-    items = select(func.count(case((votes.c.known, votes.c.item)).distinct()))
-    return Crowd(int(voters), int(busiest or 0), int(connection.execute(items).scalar_one()))
+    known, tied = (case((of, 1), else_=0) for of in (votes.c.known, votes.c.tied > 0))
+    query = select(votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, tied, known, votes.c.voter)
+    rows = ((*row[:6], row[6] or 0) for row in connection.execute(query))
+    item, family, *sides, tie, is_known, voter = integers(rows, 7).T
+    codes, place = np.unique(sides, return_inverse=True)
+    winner, loser = place.reshape(2, -1)
+    people, cast = np.unique(voter[voter != 0], return_counts=True)
+    crowd = Crowd(len(people), int(cast.max(initial=0)), len(np.unique(item[is_known > 0])))
+    alone = voter.max(initial=0) + 1 + np.arange(len(voter))
+    outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
+    columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == 0, alone, voter))
+    return BoardVotes(tuple(codes.tolist()), family, columns, crowd)
 
 
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:

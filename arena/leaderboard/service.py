@@ -40,14 +40,13 @@ from arena.leaderboard.board import (
 from arena.leaderboard.queries import (
     Table,
     counts_of,
-    crowd_of,
     flagged_counts,
     history_of,
     import_summary_of,
     imported_counts,
     left_out_of,
     open_rows,
-    tuples_of,
+    votes_of,
     wanted,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
@@ -164,7 +163,7 @@ class Leaderboard:
         kept = self._keep(made.key)
         with kept.turn:
             if kept.families_of is not made.statistics:
-                kept.families, kept.families_of = family_ratings(made.statistics.tuples), made.statistics
+                kept.families, kept.families_of = family_ratings(made.statistics.of), made.statistics
             return {self._families[one.family]: one for one in kept.families if one.family in self._families}
 
     def _keep(self, key: BoardKey) -> "_BoardState":
@@ -282,9 +281,9 @@ class Leaderboard:
         if is_new and kept.counts.votes:
             self._flag_service.look()
             with self._database.read() as connection:
-                tuples, crowd = tuples_of(connection, key, self._who), crowd_of(connection, key, self._who)
-            if len(tuples.n):
-                kept.statistics = compute_statistics(tuples, crowd, kept.statistics)
+                cast = votes_of(connection, key, self._who)
+            if len(cast.votes):
+                kept.statistics = compute_statistics(cast, kept.statistics)
         self._check(key)
 
     def _check(self, key: BoardKey) -> None:

@@ -1,6 +1,6 @@
 """Board statistics: intervals, rank ranges, Elo over orders and the fragility of the first place.
 
-They take longer than a request may, so they are computed in the background from a board's votes by item and pair.
+They take longer than a request may, so they are computed in the background from a board's votes.
 Beside them are breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bootstrap import bootstrap
-from arena.ratings.bradley_terry import Strengths, bradley_terry
-from arena.ratings.clusters import PairClusters, pair_clusters
+from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
-from arena.ratings.intervals import Bounds, cluster_intervals, rank_ranges
-from arena.ratings.votes import Codes, Floats, Outcome, Votes
+from arena.ratings.intervals import Bounds, intervals, rank_ranges
+from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
 
 FLOOR = 10
 """Votes below which a model gets no numbers but its counts."""
@@ -31,36 +30,6 @@ SEED = 0
 POINTS_IN_TIME = 30
 
 
-@dataclass(frozen=True, eq=False)
-class Tuples:
-    """The votes of a board by what was judged: a row is one outcome of a pair on an item, n times."""
-
-    codes: tuple[int, ...]
-    item: Codes
-    family: Codes
-    winner: Codes
-    """Places in `codes`, as are those of `loser`."""
-    loser: Codes
-    outcome: Codes
-    """`Outcome.A` if the winner won, `Outcome.TIE` if neither did."""
-    n: Codes
-
-    def one_by_one(self) -> Votes:
-        winner, loser, outcome = (np.repeat(column, self.n) for column in (self.winner, self.loser, self.outcome))
-        return Votes(winner, loser, outcome, len(self.codes))
-
-    def ties(self) -> Floats:
-        """Return the votes of each pair without a winner: models x models, symmetric."""
-        tied, ties = self.outcome == Outcome.TIE, np.zeros((len(self.codes), len(self.codes)))
-        np.add.at(ties, (self.winner[tied], self.loser[tied]), self.n[tied])
-        return ties + ties.T
-
-    def clusters(self, rows: np.ndarray | slice = slice(None)) -> PairClusters:
-        columns = (self.winner[rows], self.loser[rows], self.outcome[rows])
-        votes = Votes(*columns, len(self.codes), self.item[rows], weights=self.n[rows].astype(np.float64))
-        return pair_clusters(votes, "tuple")
-
-
 class Crowd(NamedTuple):
     """The number of voters and of judged items."""
 
@@ -68,6 +37,22 @@ class Crowd(NamedTuple):
     busiest: int
     """Votes of the voter with most."""
     items: int
+
+
+@dataclass(frozen=True, eq=False)
+class BoardVotes:
+    """The votes of a board, each with its family; the winner stands on side a."""
+
+    codes: tuple[int, ...]
+    """Models, by place in `votes`."""
+    family: Codes
+    votes: Votes
+    crowd: Crowd
+
+    def ties(self) -> Floats:
+        """Return the votes of each pair without a winner: models x models, symmetric."""
+        ties = outcome_counts(self.votes)[Outcome.TIE]
+        return ties + ties.T
 
 
 class Overturn(NamedTuple):
@@ -86,14 +71,14 @@ class Statistics:
     votes: int
     clusters: int
     reach: Floats
-    """Half-width of the ratings' intervals, clustered by (item, pair) tuple."""
+    """Half-width of the ratings' intervals, clustered by item, and by voter where that is wider."""
     ranks: Bounds
     """The ranges of the ranks."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
     overturn: Overturn | None
-    tuples: Tuples
+    of: BoardVotes
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,32 +101,31 @@ class FamilyRatings:
     votes: Codes
 
 
-def compute_statistics(tuples: Tuples, crowd: Crowd, before: Statistics | None) -> Statistics:
+def compute_statistics(cast: BoardVotes, before: Statistics | None) -> Statistics:
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow."""
-    clusters = tuples.clusters()
-    fit = bradley_terry(clusters.win_matrix())
-    found = cluster_intervals(fit, clusters)
-    votes = int(tuples.n.sum())
-    keeps = before is not None and before.codes == tuples.codes and abs(votes - before.elo_votes) < GROWTH * votes
+    fit = bradley_terry(win_matrix(cast.votes))
+    found = intervals(fit, cast.votes, "item")
+    votes = len(cast.votes)
+    keeps = before is not None and before.codes == cast.codes and abs(votes - before.elo_votes) < GROWTH * votes
     return Statistics(
-        codes=tuples.codes,
+        codes=cast.codes,
         votes=votes,
         clusters=found.clusters,
         reach=(found.high - found.low) / 2,
-        ranks=rank_ranges(fit, found, bootstrap(fit, clusters, ROUNDS, SEED).rank_bounds()),
-        elo=before.elo if before and keeps else elo_orders(tuples.one_by_one(), ORDERS, SEED),
+        ranks=rank_ranges(fit, found, bootstrap(fit, found, ROUNDS, SEED).rank_bounds()),
+        elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
-        crowd=crowd,
-        overturn=_overturn(fit, tuples),
-        tuples=tuples,
+        crowd=cast.crowd,
+        overturn=_overturn(fit, cast),
+        of=cast,
     )
 
 
-def _overturn(fit: Strengths, tuples: Tuples) -> Overturn | None:
+def _overturn(fit: Strengths, cast: BoardVotes) -> Overturn | None:
     """Return the votes that overturn the first place among the models that are shown with a rating."""
-    shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), tuples.codes
+    shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), cast.codes
     grid = np.ix_(shown, shown)
-    found = fragility(bradley_terry(fit.wins[grid]), tuples.ties()[grid])
+    found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
 
 
@@ -154,19 +138,18 @@ def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History
     return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape))
 
 
-def family_ratings(tuples: Tuples) -> tuple[FamilyRatings, ...]:
-    """Return the models' ratings in each family, with intervals clustered by (item, pair) tuple."""
-    return tuple(_family(tuples, int(family)) for family in np.unique(tuples.family))
+def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
+    """Return the models' ratings in each family, with intervals as on the board."""
+    return tuple(_family(cast.votes.take(cast.family == family), int(family)) for family in np.unique(cast.family))
 
 
-def _family(tuples: Tuples, family: int) -> FamilyRatings:
-    clusters = tuples.clusters(tuples.family == family)
-    fit = bradley_terry(clusters.win_matrix())
+def _family(votes: Votes, family: int) -> FamilyRatings:
+    fit = bradley_terry(win_matrix(votes))
     ratings = _largest_group(fit)
-    found = cluster_intervals(fit, clusters)
+    found = intervals(fit, votes, "item")
     reach = (found.high - found.low) / 2
-    votes = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
-    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, votes)
+    played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
+    return FamilyRatings(family, ratings, ratings - reach, ratings + reach, played)
 
 
 def _largest_group(fit: Strengths) -> Floats:

@@ -1,9 +1,11 @@
 """Intervals: sandwich intervals of Bradley-Terry strengths, ranks, and Wilson's interval of a share.
 
 The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
-curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`.
+curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`. Clustered by item,
+an interval covers the fit to the expected votes on infinitely many items like those judged, by voters like these.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -11,20 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, PairClusters, Support, pair_clusters, voter_codes, voter_support
+from arena.ratings.clusters import Cluster, cluster_codes
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
 NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Reach of an interval in standard errors, of a normal."""
-MOST_LEVERAGE = 0.9
-"""Largest leverage corrected for: a cluster that alone decides a strength has no surprise left to raise."""
+NOTED = 0.01
+"""Leverage of a cluster above which its score is corrected for it."""
+BENT = 0.05
+"""Share of a score that leverage takes, above which it is corrected in full, not only for the first step."""
+MOST_LEVERAGE = 0.99
+"""Share of a cluster's leverage corrected for: what a cluster alone decides has no other votes to stand on."""
 ALONE = 0.5
-"""Leverage above which a cluster says more about how its two models stand than all others together."""
+"""Leverage above which a cluster says more about how some models stand than all others together."""
 FEW = 5
 """Clusters of a model below which their spread is not believed if the curvature says more."""
-LONE = 2
-"""Clusters of a model below which they have no spread."""
 MANY = 100
 """Clusters of a model from which Student's quantile is the normal's (within 1.3%)."""
 BLOCK = 4096
@@ -37,14 +41,12 @@ class Intervals:
 
     low: Floats
     high: Floats
-    errors: Floats
-    """Standard errors."""
     covariance: Floats
-    """Covariance of the ratings: models x models."""
+    """Covariance of a normal whose intervals these would be: models x models."""
     cluster: Cluster
     clusters: int
     few: np.ndarray
-    """Mask of models with too few clusters: for them, draws of clusters look more certain than they are."""
+    """Mask of models with too few clusters for their spread to be believed."""
 
 
 class Bounds(NamedTuple):
@@ -55,19 +57,31 @@ class Bounds(NamedTuple):
 
 
 def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
-    """Sandwich intervals of a fit to these votes, clustered by `cluster`.
+    """Sandwich intervals of a fit to these votes, clustered by `cluster`; by item also by voter, where that is wider.
 
-    Boards cluster by tuple where items are known. Raises `VotesError` if the votes lack the items or voters to cluster
-    by.
+    Student's quantile with clusters - 1 degrees of freedom replaces the normal's. If hardly any cluster says something
+    about a model, its interval is at least as wide as the curvature says, the variances if all votes were independent:
+    a model that only wins, or only ties, surprises nobody, and there the sandwich is blind. What a cluster alone
+    decides, how two models or two groups of models stand, it decides by one vote for each pair. Raises `VotesError` if
+    the votes lack the items or voters to cluster by.
     """
-    if cluster == "voter":
-        return _intervals(fit, _of_voters(fit, votes), cluster)
-    return cluster_intervals(fit, pair_clusters(votes, cluster))
-
-
-def cluster_intervals(fit: Strengths, clusters: PairClusters) -> Intervals:
-    """Sandwich intervals of a fit, from clusters that are already summed up."""
-    return _intervals(fit, _of_pairs(fit, clusters), clusters.cluster)
+    bread = fit.centring() @ fit.inverse * ELO.points
+    spread = _spread(fit, votes, cluster_codes(votes, cluster))
+    covariance = bread @ spread.scores @ bread.T
+    variance, alone = _variances(bread, spread.scores), _variances(bread, spread.alone)
+    reach = _quantile(spread.clusters_of) * np.sqrt(variance)
+    if cluster == "item" and votes.voters is not None:
+        reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance))
+    blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
+    few = blind | (np.minimum(spread.clusters_of, spread.decided) < FEW) | (alone > variance)
+    if few.any():
+        flat = np.maximum(_variances(bread, fit.information), alone)
+        reach = np.where(few, np.maximum(reach, NORMAL * np.sqrt(flat)), reach)
+    scale = np.divide(reach, NORMAL * np.sqrt(variance), out=np.zeros(len(reach)), where=variance > 0)
+    covariance *= np.outer(scale, scale)
+    covariance[np.diag_indices_from(covariance)] = (reach / NORMAL) ** 2
+    reach = np.where(np.isnan(fit.ratings), np.nan, reach)
+    return Intervals(fit.ratings - reach, fit.ratings + reach, covariance, cluster, spread.clusters, few)
 
 
 def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
@@ -77,13 +91,10 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
 
 
 def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
-    """Range of each rank: over draws, this rank included; with few clusters, all ranks that the intervals allow."""
+    """Range of each rank over draws, this rank included."""
     rank = ranks(fit, found).astype(np.float64)
-    below = ((found.high[None, :] < found.low[:, None]) & fit.comparable).sum(1)
-    last = (fit.comparable & ~np.isnan(fit.ratings)).sum(1) - below
-    low = np.where(found.few, rank, np.minimum(rank, drawn.low))
-    high = np.where(found.few, last, np.maximum(rank, drawn.high))
-    return Bounds(*(np.where(np.isnan(fit.ratings), np.nan, bound) for bound in (low, high)))
+    widened = (np.minimum(rank, drawn.low), np.maximum(rank, drawn.high))
+    return Bounds(*(np.where(np.isnan(fit.ratings), np.nan, bound) for bound in widened))
 
 
 def percentiles(values: Floats) -> Bounds:
@@ -121,101 +132,144 @@ def shares(hits: Floats | Codes, n: Floats | Codes) -> list[Share]:
     return list(map(Share, *(column.tolist() for column in columns)))
 
 
-class _Alone(NamedTuple):
-    """Clusters above ALONE, each counted as one vote: their own surprise says nothing."""
-
-    low: Codes
-    high: Codes
-    square: Floats
-    """Expected square of their scores."""
-
-
 class _Spread(NamedTuple):
+    """What the clusters of votes say, and how much each of them says alone."""
+
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score: models x models."""
+    alone: Floats
+    """Expected sum of what clusters above ALONE decide, each pair of models by one vote: models x models."""
     clusters: int
-    held: Support
-    raised: Floats
-    """By model code: the weight of its votes, each times the leverage that its score was corrected for."""
-    alone: _Alone
+    clusters_of: Floats
+    """Effective number of clusters by model: the squared sum of sizes over the sum of squares (Kish 1965)."""
+    decided: Floats
+    """Number of clusters by model that lean to a side, and so can surprise."""
 
 
-def _of_pairs(fit: Strengths, clusters: PairClusters) -> _Spread:
-    """Sum the scores of clusters within pairs, each corrected for its leverage as in the jackknife (CR3).
+class _Terms(NamedTuple):
+    """What each vote adds, as columns."""
 
-    Bell and McCaffrey (2002); without the correction, intervals are a fifth too narrow on boards with few votes per
-    model.
-    """
-    low, high, m = clusters.low, clusters.high, clusters.models
-    pair, own = low * m + high, fit.inverse.diagonal()
-    chance = 1 / (1 + np.exp(fit.strengths[high] - fit.strengths[low]))
-    apart = own[low] + own[high] - 2 * fit.inverse.ravel()[pair]
-    told = clusters.votes * chance * (1 - chance)
-    leverage = np.minimum(told * apart, MOST_LEVERAGE)
-    surprise = ((clusters.won - clusters.votes * chance) / (1 - leverage)) ** 2
-    counted = clusters.count * fit.comparable.ravel()[pair]
-    half = summed(pair, surprise * counted, m * m).reshape(m, m)
-    scores = -half - half.T
-    scores[np.diag_indices(m)] = -scores.sum(1)
-    raised = clusters.by_model(clusters.count * clusters.votes * leverage)
-    those = leverage > ALONE
-    alone = _Alone(low[those], high[those], (counted * clusters.votes * told)[those])
-    return _Spread(scores, round(clusters.total), clusters.support(), raised, alone)
+    a: Codes
+    b: Codes
+    cluster: Codes
+    surprise: Floats
+    """Side a's part of the win, less the expected one."""
+    told: Floats
+    """Information on the difference of the two strengths."""
+    weight: Floats
+    lean: Floats
+    """Side a's part of the win, less a half."""
+
+    def take(self, places: np.ndarray) -> "_Terms":
+        return _Terms(*(column[places] for column in self))
+
+    def by_model(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
+        """Sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
+        total = summed(self.cluster * models + self.a, column, clusters * models)
+        total += sign * summed(self.cluster * models + self.b, column, clusters * models)
+        return total.reshape(clusters, models)
 
 
-def _of_voters(fit: Strengths, votes: Votes) -> _Spread:
-    """Sum the outer products of the voters' scores, times C / (C - 1) for few voters."""
-    voter, m = voter_codes(votes), votes.models
-    surprise = SCORES[votes.outcome] - 1 / (1 + np.exp(fit.strengths[votes.b] - fit.strengths[votes.a]))
-    surprise *= fit.comparable[votes.a, votes.b]
-    if votes.weights is not None:
-        surprise *= votes.weights
-    order = np.argsort(voter, kind="stable")
-    a, b, voter, surprise = votes.a[order], votes.b[order], voter[order], surprise[order]
-    voters = int(voter.max(initial=-1)) + 1
-    scores = np.zeros((m, m))
-    for first in range(0, voters, BLOCK):
-        part = slice(*np.searchsorted(voter, (first, first + BLOCK)))
-        row, rows = voter[part] - first, min(BLOCK, voters - first)
-        score = summed(row * m + a[part], surprise[part], rows * m)
-        score -= summed(row * m + b[part], surprise[part], rows * m)
-        score = score.reshape(rows, m)
+def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
+    a, b, won = votes.a, votes.b, SCORES[votes.outcome]
+    pair = a.astype(np.int64) * votes.models + b
+    chance = fit.chances.ravel()[pair]
+    weight = fit.comparable.ravel()[pair] * (1.0 if votes.weights is None else votes.weights)
+    return _Terms(a, b, cluster, weight * (won - chance), weight * chance * (1 - chance), weight, weight * (won - 0.5))
+
+
+def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
+    """Yield the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
+    if clusters <= BLOCK:
+        yield 0, clusters, terms
+        return
+    terms = terms.take(np.argsort(terms.cluster, kind="stable"))
+    for first in range(0, clusters, BLOCK):
+        part = terms.take(np.arange(*np.searchsorted(terms.cluster, (first, first + BLOCK))))
+        yield first, min(BLOCK, clusters - first), part._replace(cluster=part.cluster - first)
+
+
+def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
+    """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002)."""
+    terms, m = _terms(fit, votes, cluster), votes.models
+    clusters = int(cluster.max(initial=-1)) + 1
+    own = fit.inverse.diagonal()
+    apart = own[:, None] + own[None, :] - 2 * fit.inverse
+    leverage = summed(cluster, terms.told * apart[terms.a, terms.b], clusters)
+    scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
+    for first, rows, part in _blocks(terms, clusters):
+        sizes = part.by_model(part.weight, rows, m, sign=1)
+        size += sizes.sum(0)
+        squares += (sizes**2).sum(0)
+        decided += (part.by_model(part.lean, rows, m) != 0).sum(0)
+        score, of_these = part.by_model(part.surprise, rows, m), leverage[first : first + rows]
+        if (noted := of_these > NOTED).any():
+            pull = score @ fit.inverse
+            moved = (pull.ravel()[part.cluster * m + part.a] - pull.ravel()[part.cluster * m + part.b]) * part.told
+            echo = part.by_model(moved, rows, m) * noted[:, None]
+            bent = (pull * echo).sum(1) > BENT * (pull * score).sum(1)
+            score += echo
+            for number in np.flatnonzero(bent | (of_these > ALONE)).tolist():
+                heavy = _Heavy(fit, part.take(np.flatnonzero(part.cluster == number)))
+                score[number] = 0
+                score[number, heavy.models] = heavy.score()
+                if of_these[number] > ALONE:
+                    alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone()
         scores += score.T @ score
-    scores *= voters / max(1, voters - 1)
-    return _Spread(scores, voters, voter_support(votes), np.zeros(m), _Alone(voter[:0], voter[:0], surprise[:0]))
+    effective = np.divide(size**2, squares, out=np.zeros(m), where=squares > 0)
+    return _Spread(scores, alone, clusters, effective, decided)
 
 
-def _intervals(fit: Strengths, spread: _Spread, cluster: Cluster) -> Intervals:
-    """Intervals around a fit's ratings, for the models that have a number.
+class _Heavy:
+    """A cluster that bends the fit towards itself, among its own models."""
 
-    Student's quantile with clusters - 1 degrees of freedom replaces the normal's, less what leverage already added to
-    the covariance. If hardly any cluster says something about a model, its interval is at least as wide as the
-    curvature says, the variances if all votes were independent: a model that only wins, or only ties, surprises nobody,
-    and there the sandwich is blind. A lone cluster has no spread and counts as one vote; so does a cluster that alone
-    decides how two models, or two groups of models, stand.
+    def __init__(self, fit: Strengths, terms: _Terms) -> None:
+        self.models, place = np.unique(np.concatenate([terms.a, terms.b]), return_inverse=True)
+        self._inverse = fit.inverse[np.ix_(self.models, self.models)]
+        k, (a, b) = len(self.models), place.reshape(2, -1)
+        between = summed(a * k + b, terms.told, k * k).reshape(k, k)
+        between += between.T
+        self._told = np.diag(between.sum(1)) - between
+        self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
+        self._votes_a_pair = terms.weight.sum() / max(1, np.count_nonzero(np.triu(between)))
+
+    def score(self) -> Floats:
+        """Score of the cluster around the fit without it."""
+        left = np.eye(len(self._score)) - MOST_LEVERAGE * self._told @ self._inverse
+        return np.linalg.solve(left, self._score)
+
+    def decided_alone(self) -> Floats:
+        """Expected square of the score where this cluster outweighs all others, each pair by one vote."""
+        root = np.linalg.cholesky(self._inverse)
+        share, direction = np.linalg.eigh(root.T @ self._told @ root)
+        direction = np.linalg.solve(root.T, direction)
+        return direction * np.where(share > ALONE, share * self._votes_a_pair, 0) @ direction.T
+
+
+def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread, variance: Floats) -> Floats:
+    """Reach of intervals by item and by voter (Cameron, Gelbach and Miller 2011); 0 with few voters.
+
+    Votes that share item and voter are hardly more than single votes.
     """
-    held, centred = spread.held, fit.centring() @ fit.inverse * ELO.points
-    covariance = centred @ spread.scores @ centred.T
-    alone = (centred[:, spread.alone.low] - centred[:, spread.alone.high]) ** 2 @ spread.alone.square
-    leverage = spread.raised / np.maximum(held.votes, np.finfo(np.float64).tiny)
-    sandwich = np.maximum(covariance.diagonal(), 0)
-    reach = np.maximum(_quantile(held.clusters) * np.sqrt(1 - leverage), NORMAL) * np.sqrt(sandwich)
-    blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
-    few = blind | (np.minimum(held.clusters, held.decided) < FEW) | (alone > sandwich)
-    if few.any():
-        curvature = (centred @ fit.information @ centred.T).diagonal()
-        one_vote = np.where(held.clusters < LONE, held.votes / np.maximum(held.clusters, 1), 1)
-        flat = np.where(few, np.maximum(curvature * one_vote, alone), 0)
-        covariance = covariance + np.diag(np.maximum(flat - sandwich, 0))
-        reach = np.maximum(reach, NORMAL * np.sqrt(flat))
-    reach = np.where(np.isnan(fit.ratings), np.nan, reach)
-    errors = np.where(np.isnan(fit.ratings), np.nan, np.sqrt(np.maximum(covariance.diagonal(), 0)))
-    return Intervals(fit.ratings - reach, fit.ratings + reach, errors, covariance, cluster, spread.clusters, few)
+    voters_of = cluster_codes(votes, "voter")
+    voters = _spread(fit, votes, voters_of)
+    if voters.clusters < FEW:
+        return np.zeros(votes.models)
+    terms, m = _terms(fit, votes, voters_of), votes.models
+    square = summed(terms.a.astype(np.int64) * m + terms.b, terms.surprise**2, m * m).reshape(m, m)
+    square += square.T
+    single = _variances(bread, square.sum(1) * np.eye(m) - square)
+    both = _variances(bread, voters.scores) + np.maximum(variance - single, 0)
+    return _quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(both)
+
+
+def _variances(bread: Floats, scores: Floats) -> Floats:
+    return np.maximum(np.einsum("ij,jk,ik->i", bread, scores, bread, optimize=True), 0)
 
 
 def _quantile(clusters: Floats) -> Floats:
     """Reach of an interval in standard errors: Student's quantile; the normal's for one cluster or very many."""
-    several = (clusters >= LONE) & (clusters < MANY)
+    several = (clusters >= 2) & (clusters < MANY)
     if not several.any():  # so that a command line need not wait for SciPy
         return np.full(len(clusters), NORMAL)
     from scipy.special import stdtrit

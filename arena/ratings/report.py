@@ -17,18 +17,24 @@ import numpy as np
 
 from arena.figures import Bar, Figure, battle_count_figure, interval_figure, page, win_rate_figure
 from arena.formats.base import Battles, BothBad, Winner
-from arena.ratings.bootstrap import Bootstrap, bootstrap, voter_bootstrap
+from arena.ratings.bootstrap import Bootstrap, bootstrap
 from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_chances, win_matrix
-from arena.ratings.clusters import Cluster, pair_clusters
+from arena.ratings.clusters import Cluster
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
-ClusterChoice = Literal["tuple", "voter", "none"]
+ClusterChoice = Literal["item", "voter", "tuple", "none"]
 
 _OUTCOMES: dict[Winner, Outcome] = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE, "both_bad": Outcome.BOTH_BAD}
 _SHOWN_NAMES = 10
+_CLUSTERS: dict[Cluster, str] = {
+    "item": "items",
+    "voter": "voters",
+    "tuple": "(item, pair) tuples with a winner",
+    "vote": "decided votes",
+}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
 """First characters that make a spreadsheet read a cell as a formula (OWASP)."""
 
@@ -39,8 +45,8 @@ class RatingOrder:
 
     method: Method = "all"
     bootstrap: int = 1000
-    """Rounds: orders of the votes for Elo, draws of clusters for rank intervals; 0 for neither."""
-    cluster: ClusterChoice = "tuple"
+    """Rounds: orders of the votes for Elo, draws of ratings for rank intervals; 0 for neither."""
+    cluster: ClusterChoice = "item"
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
@@ -129,23 +135,26 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     """
     names, (a, b) = coded(battles.model_a, battles.model_b)
     votes = _counted(battles, a, b, len(names), order.both_bad)
-    without_items = order.cluster == "tuple" and votes.items is None
-    cluster: Cluster = "vote" if order.cluster == "none" or without_items else order.cluster
+    cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     bounds = intervals(fit, votes, cluster)
     orders = draws = None
     if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
         orders = elo_orders(votes, order.bootstrap, order.seed)
     if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
-        if cluster == "voter":
-            draws = voter_bootstrap(fit, votes, order.bootstrap, order.seed)
-        else:
-            draws = bootstrap(fit, pair_clusters(votes, cluster), order.bootstrap, order.seed)
+        draws = bootstrap(fit, bounds, order.bootstrap, order.seed)
     alone = int((a == b).sum())
     notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster), *_model_notices(names, fit)]
     if order.method != "elo":
         notices += _few_notice(names, fit, bounds)
     return RatingReport(order, names, votes, fit, bounds, orders, draws, tuple(notices))
+
+
+def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
+    """What counts as independent: single votes also where items are asked for and the file names none."""
+    if order.cluster == "none" or (order.cluster in ("item", "tuple") and votes.items is None):
+        return "vote"
+    return order.cluster
 
 
 def _counted(battles: Battles, a: Codes, b: Codes, models: int, both_bad: BothBad) -> Votes:
@@ -176,16 +185,17 @@ def _numbers(column: Floats, kind: type = float) -> list[Any]:
 
 # Notices for the reader.
 def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Cluster) -> list[str]:
-    column = {"tuple": battles.item, "voter": battles.voter}.get(cluster, ())
+    by_item = cluster in ("item", "tuple")
+    column = battles.item if by_item else battles.voter
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the names in view": battles.blind.count(False),
-        "votes without an item, each taken for independent": column.count(None) if cluster == "tuple" else 0,
+        "votes without an item, each taken for independent": column.count(None) if by_item else 0,
         "votes without a voter, each taken for independent": column.count(None) if cluster == "voter" else 0,
         "votes without items, so that intervals are per vote, too narrow where items repeat": (
-            len(battles) if order.cluster == "tuple" and cluster == "vote" else 0
+            len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }
     return [f"{text}: {count:,}" for text, count in told.items() if count]
@@ -213,7 +223,7 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
     """Names models with hardly any independent votes, which is why their intervals are wide."""
     rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
     those = np.flatnonzero(bounds.few & rated).tolist()
-    what = {"vote": "decided votes", "voter": "voters"}.get(bounds.cluster, "(item, pair) tuples with a winner")
+    what = _CLUSTERS[bounds.cluster]
     told = f"fewer than {FEW} {what} tell how they stand, so that intervals are wide: {_listed(names, those)}"
     return [told] if those else []
 
@@ -314,8 +324,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
             },
-            "rank_low_high": draws
-            and {"kind": "bootstrap", "level": LEVEL, "cluster": draws.cluster, "refitted": draws.refitted},
+            "rank_low_high": draws and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

@@ -8,7 +8,7 @@ from arena.leaderboard.board import SETTLED, Board, BoardKey, ImportSummary, Spa
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, Statistics
 from arena.ratings.bradley_terry import Status
-from arena.ratings.intervals import Share
+from arena.ratings.intervals import FEW, Share
 from arena.templates import macros, plural
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
@@ -26,8 +26,7 @@ COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "1 + the models whose interval lies wholly above. Below it the ranks that 95% of draws give; where hardly a "
-        "tuple tells, those that intervals allow.",
+        "1 + the models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
     ),
     Column(
         "model", "Model", f"Grey: provisional, with under {SETTLED} votes, a wide interval, or not a loss or a win."
@@ -35,7 +34,7 @@ COLUMNS = (
     Column(
         "rating",
         "Rating",
-        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval clustered by (item, pair). A weak prior, one "
+        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
         f"tied game against a mean model, keeps it finite. Blank under {FLOOR} votes.",
     ),
     Column(
@@ -95,12 +94,16 @@ def _cast(board: Board, statistics: Statistics) -> str:
 
 def _limits(board: Board, statistics: Statistics) -> str:
     """Say what the intervals cover, and what no interval covers."""
+    if not statistics.crowd.items:
+        return "Intervals take each vote for independent, since the votes do not say which item they are about."
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
+    few = 0 < statistics.crowd.voters < FEW
+    voters = "the same voters" if few else "the same judge" if _by_judge(board) else "voters like these"
     return (
-        f"Intervals take the {statistics.clusters:,} (item, pair) tuples for independent, not the votes on them. They "
-        f"tell how far more votes of this kind would move a rating, not whether {others} would "
-        f"agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
+        f"Intervals hold for new items of this kind, judged by {voters}: they take the "
+        f"{plural(statistics.clusters, 'item')} for independent, not the votes on one item. They do not tell whether "
+        f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
 
 

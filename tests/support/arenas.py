@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.clusters import PairClusters
 from arena.ratings.votes import Codes, Floats, Votes
 
 POINTS = 400 / np.log(10)
@@ -90,10 +89,8 @@ def even_votes(seed: int, models: int, number: int, ties: float = 0.0) -> Votes:
     return Votes(a.astype(np.int32), b.astype(np.int32), outcome, models, coin.integers(0, 50, number), a % 7)
 
 
-def wins_as_clusters(wins: Floats) -> PairClusters:
-    """Each win of a matrix as its own cluster; a tie is half a cluster won and half a cluster lost."""
-    low, high = np.nonzero(np.triu(wins + wins.T))
-    count = np.stack([wins[low, high], wins[high, low]], 1).ravel()
-    some, won = count > 0, np.tile([1.0, 0.0], len(low))
-    low, high = np.repeat(low, 2)[some], np.repeat(high, 2)[some]
-    return PairClusters(low, high, won[some], np.ones(len(low)), count[some], len(wins), "vote")
+def votes_of_wins(wins: Floats) -> Votes:
+    """Each win of a matrix as a vote."""
+    won, lost = np.nonzero(wins)
+    count = wins[won, lost].astype(int)
+    return decided(np.repeat(won, count), np.repeat(lost, count), len(wins))

@@ -144,14 +144,14 @@ def test_clusters_widen_intervals_where_votes_repeat(tmp_path):
         rows[-5:] = [{**row, "conversation_a": [{"role": "user", "content": f"Item {item}"}]} for row in rows[-5:]]
     path = put(tmp_path / "votes.json", rows)
     width = {}
-    for cluster in ("none", "tuple", "voter"):
+    for cluster in ("none", "item", "tuple", "voter"):
         row = rate(path, "--cluster", cluster, "--bootstrap", "50")["model x"]
         width[cluster] = float(row["bt_high"]) - float(row["bt_low"])
         told = record(path)["bradley_terry"]["intervals"]
         assert told["cluster"] == {"none": "vote"}.get(cluster, cluster)
-        assert told["clusters"] == {"none": 600, "tuple": 120, "voter": 10}[cluster]
+        assert told["clusters"] == {"none": 600, "item": 120, "tuple": 120, "voter": 10}[cluster]
     assert width["tuple"] / width["none"] == pytest.approx(5**0.5, rel=0.05)
-    assert width["voter"] != width["tuple"]
+    assert width["voter"] != width["tuple"] <= width["item"]
 
 
 def test_without_items_the_intervals_say_what_they_are(tmp_path, capsys):

@@ -25,7 +25,6 @@ from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, SEED
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
-from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import Share, intervals, rank_ranges, ranks, wilson
 from arena.ratings.votes import Votes, coded
@@ -169,9 +168,9 @@ def check_ratings(board: Board, votes: list[tuple[str, str]]) -> None:
     columns = decided(won, lost, len(names))
     fit = bradley_terry(win_matrix(columns))
     on_one_item = Votes(columns.a, columns.b, columns.outcome, len(names), np.zeros(len(votes), int))
-    found, place = intervals(fit, on_one_item, "tuple"), {name: code for code, name in enumerate(names)}
+    found, place = intervals(fit, on_one_item, "item"), {name: code for code, name in enumerate(names)}
     rank = ranks(fit, found)
-    drawn = rank_ranges(fit, found, bootstrap(fit, pair_clusters(on_one_item, "tuple"), 1000, SEED).rank_bounds())
+    drawn = rank_ranges(fit, found, bootstrap(fit, found, 1000, SEED).rank_bounds())
     elo = elo_orders(columns, ORDERS, 1).median
     for line in board.standings:
         at = place[line.model]

@@ -1,18 +1,16 @@
 """Draws: Elo over orders and bootstraps have the law they claim."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from arena.ratings.bootstrap import bootstrap, voter_bootstrap
+from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.clusters import pair_clusters
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import intervals
-from arena.ratings.votes import VotesError, elo
-from tests.support.arenas import decided, even_votes, tuple_arena, voter_arena, wins_as_clusters
+from arena.ratings.votes import elo
+from tests.support.arenas import decided, even_votes, voter_arena, votes_of_wins
 
 
 def test_the_median_over_orders_is_that_of_all_orders():
@@ -57,59 +55,32 @@ def test_no_rounds_are_refused(rounds):
     fit = bradley_terry(win_matrix(votes))
     for refused in (
         lambda: elo_orders(votes, rounds, 0),
-        lambda: bootstrap(fit, wins_as_clusters(fit.wins), rounds, 0),
-        lambda: voter_bootstrap(fit, votes, rounds, 0),
+        lambda: bootstrap(fit, intervals(fit, votes, "vote"), rounds, 0),
     ):
         with pytest.raises(ValueError, match="at least one round"):
             refused()
 
 
-@pytest.mark.parametrize(("models", "number"), [(6, 2000), (30, 20_000)])
-def test_the_bootstrap_over_votes_spreads_like_the_sandwich(models, number):
-    votes = even_votes(31, models, number)
+@pytest.mark.parametrize("cluster", ["vote", "item", "tuple", "voter"])
+def test_draws_spread_as_far_as_the_intervals(cluster):
+    votes = voter_arena(15, 10, 8000, 200, 0.6, each=5).votes
     fit = bradley_terry(win_matrix(votes))
-    drawn = bootstrap(fit, pair_clusters(votes, "vote"), 1000, seed=0)
-    assert float(np.mean(drawn.ratings.std(0) / intervals(fit, votes, "vote").errors)) == pytest.approx(1, abs=0.04)
-    assert drawn.ratings.mean(0) == pytest.approx(fit.ratings, abs=5)
-    assert (len(drawn.ratings), drawn.cluster, drawn.refitted) == (1000, "vote", 0)
+    found = intervals(fit, votes, cluster)
+    drawn = bootstrap(fit, found, 4000, seed=1).ratings
+    low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+    assert high - low == pytest.approx(found.high - found.low, rel=0.08)
+    assert drawn.mean(0) == pytest.approx(fit.ratings, abs=2)
 
 
-def test_the_bootstrap_over_tuples_and_voters_spreads_like_theirs():
-    votes = tuple_arena(14, 10, 8000).votes
-    fit = bradley_terry(win_matrix(votes))
-    by_tuple = bootstrap(fit, pair_clusters(votes, "tuple"), 1000, seed=1)
-    assert float(np.mean(by_tuple.ratings.std(0) / intervals(fit, votes, "tuple").errors)) == pytest.approx(1, abs=0.05)
-    votes = voter_arena(15, 10, 8000, 200, 0.6).votes
-    fit = bradley_terry(win_matrix(votes))
-    by_voter = voter_bootstrap(fit, votes, 600, seed=1)
-    assert float(np.mean(by_voter.ratings.std(0) / intervals(fit, votes, "voter").errors)) == pytest.approx(1, abs=0.06)
-    assert by_voter.cluster == "voter"
-
-
-def test_weights_hold_in_the_bootstrap_over_voters():
-    votes = even_votes(16, 5, 2000)
-    weighted = replace(votes, weights=np.full(2000, 0.5))
-    plain, halved = (bradley_terry(win_matrix(one), 0) for one in (votes, weighted))
-    drawn, light = voter_bootstrap(plain, votes, 40, 3), voter_bootstrap(halved, weighted, 40, 3)
-    assert light.ratings == pytest.approx(drawn.ratings, abs=0.01)
-
-
-def test_the_spread_falls_with_the_root_of_the_votes():
-    fit = bradley_terry(win_matrix(even_votes(17, 5, 300)))
-    drawn = bootstrap(fit, wins_as_clusters(fit.wins), 50, seed=4)
-    double = bradley_terry(2 * fit.wins)
-    again = bootstrap(double, wins_as_clusters(double.wins), 50, seed=4)
-    assert float(np.mean(drawn.ratings.std(0) / again.ratings.std(0))) == pytest.approx(np.sqrt(2), rel=0.08)
-
-
-def test_draws_that_do_not_settle_are_fitted_by_newton(monkeypatch):
-    fit = bradley_terry(win_matrix(even_votes(18, 12, 200)))
-    clusters = wins_as_clusters(fit.wins)
-    quick = bootstrap(fit, clusters, 64, seed=0)
-    monkeypatch.setattr("arena.ratings.bootstrap.MOST_MOVES", 3)
-    slow = bootstrap(fit, clusters, 64, seed=0)
-    assert slow.refitted > 32
-    assert slow.ratings == pytest.approx(quick.ratings, abs=0.01)
+def test_draws_hang_together_as_refits_to_drawn_votes_do():
+    """The distance of two models, not only where each stands, is as far spread as over draws of votes."""
+    votes = even_votes(31, 6, 2000)
+    fit, coin = bradley_terry(win_matrix(votes)), np.random.default_rng(3)
+    again = [bradley_terry(win_matrix(votes.take(coin.integers(0, 2000, 2000)))).ratings for _ in range(400)]
+    drawn = bootstrap(fit, intervals(fit, votes, "vote"), 2000, seed=0).ratings
+    spreads = [np.std(one[:, :, None] - one[:, None, :], axis=0) for one in (np.array(again), drawn)]
+    apart = ~np.eye(6, dtype=bool)
+    assert float(np.mean(spreads[1][apart] / spreads[0][apart])) == pytest.approx(1, abs=0.06)
 
 
 @pytest.mark.parametrize("prior", [0, 0.5])
@@ -118,11 +89,10 @@ def test_winless_and_separate_models_stay_finite_in_every_draw(prior):
     wins[0, 1], wins[1, 0], wins[2, 0] = 4, 2, 3
     wins[3, 4] = wins[4, 3] = 1
     fit = bradley_terry(wins, prior)
-    drawn = bootstrap(fit, wins_as_clusters(wins), 200, seed=0)
+    drawn = bootstrap(fit, intervals(fit, votes_of_wins(wins), "vote"), 200, seed=0)
     numbered = ~np.isnan(fit.ratings)
     assert np.isfinite(drawn.ratings[:, numbered]).all()
     assert np.isnan(drawn.ratings[:, ~numbered]).all()
-    assert drawn.ratings[:, [3, 4]].mean(1) == pytest.approx(1000)
     ranks = drawn.rank_bounds()
     assert ranks.high[[3, 4]].tolist() == [2, 2]
     assert np.isnan(ranks.low[5])
@@ -130,18 +100,13 @@ def test_winless_and_separate_models_stay_finite_in_every_draw(prior):
 
 def test_an_empty_board_has_an_empty_bootstrap():
     fit = bradley_terry(np.zeros((3, 3)))
-    assert np.isnan(bootstrap(fit, wins_as_clusters(fit.wins), 10, 0).ratings).all()
+    found = intervals(fit, decided([], [], 3), "vote")
+    assert np.isnan(bootstrap(fit, found, 10, 0).ratings).all()
 
 
 def test_rank_bounds_tell_the_sure_from_the_open():
     wins = np.array([[0, 900, 900, 900], [100, 0, 500, 900], [100, 500, 0, 900], [100, 100, 100, 0.0]])
-    drawn = bootstrap(bradley_terry(wins), wins_as_clusters(wins), 500, 0)
-    ranks = drawn.rank_bounds()
+    fit = bradley_terry(wins)
+    ranks = bootstrap(fit, intervals(fit, votes_of_wins(wins), "vote"), 500, 0).rank_bounds()
     assert ranks.low.tolist() == [1, 2, 2, 4]
     assert ranks.high.tolist() == [1, 3, 3, 4]
-
-
-def test_a_bootstrap_over_voters_needs_voters():
-    votes = decided([0], [1], 2)
-    with pytest.raises(VotesError, match="who cast"):
-        voter_bootstrap(bradley_terry(win_matrix(votes)), votes, 5, 0)

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
-from arena.ratings.clusters import pair_clusters
-from arena.ratings.intervals import Bounds, cluster_intervals, intervals, rank_ranges, ranks, wilson
+from arena.ratings.clusters import cluster_codes
+from arena.ratings.intervals import FEW, MOST_LEVERAGE, Bounds, Intervals, intervals, rank_ranges, ranks, wilson
 from arena.ratings.votes import SCORES, Outcome, Votes, VotesError
-from tests.support.arenas import POINTS, Arena, decided, even_votes, tuple_arena, voter_arena, wins_as_clusters
+from tests.support.arenas import POINTS, Arena, decided, even_votes, tuple_arena, voter_arena, votes_of_wins
+
+
+def reach(found: Intervals) -> np.ndarray:
+    return (found.high - found.low) / 2
 
 
 def covered(arena: Arena, cluster) -> float:
@@ -33,7 +38,7 @@ SHAPES = [(20, 10_000, 120), (20, 100_000, 60), (100, 10_000, 30), (100, 100_000
 
 @pytest.mark.parametrize(("models", "number", "arenas"), [*SHAPES, (300, 10_000, 12)])
 def test_tuple_intervals_cover_the_planted_truth_and_per_vote_ones_do_not(models, number, arenas):
-    assert 0.93 <= coverage(models + number, arenas, "tuple", tuple_arena, models, number) <= 0.97
+    assert 0.93 <= coverage(models + number, arenas, "tuple", tuple_arena, models, number) <= 0.98
     assert coverage(models + number, max(4, arenas // 8), "vote", tuple_arena, models, number) < 0.9
 
 
@@ -67,7 +72,7 @@ def test_voter_intervals_cover_however_few_voters_there_are(voters):
 
 
 @pytest.mark.parametrize(("items", "votes"), [(1, 10), (1, 99), (1, 10_000), (2, 10), (3, 30), (6, 60), (20, 200)])
-def test_tuple_intervals_cover_two_models_on_however_few_items(items, votes):
+def test_intervals_cover_two_models_on_however_few_items(items, votes):
     """Each item leans to a side of its own, by log odds with deviation 1; asked is how items lean on the average."""
     coin, inside = np.random.default_rng(items), []
     for _ in range(150):
@@ -75,7 +80,7 @@ def test_tuple_intervals_cover_two_models_on_however_few_items(items, votes):
         lean = coin.normal(0, 1, items)
         lost = coin.random(votes) > 1 / (1 + np.exp(-lean[item]))
         told = Votes(np.zeros(votes, int), np.ones(votes, int), lost.astype(np.int8), 2, item)
-        found = intervals(bradley_terry(win_matrix(told)), told, "tuple")
+        found = intervals(bradley_terry(win_matrix(told)), told, "item")
         inside.append(found.low[0] <= 1000 <= found.high[0])
     assert np.mean(inside) >= 0.9
 
@@ -84,7 +89,7 @@ def test_one_item_tells_no_more_than_one_vote():
     """Ninety-nine people on one item: who is better there, but not who is better."""
     one, many = decided([0], [1], 2), decided([0] * 55 + [1] * 44, [1] * 55 + [0] * 44, 2)
     many = replace(many, items=np.zeros(99, int))
-    found = intervals(bradley_terry(win_matrix(many)), many, "tuple")
+    found = intervals(bradley_terry(win_matrix(many)), many, "item")
     alone = intervals(bradley_terry(win_matrix(one)), one, "vote")
     assert (found.high - found.low > 0.8 * (alone.high - alone.low)).all() and found.few.all()
     assert ranks(bradley_terry(win_matrix(many)), found).tolist() == [1, 1]
@@ -96,7 +101,7 @@ def test_models_each_linked_by_one_item_are_no_surer_than_by_one_vote_each(links
     models, links = len(links) + 1, np.array(links)
     a, b = np.repeat(links, 50, axis=0).T
     votes = Votes(a, b, np.tile([0] * 30 + [1] * 20, len(links)), models, np.repeat(np.arange(len(links)), 50))
-    found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+    found = intervals(bradley_terry(win_matrix(votes)), votes, "item")
     one_vote = np.zeros((models, models))
     np.add.at(one_vote, (links[:, [0, 1, 0, 1]], links[:, [0, 1, 1, 0]]), [0.24, 0.24, -0.24, -0.24])
     errors = np.sqrt(np.linalg.pinv(one_vote).diagonal()) * POINTS
@@ -114,7 +119,7 @@ def test_one_item_between_two_groups_tells_no_more_than_one_vote():
             np.concatenate([np.arange(len(one)) // 5, np.arange(len(other)) // 5 + 400, np.full(40, 800)]),
         )
         votes = Votes(a, b, outcome, 10, item)
-        found = intervals(bradley_terry(win_matrix(votes)), votes, "tuple")
+        found = intervals(bradley_terry(win_matrix(votes)), votes, "item")
         assert (found.high - found.low > 1.6 * np.sqrt(1 / 0.24) * POINTS).all() and found.few.all(), seed
 
 
@@ -124,7 +129,7 @@ def test_ties_alone_leave_room_and_order_nobody():
     votes = Votes(a, b, np.full(60, Outcome.TIE), 3)
     fit = bradley_terry(win_matrix(votes))
     found = intervals(fit, votes, "vote")
-    drawn = bootstrap(fit, pair_clusters(votes, "vote"), 200, 0).rank_bounds()
+    drawn = bootstrap(fit, found, 200, 0).rank_bounds()
     assert (found.high - found.low > 50).all()
     for bounds in (drawn, rank_ranges(fit, found, drawn)):
         assert (bounds.low.tolist(), bounds.high.tolist()) == ([1, 1, 1], [3, 3, 3])
@@ -135,13 +140,13 @@ def test_ranks_lie_within_their_ranges():
         votes = even_votes(seed, 8, 60, ties=0.3)
         fit = bradley_terry(win_matrix(votes))
         found = intervals(fit, votes, "vote")
-        ranges = rank_ranges(fit, found, bootstrap(fit, pair_clusters(votes, "vote"), 100, 0).rank_bounds())
+        ranges = rank_ranges(fit, found, bootstrap(fit, found, 100, 0).rank_bounds())
         assert (ranges.low <= ranks(fit, found)).all() and (ranks(fit, found) <= ranges.high).all()
         assert (ranges.low >= 1).all() and (ranges.high <= 8).all()
 
 
-def plain_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
-    """The covariance of the centred strengths, written out over single votes; HC0 times C / (C - 1)."""
+def corrected_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
+    """The variances of the centred strengths, written out over single votes, each cluster's score corrected (CR3)."""
     fit = bradley_terry(win_matrix(votes), prior)
     m, theta = votes.models, fit.strengths
     design = np.zeros((len(votes), m))
@@ -150,12 +155,15 @@ def plain_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
     chance = 1 / (1 + np.exp(-design @ theta))
     weight = np.ones(len(votes)) if votes.weights is None else votes.weights
     own = 1 / (1 + np.exp(-theta))
-    curvature = (design * (weight * chance * (1 - chance))[:, None]).T @ design
-    bread = np.linalg.pinv(curvature + np.diag(2 * prior * own * (1 - own)))
+    told = design * (weight * chance * (1 - chance))[:, None]
+    bread = np.linalg.pinv(told.T @ design + np.diag(2 * prior * own * (1 - own)))
     score = design * (weight * (SCORES[votes.outcome] - chance))[:, None]
-    summed = np.array([score[cluster == one].sum(0) for one in np.unique(cluster)])
-    centre = np.eye(m) - 1 / m
-    return centre @ bread @ summed.T @ summed @ bread @ centre * len(summed) / (len(summed) - 1) * POINTS**2
+    corrected = []
+    for those in (cluster == one for one in np.unique(cluster)):
+        left = np.eye(m) - MOST_LEVERAGE * told[those].T @ design[those] @ bread
+        corrected.append(np.linalg.pinv(left) @ score[those].sum(0))
+    moved = np.array(corrected) @ bread @ (np.eye(m) - 1 / m)
+    return (moved**2).sum(0) * POINTS**2
 
 
 @pytest.mark.parametrize("prior", [0, 0.5])
@@ -166,44 +174,65 @@ def test_voter_intervals_are_the_sandwich_written_out(prior, weighted):
         votes = replace(votes, weights=np.random.default_rng(4).random(400))
     fit = bradley_terry(win_matrix(votes), prior)
     assert votes.voters is not None
-    expected = plain_sandwich(votes, votes.voters, prior)
-    assert intervals(fit, votes, "voter").covariance == pytest.approx(expected, abs=1e-6)
+    weight = np.ones(400) if votes.weights is None else votes.weights
+    sizes = np.zeros((7, 5))
+    for side in (votes.a, votes.b):
+        np.add.at(sizes, (votes.voters, side), weight)
+    quantile = t.ppf(0.975, sizes.sum(0) ** 2 / (sizes**2).sum(0) - 1)
+    expected = quantile * np.sqrt(corrected_sandwich(votes, votes.voters, prior))
+    assert reach(intervals(fit, votes, "voter")) == pytest.approx(expected, rel=1e-3)
 
 
-def jackknifed(votes, prior: float) -> np.ndarray:
-    """Variances of the ratings by leaving out one tuple (here: one item) at a time, each fit by one exact refit."""
-    codes = votes.items
+def jackknifed(votes, codes: np.ndarray, prior: float) -> np.ndarray:
+    """Variances of the ratings by leaving out one cluster at a time, each fit by one exact refit."""
     full = bradley_terry(win_matrix(votes), prior)
     left = [bradley_terry(win_matrix(votes.take(codes != one)), prior).ratings for one in range(codes.max() + 1)]
     return ((np.array(left) - full.ratings) ** 2).sum(0)
 
 
-def test_tuple_intervals_are_close_to_the_jackknife_over_tuples():
+@pytest.mark.parametrize("cluster", ["item", "tuple"])
+def test_intervals_of_many_clusters_are_close_to_the_jackknife(cluster):
     votes = tuple_arena(8, 6, 1500).votes
     fit = bradley_terry(win_matrix(votes))
-    assert intervals(fit, votes, "tuple").errors ** 2 == pytest.approx(jackknifed(votes, 0.5), rel=0.02)
-
-
-def test_clusters_from_counts_are_those_from_votes():
-    votes = even_votes(6, 8, 3000)
-    fit = bradley_terry(win_matrix(votes))
-    by_counts = cluster_intervals(fit, wins_as_clusters(fit.wins))
-    by_weights = intervals(fit, replace(votes, weights=np.ones(3000)), "vote")
-    for found in (by_counts, by_weights):
-        assert found.errors == pytest.approx(intervals(fit, votes, "vote").errors, rel=1e-12)
-        assert (found.clusters, found.cluster) == (3000, "vote")
-    tuples = {(min(pair), max(pair), item) for *pair, item in zip(votes.a, votes.b, votes.items, strict=True)}
-    for cluster, clusters in (("vote", 3000), ("tuple", len(tuples))):
-        counted = pair_clusters(votes, cluster)
-        assert counted.win_matrix() == pytest.approx(fit.wins)
-        assert counted.total == clusters
+    errors = reach(intervals(fit, votes, cluster)) / 1.96
+    assert errors**2 == pytest.approx(jackknifed(votes, cluster_codes(votes, cluster), 0.5), rel=0.15)
 
 
 def test_a_tuple_is_an_item_and_a_pair_whichever_side_each_stood_on():
-    votes = decided([0, 1, 0, 0], [1, 0, 1, 2], 3)
-    found = pair_clusters(replace(votes, items=np.array([7, 7, 8, 7])), "tuple")
-    rows = zip(found.low, found.high, found.won, found.votes, strict=True)
-    assert list(rows) == [(0, 1, 1, 1), (0, 1, 1, 2), (0, 2, 1, 1)]
+    votes = replace(decided([0, 1, 0, 0], [1, 0, 1, 2], 3), items=np.array([7, 7, 8, 7]))
+    assert cluster_codes(votes, "tuple").tolist() == [0, 0, 2, 1]
+    assert cluster_codes(votes, "item").tolist() == [0, 0, 1, 0]
+
+
+def test_many_clusters_are_summed_as_few_are(monkeypatch):
+    """Blocks of clusters, and codes that are sorted as they are or by their digits, change nothing."""
+    votes = tuple_arena(9, 6, 3000).votes
+    fit = bradley_terry(win_matrix(votes))
+    expected = intervals(fit, votes, "tuple")
+    monkeypatch.setattr("arena.ratings.intervals.BLOCK", 7)
+    assert intervals(fit, votes, "tuple").high == pytest.approx(expected.high, rel=1e-12)
+
+
+def test_voters_with_tastes_widen_intervals_by_item_and_others_hardly():
+    """Where only items are drawn anew, an interval by item alone would miss what voters like."""
+    coin, wider = np.random.default_rng(5), []
+    for taste in (0.0, 1.0):
+        votes = even_votes(5, 6, 6000)
+        liking = coin.normal(0, taste, (12, 6))
+        voter = coin.integers(0, 12, 6000)
+        lost = coin.random(6000) > 1 / (1 + np.exp(liking[voter, votes.b] - liking[voter, votes.a]))
+        votes = replace(votes, outcome=lost.astype(np.int8), voters=voter)
+        fit = bradley_terry(win_matrix(votes))
+        by_item = intervals(fit, replace(votes, voters=None), "item")
+        wider.append(reach(intervals(fit, votes, "item")).mean() / reach(by_item).mean())
+    assert wider[0] < 1.35 and wider[1] > 3, wider
+
+
+def test_fewer_than_five_voters_tell_nothing_of_others():
+    votes = replace(even_votes(5, 6, 600), voters=np.arange(600) % (FEW - 1))
+    fit = bradley_terry(win_matrix(votes))
+    by_item = intervals(fit, replace(votes, voters=None), "item")
+    assert intervals(fit, votes, "item").high == pytest.approx(by_item.high)
 
 
 def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
@@ -213,8 +242,8 @@ def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
     alone = intervals(bradley_terry(win_matrix(once), 0), once, "tuple")
     together = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "tuple")
     naive = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "vote")
-    assert together.errors == pytest.approx(alone.errors, rel=1e-9)
-    assert naive.errors == pytest.approx(alone.errors / np.sqrt(5), rel=0.02)
+    assert reach(together) == pytest.approx(reach(alone), rel=1e-9)
+    assert reach(naive) == pytest.approx(reach(alone) / np.sqrt(5), rel=0.02)
 
 
 @pytest.mark.parametrize("prior", [0, 0.5])
@@ -222,7 +251,7 @@ def test_boards_with_hardly_a_vote_get_finite_intervals_or_none(prior):
     for votes in (decided([], [], 3), decided([0], [1], 3), decided([0] * 5, [1] * 5, 2)):
         votes = replace(votes, items=np.arange(len(votes)), voters=np.zeros(len(votes), int))
         fit = bradley_terry(win_matrix(votes), prior)
-        for cluster in ("vote", "tuple", "voter"):
+        for cluster in ("vote", "item", "tuple", "voter"):
             found = intervals(fit, votes, cluster)
             numbered = ~np.isnan(fit.ratings)
             assert np.isfinite(found.low[numbered]).all()
@@ -235,9 +264,9 @@ def test_an_unbeaten_model_has_a_wide_interval():
     wins = np.pad(wins, (0, 1))
     wins[4, :4] = 2
     fit = bradley_terry(wins)
-    found = cluster_intervals(fit, wins_as_clusters(wins))
+    found = intervals(fit, votes_of_wins(wins), "vote")
     assert fit.statuses[4] == Status.UNBEATEN
-    assert found.errors[4] > 5 * found.errors[:4].max()
+    assert reach(found)[4] > 5 * reach(found)[:4].max()
     assert found.low[4] > 1000
 
 
@@ -272,14 +301,6 @@ def test_wilson_holds_the_share_and_mirrors(wins, losses):
 def test_clusters_need_their_columns():
     votes = decided([0], [1], 2)
     fit = bradley_terry(win_matrix(votes))
-    for cluster, missing in (("tuple", "which item"), ("voter", "who cast")):
+    for cluster, missing in (("item", "which item"), ("tuple", "which item"), ("voter", "who cast")):
         with pytest.raises(VotesError, match=missing):
             intervals(fit, votes, cluster)
-
-
-def test_intervals_from_summed_clusters_are_the_same():
-    votes = tuple_arena(3, 10, 5000).votes
-    fit = bradley_terry(win_matrix(votes))
-    direct, summed = intervals(fit, votes, "tuple"), cluster_intervals(fit, pair_clusters(votes, "tuple"))
-    assert summed.low == pytest.approx(direct.low, abs=1e-9)
-    assert summed.clusters == direct.clusters == 1000

@@ -423,7 +423,7 @@ def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     told = HTML.summary(paragraphs(board))
     crowd, statistics = board.statistics.crowd, board.statistics
     assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in told
-    assert f"{statistics.clusters} (item, pair) tuples" in told
+    assert f"{statistics.clusters} items" in told
     assert f"Without {statistics.overturn.votes} vote" in told
     assert board.left.low < 0.5 < board.left.high and "chance" not in told, "sides were drawn fairly here"
     assert "single image, Color" in board_html(board, choice)
