@@ -98,6 +98,7 @@ def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp
     shoot(visitor, "visit-problems", whole=True)
 
 
+@pytest.mark.soak
 def test_stored_answers_are_chosen_by_name(visitor, app):
     turn(visitor, "Score outputs")
     visitor.get_by_role("radio", name="VisIT-Bench").check()
