@@ -13,18 +13,13 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.leaderboard.statistics import FLOOR, Statistics
+from arena.leaderboard.statistics import FLOOR, Statistics, settled
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
 from arena.ratings.intervals import Bounds, Share, ranks, shares
 from arena.ratings.votes import Codes, Floats
 
-SETTLED = 30
-"""Votes below which a model's numbers are provisional."""
-WIDE = 200.0
-"""Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
-
 Value = TypeVar("Value")
-Trust = Literal["settled", "provisional", "too few votes"]
+Trust = Literal["settled", "provisional"]
 VoteKind = Literal["bank", "live", "imported"]
 """Votes on the bank's items and their stored answers, votes on live answers, or imported votes."""
 
@@ -126,7 +121,7 @@ class Standing(NamedTuple):
     trust: Trust
     status: Status
     rank: Span | None
-    """1 + the comparable models whose interval lies above; the bootstrap's range, widened to include this rank."""
+    """1 + the comparable settled models whose interval lies above; its range over draws, widened to include it."""
     rating: Span | None
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
@@ -163,7 +158,7 @@ NONE_LEFT_OUT = ExcludedVotes()
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One board: groups of comparable models, the largest first, the best of each first."""
+    """One board: groups of comparable models, the largest first, in each by rank, then the provisional ones."""
 
     key: BoardKey
     votes: int
@@ -198,7 +193,7 @@ def board(
     lines = _lines(counts, fit, entrants, statistics)
     best_first = np.argsort(-fit.ratings, kind="stable")
     members = [best_first[fit.components[best_first] == group].tolist() for group in np.unique(fit.components)]
-    ordered = [sorted(places, key=lambda place: lines[place].rating is None) for places in members]
+    ordered = [sorted(places, key=lambda place: _order(lines[place])) for places in members]
     return Board(
         key=key,
         votes=counts.votes,
@@ -212,6 +207,11 @@ def board(
     )
 
 
+def _order(line: Standing) -> tuple[float, ...]:
+    """Return what a group is sorted by, beside the ratings: settled models by rank, then the provisional ones."""
+    return line.trust == "provisional", line.rank.value if line.rank else 0, line.rating is None
+
+
 def _lines(
     counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], statistics: Statistics | None
 ) -> list[Standing]:
@@ -221,17 +221,20 @@ def _lines(
     found = _Ranking(counts.codes, statistics)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
+    trusted = settled(fit, np.nan_to_num(reach))
+    ranked = trusted & ~np.isnan(reach)
+    rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in bounds)))
     shown = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
     models = [entrants[code] for code in counts.codes]
     columns = (
         counts.codes,
         [model.display for model in models],
-        map(_trust, votes, fit.statuses, reach.tolist()),
+        ["settled" if trust else "provisional" for trust in trusted.tolist()],
         fit.statuses,
-        _blanked(found.ranks(ranks(fit, bounds)), (~np.isnan(reach)).tolist()),
+        _blanked(found.ranks(rank), ranked.tolist()),
         _blanked(_spans(fit.ratings, *bounds), shown),
-        _blanked(found.elo, shown),
+        found.elo,
         votes,
         _against_reference(counts, entrants),
         _blanked(mean_win_chances(fit).tolist(), shown),
@@ -248,12 +251,6 @@ def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | Non
 
 def _shares(hits: Floats, votes: Floats) -> list[Share | None]:
     return _blanked(shares(hits, votes), (votes > 0).tolist())
-
-
-def _trust(votes: int, status: Status, reach: float) -> Trust:
-    if votes < FLOOR:
-        return "too few votes"
-    return "provisional" if votes < SETTLED or status is not Status.RATED or reach > WIDE else "settled"
 
 
 def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:

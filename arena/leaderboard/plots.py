@@ -32,17 +32,17 @@ def board_figures(board: Board, leaderboard: Leaderboard) -> tuple[Figure, ...]:
 def _intervals(board: Board, _: Leaderboard) -> Figure:
     rated = [line for line in _largest(board) if line.rating is not None]
     bars = [Bar(line.model, *line.rating) for line in rated if line.rating]
-    note = "Bradley-Terry with 95% intervals, clustered by (item, pair). "
-    note += f"Models with under {FLOOR} votes are left out."
+    note = f"Bradley-Terry with 95% intervals for new items of this kind. Models with under {FLOOR} votes are left out."
     if len(board.groups) > 1:
         note += " Only the largest group is shown: the others cannot be compared with it."
-    return interval_figure(bars, note)
+    return _or_in_words(interval_figure(bars, note), bool(bars), f"No model has {FLOOR} votes yet.")
 
 
 def _chances(board: Board, _: Leaderboard) -> Figure:
     rated = [line for line in board.standings if line.rating]
     places = [board.counts.places[line.code] for line in rated]
-    return win_rate_figure([line.model for line in rated], np.round(win_chances(board.fit)[np.ix_(places, places)], 4))
+    drawn = win_rate_figure([line.model for line in rated], np.round(win_chances(board.fit)[np.ix_(places, places)], 4))
+    return _or_in_words(drawn, len(rated) > 1, f"No two models have {FLOOR} votes yet.")
 
 
 def _battles(board: Board, _: Leaderboard) -> Figure:
@@ -60,7 +60,8 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
             ratings = past.ratings[:, column[line.code]]
             lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
     drawn = history_figure([str(day) for day in past.days], lines)
-    return drawn if past.days else replace(drawn, traces=(), note="These votes do not say when they were cast.")
+    drawn = _or_in_words(drawn, bool(past.days), "These votes do not say when they were cast.")
+    return _or_in_words(drawn, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Figure:
@@ -75,8 +76,13 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     families = sorted(found, key=str.casefold)
     cells = [[_cell(found[family], place[line.code]) for line in shown] for family in families]
     drawn = family_figure(families, [line.model for line in shown], cells)
-    no_family = "These votes do not say of which family their items are."
-    return drawn if families else replace(drawn, traces=(), note=no_family)
+    drawn = _or_in_words(drawn, bool(families), "These votes do not say of which family their items are.")
+    return _or_in_words(drawn, bool(shown or not families), f"No model has {FLOOR} votes in one family yet.")
+
+
+def _or_in_words(drawn: Figure, has_data: bool, words: str) -> Figure:
+    """Return a plot, or a sentence in its place where it would be empty."""
+    return drawn if has_data else replace(drawn, traces=(), note=words)
 
 
 def _cell(family: FamilyRatings, at: int) -> Cell | None:

@@ -50,6 +50,8 @@ _ALONE = IMPORTED_VOTE.c.winner == IMPORTED_VOTE.c.loser
 _OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
 
 Table = npt.NDArray[np.int64]
+_NOBODY = -(2**63)
+"""Stands for the voter of a vote that has none."""
 
 
 def imported_counts(connection: Connection, key: BoardKey) -> Table:
@@ -127,15 +129,15 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     votes = _vote_rows(connection, key, who)
     known, tied = (case((of, 1), else_=0) for of in (votes.c.known, votes.c.tied > 0))
     query = select(votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, tied, known, votes.c.voter)
-    rows = ((*row[:6], row[6] or 0) for row in connection.execute(query))
+    rows = ((*row[:6], _NOBODY if row[6] is None else row[6]) for row in connection.execute(query))
     item, family, *sides, tie, is_known, voter = integers(rows, 7).T
     codes, place = np.unique(sides, return_inverse=True)
     winner, loser = place.reshape(2, -1)
-    people, cast = np.unique(voter[voter != 0], return_counts=True)
+    people, cast = np.unique(voter[voter != _NOBODY], return_counts=True)
     crowd = Crowd(len(people), int(cast.max(initial=0)), len(np.unique(item[is_known > 0])))
     alone = voter.max(initial=0) + 1 + np.arange(len(voter))
     outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
-    columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == 0, alone, voter))
+    columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter))
     return BoardVotes(tuple(codes.tolist()), family, columns, crowd)
 
 

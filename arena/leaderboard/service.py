@@ -57,6 +57,8 @@ from arena.settings import CountSettings
 from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
+MANY = 1000
+"""Votes from which on a board's statistics are computed only every so often."""
 """Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
 KEPT_BOARDS = 64
 EVERYONE = CountSettings()
@@ -267,10 +269,17 @@ class Leaderboard:
             self._bank = version
 
     def _schedule_statistics(self, key: BoardKey, kept: "_BoardState") -> None:
-        """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds."""
+        """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds.
+
+        On a board of few votes, which cost little, they follow sooner.
+        """
         with self._lock:
             waiting = sum(1 for other in self._kept.values() if other.is_waiting)
-            if kept.is_waiting or waiting >= WAITING or time.monotonic() - kept.found_at < self._every:
+            if (
+                kept.is_waiting
+                or waiting >= WAITING
+                or time.monotonic() - kept.found_at < self._every * min(1, kept.counts.votes / MANY)
+            ):
                 return
             kept.found_at = time.monotonic()
             kept.computing = self._finder.submit(self._compute_statistics, key, kept, kept.counts is not kept.found_for)

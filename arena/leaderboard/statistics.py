@@ -12,14 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bootstrap import bootstrap
-from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
+from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_matrix
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
-from arena.ratings.intervals import Bounds, intervals, rank_ranges
+from arena.ratings.intervals import Bounds, intervals
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
 
 FLOOR = 10
-"""Votes below which a model gets no numbers but its counts."""
+"""Votes below which a model gets no numbers but its counts and its Elo."""
+SETTLED = 30
+"""Votes below which a model's numbers are provisional."""
+WIDE = 200.0
+"""Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
 ROUNDS = 1000
 """Draws of the bootstrap for the intervals of ranks."""
 ORDERS = 100
@@ -73,7 +77,7 @@ class Statistics:
     reach: Floats
     """Half-width of the ratings' intervals, clustered by item, and by voter where that is wider."""
     ranks: Bounds
-    """The ranges of the ranks."""
+    """The ranges of the ranks; NaN for provisional models."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -105,25 +109,32 @@ def compute_statistics(cast: BoardVotes, before: Statistics | None) -> Statistic
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow."""
     fit = bradley_terry(win_matrix(cast.votes))
     found = intervals(fit, cast.votes, "item")
-    votes = len(cast.votes)
+    reach, votes = (found.high - found.low) / 2, len(cast.votes)
+    ranked = settled(fit, reach)
     keeps = before is not None and before.codes == cast.codes and abs(votes - before.elo_votes) < GROWTH * votes
     return Statistics(
         codes=cast.codes,
         votes=votes,
         clusters=found.clusters,
-        reach=(found.high - found.low) / 2,
-        ranks=rank_ranges(fit, found, bootstrap(fit, found, ROUNDS, SEED).rank_bounds()),
+        reach=reach,
+        ranks=bootstrap(fit, found, ROUNDS, SEED).rank_bounds(ranked),
         elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=cast.crowd,
-        overturn=_overturn(fit, cast),
+        overturn=_overturn(fit, cast, ranked),
         of=cast,
     )
 
 
-def _overturn(fit: Strengths, cast: BoardVotes) -> Overturn | None:
-    """Return the votes that overturn the first place among the models that are shown with a rating."""
-    shown, codes = np.flatnonzero((fit.wins + fit.wins.T).sum(1) >= FLOOR), cast.codes
+def settled(fit: Strengths, reach: Floats) -> np.ndarray:
+    """Return the mask of the models whose rating is not provisional, by the half-width of their intervals."""
+    rated = np.array([status is Status.RATED for status in fit.statuses], bool)
+    return rated & ((fit.wins + fit.wins.T).sum(1) >= SETTLED) & (reach <= WIDE)
+
+
+def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
+    """Return the votes that overturn the first place among the models with a rank."""
+    shown, codes = np.flatnonzero(ranked), cast.codes
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)

@@ -21,11 +21,12 @@ class Bootstrap:
     """Rounds x models."""
     components: Codes
 
-    def rank_bounds(self) -> Bounds:
-        """Percentile bounds of each model's rank among the models comparable with it; NaN without a number."""
+    def rank_bounds(self, among: np.ndarray | None = None) -> Bounds:
+        """Percentile bounds of each model's rank among the comparable ones (of a mask); NaN without a number."""
         rank = np.full_like(self.ratings, np.nan)
         for component in np.unique(self.components):
-            members = np.flatnonzero((self.components == component) & ~np.isnan(self.ratings[0]))
+            numbered = ~np.isnan(self.ratings[0]) & (True if among is None else among)
+            members = np.flatnonzero((self.components == component) & numbered)
             rank[:, members] = len(members) - self.ratings[:, members].argsort(1).argsort(1)
         bounds = (1 - LEVEL) / 2, (1 + LEVEL) / 2
         return Bounds(*np.quantile(rank, bounds, axis=0, method="inverted_cdf"))

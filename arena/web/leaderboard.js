@@ -33,8 +33,8 @@
       return !row.hidden;
     });
     for (const body of table.tBodies) {
-      const group = body.querySelector(".group");
-      if (group) group.hidden = !body.querySelector("tr:not(.group):not([hidden])");
+      const shown = body.querySelector("tr:not(.group):not([hidden])");
+      for (const heading of body.querySelectorAll(".group")) heading.hidden = !shown;
     }
     say(words.length ? `${fits.length} of ${all.length} models` : "");
   };

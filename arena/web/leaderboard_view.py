@@ -1,12 +1,13 @@
 """Leaderboard view: a board as HTML, with its summary, its table, and the meaning of the columns."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from arena.leaderboard.board import SETTLED, Board, BoardKey, ImportSummary, Span, Standing
+from arena.leaderboard.board import Board, BoardKey, ImportSummary, Span, Standing
 from arena.leaderboard.selection import BoardSelection
-from arena.leaderboard.statistics import FLOOR, ORDERS, Statistics
+from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW, Share
 from arena.templates import macros, plural
@@ -26,10 +27,13 @@ COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "1 + the models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
+        "1 + the ranked models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
     ),
     Column(
-        "model", "Model", f"Grey: provisional, with under {SETTLED} votes, a wide interval, or not a loss or a win."
+        "model",
+        "Model",
+        f"Below the line: provisional, with under {SETTLED} votes, an interval wider than {WIDE:.0f} points to a side, "
+        "or not a loss or a win.",
     ),
     Column(
         "rating",
@@ -66,8 +70,7 @@ def board_html(board: Board, choice: BoardSelection) -> str:
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
     columns = [column for column in COLUMNS if column.name != "win-rate" or meets_reference]
-    groups = [_rows(group) for group in board.groups]
-    return HTML.board(title, board.votes, paragraphs(board), columns, groups, urlencode(_query(choice)))
+    return HTML.board(title, board.votes, paragraphs(board), columns, [*_bodies(board)], urlencode(_query(choice)))
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
@@ -115,13 +118,10 @@ def _lead(board: Board) -> Iterator[str]:
     """Say which model is first, whether the votes can tell, and how many votes it depends on."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
     if len(ranked) < 2:
-        yield f"No two models have {FLOOR} votes yet: too few for a rating."
+        yield f"No two models have a rank yet: each needs {SETTLED} votes, among them wins and losses."
         return
     first = [line.model for line in ranked if line.rank and line.rank.value == 1]
     yield HTML.first(first[0]) if len(first) == 1 else HTML.undecided(first)
-    unbeaten = [line.model for line in ranked if line.status is Status.UNBEATEN]
-    if unbeaten:
-        yield HTML.unbeaten(unbeaten)
     overturn = board.statistics and board.statistics.overturn
     if overturn and overturn.leader == ranked[0].code and board.statistics is not None:
         rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
@@ -211,6 +211,16 @@ class TableCell(NamedTuple):
     """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
 
 
+def _bodies(board: Board) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
+    """Yield the bodies of the table with their headings: each group's settled models, and its provisional ones."""
+    for number, group in enumerate(board.groups, 1):
+        headings = [f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"]
+        headings = headings if len(board.groups) > 1 else []
+        for trust, rows in groupby(_rows(group), key=lambda row: row[0].trust):
+            yield [*headings, *(["Provisional: no rank yet"] if trust == "provisional" else [])], list(rows)
+            headings = []
+
+
 def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell]]]:
     bounds = [bound for line in group if line.rating for bound in line.rating if bound is not None]
     scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
@@ -249,7 +259,11 @@ def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
 
 
 def _doubts(line: Standing) -> list[str]:
-    doubts = ["too few votes"] if line.trust == "too few votes" else []
+    doubts = []
+    if line.votes < SETTLED:
+        doubts.append(f"needs {plural(SETTLED - line.votes, 'more vote')}")
+    elif line.trust == "provisional" and line.status is Status.RATED:
+        doubts.append("wide interval")
     if line.rating is not None and line.status is not Status.RATED:
         doubts.append(line.status)
     return [*doubts, *(["retired"] if line.retired else [])]

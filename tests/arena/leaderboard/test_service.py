@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -19,15 +19,15 @@ from arena.database import META, Database, now
 from arena.formats.registry import read
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.leaderboard.board import SETTLED, Board, BoardKey, Standing
+from arena.leaderboard.board import Board, BoardKey, Standing
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import Leaderboard
-from arena.leaderboard.statistics import FLOOR, ORDERS, SEED
+from arena.leaderboard.service import MANY, Leaderboard
+from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, SETTLED, settled
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
-from arena.ratings.intervals import Share, intervals, rank_ranges, ranks, wilson
-from arena.ratings.votes import Votes, coded
+from arena.ratings.intervals import Bounds, Share, intervals, ranks, wilson
+from arena.ratings.votes import coded
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
@@ -35,6 +35,8 @@ from tests.support.servers import drafts, new_postgresql_database
 
 SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
 PATIENCE = 60.0
+ITEMS = 30
+"""Items of each kind on which the votes of the paper's table are spread."""
 
 # Table 3: matches, then wins and battles against the reference (its percentages times n).
 TABLE_3_SINGLE = {
@@ -104,6 +106,13 @@ def wins_and_losses(one: str, other: str, wins: int, losses: int, item: int = 1)
     return [Planted(item, one, other)] * wins + [Planted(item, other, one, left=False)] * losses
 
 
+def spread_over_items(poll: "Poll", votes: list[Planted]) -> None:
+    """Plant votes on twenty new items in turn: those on one would leave every model provisional."""
+    Ingest(poll.database).add_items("test", "folder", drafts(22, tuple(poll.models))[2:])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][-20:]
+    plant(poll.database, [vote._replace(item=items[place % 20]) for place, vote in enumerate(votes)])
+
+
 @pytest.fixture
 def poll(database) -> Poll:
     """One item with a picture and one with two, three models and the reference."""
@@ -143,9 +152,10 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     single, multi = table_votes(TABLE_3_SINGLE), table_votes(TABLE_3_MULTI)
     assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
-    Ingest(database).add_items("VisIT-Bench", "visit", drafts(1, (*TABLE_3_SINGLE, REFERENCE)))
-    Ingest(database).add_items("VisIT-Bench", "visit", drafts(2, (*TABLE_3_MULTI, REFERENCE), images=2)[1:])
-    plant(database, [Planted(1, *vote) for vote in single] + [Planted(2, *vote) for vote in multi])
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(ITEMS, (*TABLE_3_SINGLE, REFERENCE)))
+    Ingest(database).add_items("VisIT-Bench", "visit", drafts(2 * ITEMS, (*TABLE_3_MULTI, REFERENCE), images=2)[ITEMS:])
+    plant(database, [Planted(1 + place % ITEMS, *vote) for place, vote in enumerate(single)])
+    plant(database, [Planted(1 + ITEMS + place % ITEMS, *vote) for place, vote in enumerate(multi)])
     poll = Poll(database)
     for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):
         board = poll.board(key, PATIENCE)
@@ -157,31 +167,34 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
             assert (line.votes, line.win_rate.hits, line.win_rate.n) == (printed_matches, wins, met)
             assert f"{line.win_rate.value:.2%}" == printed_rate
         assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
-        check_ratings(board, votes)
+        check_ratings(board, votes, ITEMS)
         assert board.standings[0].model == REFERENCE
     database.close()
 
 
-def check_ratings(board: Board, votes: list[tuple[str, str]]) -> None:
-    """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes in any order."""
+def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> None:
+    """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes, spread over items in turn."""
     names, (won, lost) = coded(*zip(*votes, strict=True))
     columns = decided(won, lost, len(names))
     fit = bradley_terry(win_matrix(columns))
-    on_one_item = Votes(columns.a, columns.b, columns.outcome, len(names), np.zeros(len(votes), int))
-    found, place = intervals(fit, on_one_item, "item"), {name: code for code, name in enumerate(names)}
-    rank = ranks(fit, found)
-    drawn = rank_ranges(fit, found, bootstrap(fit, found, 1000, SEED).rank_bounds())
+    each = np.arange(len(votes))
+    on_items = replace(columns, items=each % items, voters=each)
+    found, place = intervals(fit, on_items, "item"), {name: code for code, name in enumerate(names)}
+    ranked = settled(fit, (found.high - found.low) / 2)
+    rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in (found.low, found.high))))
+    drawn = bootstrap(fit, found, 1000, SEED).rank_bounds(ranked)
     elo = elo_orders(columns, ORDERS, 1).median
     for line in board.standings:
         at = place[line.model]
         assert line.rating == pytest.approx((fit.ratings[at], found.low[at], found.high[at]), abs=1e-6)
-        assert line.rank.value == rank[at]
-        assert line.rank.low == pytest.approx(drawn.low[at], abs=1)
-        assert line.rank.high == pytest.approx(drawn.high[at], abs=1)
+        assert (line.rank and line.rank.value) == (rank[at] if ranked[at] else None)
+        if line.rank:
+            assert line.rank.low == pytest.approx(min(rank[at], drawn.low[at]), abs=1)
+            assert line.rank.high == pytest.approx(max(rank[at], drawn.high[at]), abs=1)
         assert line.elo.low <= line.elo.value <= line.elo.high
         assert line.elo.value == pytest.approx(elo[at], abs=8), "the median over other orders is about the same"
-    ratings = [line.rating.value for line in board.standings]
-    assert ratings == sorted(ratings, reverse=True)
+    order = [(line.rank is None, line.rank.value if line.rank else 0, -line.rating.value) for line in board.standings]
+    assert order == sorted(order), "by rank, then the provisional ones"
 
 
 # What is counted
@@ -193,14 +206,15 @@ def test_without_votes_a_board_is_empty(poll):
         assert (board.votes, board.groups, board.left, board.statistics) == (0, (), None, None)
 
 
-def test_one_vote_makes_a_board_of_two_without_numbers(poll):
+def test_one_vote_moves_the_elo_of_two_and_nothing_else(poll):
     poll.vote("m2", "m1")
     board = poll.board(patience=PATIENCE)
     assert (board.votes, board.statistics.clusters) == (1, 1)
     for line in board.standings:
-        assert (line.votes, line.trust) == (1, "too few votes")
-        assert (line.rank, line.rating, line.elo, line.win_rate, line.mean_win_rate, line.left) == (None,) * 6
+        assert (line.votes, line.trust) == (1, "provisional")
+        assert (line.rank, line.rating, line.win_rate, line.mean_win_rate, line.left) == (None,) * 5
         assert not line.retired
+    assert {line.model: line.elo for line in board.standings} == {"m1": (998, 998, 998), "m2": (1002, 1002, 1002)}
 
 
 def test_numbers_begin_at_the_floor_and_settle(poll):
@@ -209,7 +223,8 @@ def test_numbers_begin_at_the_floor_and_settle(poll):
     plant(poll.database, wins_and_losses("m1", "m2", 1, 0))
     lines = poll.lines(patience=PATIENCE)
     assert {line.trust for line in lines.values()} == {"provisional"}
-    assert all(None not in (line.rank, line.rating, line.rating.low, line.elo) for line in lines.values())
+    assert all(None not in (line.rating, line.rating.low, line.elo) for line in lines.values())
+    assert {line.rank for line in lines.values()} == {None}
     plant(poll.database, wins_and_losses("m1", "m2", SETTLED - FLOOR, 0))
     assert {line.trust for line in poll.board().standings} == {"settled"}
 
@@ -231,7 +246,7 @@ def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(po
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(poll):
-    plant(poll.database, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15))
+    spread_over_items(poll, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15))
     board = poll.board(patience=PATIENCE)
     assert {frozenset(line.model for line in group) for group in board.groups} == {
         frozenset({"m1", "m2"}),
@@ -402,7 +417,7 @@ def test_the_longest_unused_board_is_dropped(poll, kept):
 
 
 def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
-    board = Leaderboard(poll.database, every=0.5)
+    board = Leaderboard(poll.database, every=0.5 * MANY / 60)
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
     first = board.board(SINGLE, PATIENCE)
     began = time.monotonic()
@@ -421,7 +436,7 @@ def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
 
 
 def test_a_model_that_came_after_the_last_look_waits_for_its_interval(poll, kept):
-    plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    spread_over_items(poll, wins_and_losses("m1", "m2", 20, 20))
     kept.board(SINGLE, PATIENCE)
     plant(poll.database, wins_and_losses("m3", "m1", 20, 20))
     lines = {line.model: line for line in kept.board(SINGLE).standings}
@@ -448,12 +463,12 @@ def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
 def test_who_voted_and_what_carries_the_first_place(poll):
     Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
     items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
-    votes = zip(wins_and_losses("m1", "m2", 12, 8), items, strict=True)
-    busy = [vote._replace(item=item, voter=min(5, place // 3)) for place, (vote, item) in enumerate(votes)]
+    votes = zip(wins_and_losses("m1", "m2", 24, 16), items * 2, strict=True)
+    busy = [vote._replace(item=item, voter=place % 6) for place, (vote, item) in enumerate(votes)]
     plant(poll.database, busy)
     statistics = poll.board(patience=PATIENCE).statistics
-    assert statistics.crowd == (6, 5, 20)
-    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 5), "12 - 5 < 8, and 12 - 4 is a draw"
+    assert statistics.crowd == (6, 7, 20)
+    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 9), "24 - 9 < 16, and 24 - 8 is a draw"
 
 
 def test_win_counts_that_changed_unseen_are_found(poll):
@@ -616,7 +631,7 @@ def test_random_votes_agree_with_a_recount(poll):
         poll.vote(winner, loser)
         votes.append((winner, loser))
     board = poll.board(patience=PATIENCE)
-    check_ratings(board, votes)
+    check_ratings(board, votes, 1)
     for line in board.standings:
         assert line.votes == sum(line.model in vote for vote in votes)
         met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]

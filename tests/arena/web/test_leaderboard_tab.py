@@ -136,10 +136,12 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     row = page.locator("#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True))
     expect(row.locator(".rating")).to_contain_text(re.compile(r"^\d{3,4} \d{3,4}–\d{3,4}"))
     expect(row.locator(".win-rate")).to_contain_text(re.compile(r"\d\d\.\d\d% \(n=\d+\)"))
-    few = page.locator("#board tr.too-few-votes")
-    expect(few).to_have_count(1)
-    expect(few.locator(".rating")).to_have_text("too few votes")
-    expect(page.locator("#board tr.provisional .rating")).to_contain_text("unbeaten")
+    below = page.locator("#board tbody").last
+    expect(below.locator("tr.group")).to_have_text("Provisional: no rank yet")
+    expect(below.locator("tr.provisional .rating", has_text=re.compile(r"^needs \d+ more votes"))).to_have_count(1)
+    expect(below.locator("tr.provisional .rating", has_text="unbeaten")).to_have_count(1)
+    expect(below.locator("tr.provisional .elo", has_text=re.compile(r"^\d{3,4}"))).to_have_count(2)
+    assert set(below.locator("tr.provisional .rank").all_inner_texts()) == {""}
     page.get_by_text("What the columns mean").click()
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
