@@ -45,7 +45,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, refuse_network
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -82,6 +82,10 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
         ),
     },
     3: {"server": ("DROP TABLE server",), "found": ("DROP TABLE found",)},
+    4: {
+        "battle": ("ALTER TABLE battle ADD COLUMN draw TEXT", "ALTER TABLE battle ADD COLUMN draw_probability FLOAT"),
+        "live_battle": ("ALTER TABLE live_battle ADD COLUMN draw_probability FLOAT",),
+    },
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept."""
 

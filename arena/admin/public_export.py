@@ -34,7 +34,7 @@ FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "vote
 FRESH_SECONDS = 600
 """How long a running server serves the files before they are written anew."""
 _CARD = Path(__file__).parent / "public_card.md"
-_COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms")
+_COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms", "draw", "draw_probability")
 
 
 class Written(NamedTuple):
@@ -82,7 +82,8 @@ def write_export(database: Database, folder: Path) -> Written:
         rows = []
         for row in cast:
             vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
-            rows.append((*STEREOSCOPE.row(vote).values(), row.source, row.voter_id in flagged, row.terms))
+            here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
+            rows.append((*STEREOSCOPE.row(vote).values(), *here))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))

@@ -1,8 +1,8 @@
 """Pair sampling: the item, the two models and their sides of a voter's next battle.
 
-Pairs of models with fewer votes come first, otherwise the draw is uniform; a fair coin gives the sides. In a campaign
-an (item, pair) that was begun is completed first, until it has its number of voters. Where there are check items, about
-one battle in ten is on one of them, in place of any other.
+Pairs of models with fewer votes are likelier, by so little that nobody can foretell the next one; items are drawn
+evenly, and a fair coin gives the sides. In a campaign an (item, pair) that was begun is completed first, until it has
+its number of voters. Where there are check items, about one battle in ten is on one of them, in place of any other.
 """
 
 import random
@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import combinations
+
+import numpy as np
 
 from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, Seen
+from arena.battles.store import BattleStore, Draw, DrawKind, Seen
 from arena.database import now
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -85,9 +86,10 @@ class PairSampler:
         else:
             wanted = [item for item in items if request.family in (None, item.family)]
         linked = wanted[0].id if request.item is not None else None
+        kind: DrawKind = "picked" if linked is not None else "campaign" if seat else "lot"
         battle = self._store.serve(
             voter,
-            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, linked),
+            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
             comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
             item=linked,
             seat=seat.id if seat else None,
@@ -102,13 +104,15 @@ class PairSampler:
         lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
-    def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], linked: int | None) -> Draw | None:
+    def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], kind: DrawKind) -> Draw | None:
         """Now and then, replace a drawn battle by one on a new check item, unless its item was asked for."""
-        if found is None or linked is not None or self._coin.random() >= CHECK_SHARE:
+        found = found and found.by(kind)
+        if found is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
             return found
         bank = self._items.bank()
         checks = {source.id for source in bank.sources if source.kind == "check"}
-        return draw([item for item in bank.items.values() if item.source in checks], {}, taken, self._coin) or found
+        check = draw([item for item in bank.items.values() if item.source in checks], {}, taken, self._coin)
+        return check.by("check") if check else found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
         """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
@@ -157,19 +161,35 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draw the pair, none of `closed`, with the fewest votes left for this voter, then an item, then the sides."""
-    answers: dict[int, dict[int, Contestant]] = {}
-    for item in items:
-        for contestant in item.contestants:
-            answers.setdefault(contestant.model, {})[item.id] = contestant
-    pairs = [pair for pair in combinations(sorted(answers), 2) if pair not in closed]
-    for low, high in sorted(pairs, key=lambda pair: (votes.get(pair, 0), coin.random())):
-        both = answers[low].keys() & answers[high].keys()
-        left = sorted(item for item in both if Seen(item, low, high) not in taken)
-        if left:
-            item = coin.choice(left)
-            return _sided(item, answers[low][item], answers[high][item], coin)
-    return None
+    """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
+    by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
+    place = {model: number for number, model in enumerate(sorted({model for of in by_id.values() for model in of}))}
+    has = np.zeros((len(place), len(by_id)), np.float32)
+    for number, answers in enumerate(by_id.values()):
+        has[[place[model] for model in answers], number] = 1
+    left = np.triu(has @ has.T, 1)
+    for item, low, high in taken:
+        if low in (answers := by_id.get(item, {})) and high in answers:
+            left[place[low], place[high]] -= 1
+    models = list(place)
+    pairs = [(models[low], models[high]) for low, high in np.argwhere(left > 0).tolist()]
+    pairs = [pair for pair in pairs if pair not in closed]
+    if not pairs:
+        return None
+    chances = pair_chances([votes.get(pair, 0) for pair in pairs])
+    ((low, high), chance) = coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
+    both = (item for item, answers in by_id.items() if low in answers and high in answers)
+    new = [item for item in both if Seen(item, low, high) not in taken]
+    item = coin.choice(new)
+    return _sided(item, by_id[item][low], by_id[item][high], coin)._replace(probability=chance / len(new))
+
+
+def pair_chances(votes: Sequence[int]) -> list[float]:
+    """Chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
+    mean = sum(votes) / len(votes)
+    shares = [1 / (1 + n / (mean + 1)) for n in votes]  # at least half a share on the average, since this is convex
+    whole = sum(shares)
+    return [0.25 / len(votes) + 0.75 * share / whole for share in shares]
 
 
 def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:

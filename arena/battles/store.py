@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
 
@@ -28,6 +28,10 @@ SKIPS_SHARE = 0.2
 """A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST."""
 
 
+DrawKind = Literal["lot", "picked", "campaign", "check"]
+"""How a battle was drawn: by lot, on an item that the voter picked, for a campaign, or as a check."""
+
+
 class Draw(NamedTuple):
     """An item, two models, their answers and the side of each."""
 
@@ -36,6 +40,13 @@ class Draw(NamedTuple):
     model_b: int
     answer_a: int
     answer_b: int
+    kind: DrawKind = "lot"
+    probability: float | None = None
+    """Of this item and pair, among all that the voter could still be served; only of draws by lot."""
+
+    def by(self, kind: DrawKind) -> "Draw":
+        """The same draw as one of another kind."""
+        return self._replace(kind=kind, probability=self.probability if kind == "lot" else None)
 
 
 class Seen(NamedTuple):
@@ -100,6 +111,7 @@ class BattleStore(ChoiceStore[Battle]):
             values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": draw.item, "seat_id": seat}
             values |= {"model_low": low, "model_high": high, "low_is_a": low == draw.model_a}
             values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
+            values |= {"draw": draw.kind, "draw_probability": draw.probability}
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
             return self._stored(connection, battle)
 

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Float,
     ForeignKey,
     FromClause,
     Index,
@@ -64,6 +65,8 @@ BATTLE = Table(
     Column("answer_b", ForeignKey("answer.id"), nullable=False),
     Column("seat_id", ForeignKey("seat.id"), index=True),
     Column("served_at", Moment, nullable=False),
+    Column("draw", Text),  # a `DrawKind`; none in battles older than the column, like the next
+    Column("draw_probability", Float),
     UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
     CheckConstraint("model_low < model_high"),
 )
@@ -160,6 +163,7 @@ LIVE_BATTLE = Table(
     Column("images", Integer, nullable=False),
     Column("keep", Boolean, nullable=False),
     Column("began_at", Moment, nullable=False),
+    Column("draw_probability", Float),
 )
 Index("live_battle_of_voter", LIVE_BATTLE.c.voter_id)
 LIVE_QUESTION = Table(

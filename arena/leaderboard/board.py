@@ -208,8 +208,9 @@ def board(
 
 
 def _order(line: Standing) -> tuple[float, ...]:
-    """Return what a group is sorted by, beside the ratings: settled models by rank, then the provisional ones."""
-    return line.trust == "provisional", line.rank.value if line.rank else 0, line.rating is None
+    """Return what a group is sorted by before the ratings: settled models by rank, provisional ones without by Elo."""
+    rank, elo = line.rank.value if line.rank else 0, line.elo.value if line.elo and not line.rating else 0
+    return line.trust == "provisional", rank, line.rating is None, -elo
 
 
 def _lines(

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from arena.battles.quotas import LimitError
+from arena.battles.sampling import pair_chances
 from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.identity_leaks import names_itself
@@ -77,10 +78,10 @@ class LiveSessions:
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room()
-        pair = await self._pair(voter, Turn("user", text, (b"",) * count))
+        pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         if (earlier := self._generations.get(self._of_voter.get(voter, 0))) is not None:
             await earlier.stop()
-        opening = Opening(text, count, item.id if item else None, request.keep, request.network)
+        opening = Opening(text, count, item.id if item else None, request.keep, request.network, chance)
         battle = await asyncio.to_thread(self._store.begin, voter, opening)
         try:
             if item is None:
@@ -153,8 +154,8 @@ class LiveSessions:
         """Whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
-    async def _pair(self, voter: int, turn: Turn) -> tuple[VLM, VLM]:
-        """Draw sides for the able models with the fewest votes together. Raises LiveError, LimitError."""
+    async def _pair(self, voter: int, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
+        """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
         able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
             raise LiveError(_why_not(self.vlms, turn))
@@ -163,8 +164,9 @@ class LiveSessions:
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
-        a, b = min(pairs, key=lambda pair: (votes.get(frozenset(pair), 0), self._coin.random()))
-        return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a])
+        chances = pair_chances([votes.get(frozenset(pair), 0) for pair in pairs])
+        ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
+        return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
     def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
@@ -205,7 +207,7 @@ class LiveSessions:
         models, answers = Names(a.vlm.card.name, b.vlm.card.name), Names(a.text, b.text)
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
-        answered = Answered(models, answers, ended.ending == "stopped", named)
+        answered = Answered(models, answers, ended.ending == "stopped", named, bool(failures))
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:

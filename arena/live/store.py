@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from arena.battles.choices import ChoiceError, ChoiceStore, check_among, phase, token_parts
 from arena.battles.quotas import LIMITS, Quotas
@@ -100,6 +100,8 @@ class Opening(NamedTuple):
     item: int | None = None
     keep: bool = False
     network: str | None = None
+    draw_probability: float | None = None
+    """Of the pair that is asked, among all that could answer."""
 
 
 class Answered(NamedTuple):
@@ -109,6 +111,8 @@ class Answered(NamedTuple):
     answers: Names
     stopped: bool
     named: bool
+    replaced: bool = False
+    """Whether another model answered for one that was drawn and failed."""
 
 
 class LiveModelError(ValueError):
@@ -141,6 +145,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
         """Store a new battle with its first question, which this server answers. Raises LimitError."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
+        values |= {"draw_probability": opening.draw_probability}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
             battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
@@ -165,6 +170,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
             values |= zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True)
             values["number"] = connection.execute(newest).scalar_one()
             connection.execute(insert(LIVE_TURN).values(values))
+            if answered.replaced:
+                connection.execute(update(LIVE_BATTLE).where(LIVE_BATTLE.c.id == battle).values(draw_probability=None))
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:

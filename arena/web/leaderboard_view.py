@@ -235,7 +235,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     return {
         "rank": _span(line.rank, least=1),
         "rating": _span(line.rating)._replace(doubts=_doubts(line), bar=_bar(line.rating, low, high)),
-        "elo": _span(line.elo, "spread over orders of the votes"),
+        "elo": _span(line.elo, "spread over orders of the votes", least=1),
         "votes": TableCell(line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""),
         "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint) if rate else TableCell(),
         "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),

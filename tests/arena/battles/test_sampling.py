@@ -9,10 +9,14 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sqlalchemy import select
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw, pair_chances
 from arena.battles.store import BattleStore, Seen
+from arena.battles.tables import BATTLE
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
@@ -92,19 +96,30 @@ def test_each_side_shows_the_answer_of_its_model_to_the_item():
         assert (one.answer_a, one.answer_b) == (one.item * 100 + one.model_a, one.item * 100 + one.model_b)
 
 
-def test_the_pair_with_the_fewest_votes_comes_first_and_equals_by_lot():
-    votes = {pair: 7 for pair in combinations(range(1, 5), 2)} | {(2, 3): 6, (1, 4): 6}
-    coin = random.Random(2)
-    draws = [draw(items(), votes, frozenset(), coin) for _ in range(1000)]
-    drawn = Counter(tuple(sorted((one.model_a, one.model_b))) for one in draws if one)
-    assert set(drawn) == {(2, 3), (1, 4)}
-    assert is_even(drawn, 2)
+@given(st.lists(st.integers(0, 10**6) | st.integers(0, 3), min_size=1, max_size=60))
+@example([0] * 59 + [10**6])
+@example([10**6] * 59 + [0])
+def test_no_pair_can_be_foretold_and_fewer_votes_make_a_pair_likelier(votes):
+    chances, pairs = pair_chances(votes), len(votes)
+    assert sum(chances) == pytest.approx(1)
+    assert all(1 / (4 * pairs) <= chance <= 2 / pairs for chance in chances) or pairs == 1
+    for (fewer, likelier), (more, chance) in combinations(sorted(zip(votes, chances, strict=True)), 2):
+        assert likelier > chance if fewer < more else likelier == chance
 
 
-def test_a_pair_without_votes_comes_before_all_others():
-    votes = {pair: 1 for pair in combinations(range(1, 5), 2) if pair != (1, 3)}
-    one = draw(items(), votes, frozenset(), random.Random(3))
-    assert one and {one.model_a, one.model_b} == {1, 3}
+def test_a_draw_tells_the_probability_that_it_had():
+    """Of four models one lacks an answer, the voter has had a third of what there is, and votes are uneven."""
+    lacking = [replace(item, contestants=item.contestants[: 3 if item.id < 3 else 4]) for item in items()]
+    votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
+    taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
+    coin = random.Random(8)
+    drawn = [one for _ in range(20_000) if (one := draw(lacking, votes, taken, coin, frozenset([(2, 4)])))]
+    told = {(one.item, *sorted((one.model_a, one.model_b))): one.probability for one in drawn}
+    counts = Counter((one.item, *sorted((one.model_a, one.model_b))) for one in drawn)
+    assert sum(told.values()) == pytest.approx(1)
+    assert not any(key[1:] == (2, 4) for key in told)
+    chi_square = sum((counts[key] - 20_000 * chance) ** 2 / (20_000 * chance) for key, chance in told.items())
+    assert chi_square <= (len(told) - 1) + 5 * (2 * (len(told) - 1)) ** 0.5
 
 
 def test_what_the_voter_had_is_never_drawn_again():
@@ -131,13 +146,19 @@ def test_models_that_share_no_item_are_no_pair():
 # The next battle
 
 
-def test_votes_spread_evenly_over_the_pairs(bank):
-    for number in range(12):
-        battle = served(bank, f"voter {number}")
-        decide(bank, battle, f"voter {number}")
-        counts = BattleStore(bank).pair_votes()
-        assert max(counts.values()) - min([*counts.values(), 0] if len(counts) < 3 else counts.values()) <= 1
-    assert sorted(BattleStore(bank).pair_votes().values()) == [4, 4, 4]
+def test_votes_spread_over_the_pairs_and_each_battle_keeps_its_probability(bank):
+    for number in range(24):
+        decide(bank, served(bank, f"voter {number}"), f"voter {number}")
+    counts = BattleStore(bank).pair_votes()
+    assert sum(counts.values()) == 24 and min(counts.values()) >= 2
+    item = next(iter(ItemBank(bank).bank().items.values()))
+    served(bank, "who picks", BattleRequest(item=item.key))
+    with bank.read() as connection:
+        rows = connection.execute(select(BATTLE.c.draw, BATTLE.c.draw_probability).order_by(BATTLE.c.id)).all()
+    assert rows[-1] == ("picked", None)
+    assert {row.draw for row in rows[:-1]} == {"lot"}
+    assert rows[0].draw_probability == pytest.approx(1 / 18), "three pairs and six items, none with votes"
+    assert all(1 / 12 / 6 <= row.draw_probability <= 2 / 3 / 6 for row in rows[:-1])
 
 
 def test_a_voter_meets_each_item_and_pair_once_and_then_has_seen_all(bank):
