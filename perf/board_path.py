@@ -95,8 +95,8 @@ class Arena:
         voter = self.store.voter(f"bench {number}")
         pair = np.random.default_rng(number).choice(MODELS, 2, replace=False) + 1
         item = number % ITEMS + 1
-        answers = [(item - 1) * MODELS + int(model) for model in pair]
-        battle = self.store.serve(voter, lambda _: Draw(item, int(pair[0]), int(pair[1]), *answers))
+        a, b = ((item - 1) * MODELS + int(model) for model in pair)
+        battle = self.store.serve(voter, lambda _: Draw(item, int(pair[0]), int(pair[1]), a, b))
         assert battle is not None
         before = self.leaderboard.board(SINGLE).votes
         began = time.perf_counter()

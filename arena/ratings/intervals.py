@@ -161,7 +161,7 @@ class _Terms(NamedTuple):
     """Side a's part of the win, less a half."""
 
     def take(self, places: np.ndarray) -> "_Terms":
-        return _Terms(*(column[places] for column in self))
+        return self._make(column[places] for column in self)
 
     def by_model(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
         """Sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
@@ -236,7 +236,7 @@ class _Heavy:
     def score(self) -> Floats:
         """Score of the cluster around the fit without it."""
         left = np.eye(len(self._score)) - MOST_LEVERAGE * self._told @ self._inverse
-        return np.linalg.solve(left, self._score)
+        return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
 
     def decided_alone(self) -> Floats:
         """Expected square of the score where this cluster outweighs all others, each pair by one vote."""

@@ -7,7 +7,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -134,7 +134,8 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     requested and the file names no voters, ConvergenceError if the fit does not converge.
     """
     names, (a, b) = coded(battles.model_a, battles.model_b)
-    votes = _counted(battles, a, b, len(names), order.both_bad)
+    repeated = _repeated(battles, a, b)
+    votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     bounds = intervals(fit, votes, cluster)
@@ -144,7 +145,8 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
         draws = bootstrap(fit, bounds, order.bootstrap, order.seed)
     alone = int((a == b).sum())
-    notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster), *_model_notices(names, fit)]
+    notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster, repeated)]
+    notices += _model_notices(names, fit)
     if order.method != "elo":
         notices += _few_notice(names, fit, bounds)
     return RatingReport(order, names, votes, fit, bounds, orders, draws, tuple(notices))
@@ -157,15 +159,33 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
     return order.cluster
 
 
-def _counted(battles: Battles, a: Codes, b: Codes, models: int, both_bad: BothBad) -> Votes:
-    """Votes without those of a model against itself, and with "both bad" as requested."""
+def _repeated(battles: Battles, a: Codes, b: Codes) -> dict[int, int]:
+    """Votes that their voter gave again on the same conversation and models, each with the last one."""
+    last: dict[tuple, int] = {}
+    pairs = zip(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), strict=True)
+    keys = [(*key, *pair) for *key, pair in zip(battles.conversation, battles.voter, pairs, strict=True)]
+    for number, key in enumerate(keys):
+        last[key] = number
+    return {number: last[key] for number, key in enumerate(keys) if key[0] is not None and last[key] != number}
+
+
+def _counted(
+    battles: Battles, a: Codes, b: Codes, models: int, both_bad: BothBad, repeated: Mapping[int, int]
+) -> Votes:
+    """Votes without repeated ones and those of a model against itself, and with "both bad" as requested."""
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
     counted = a != b
+    counted[list(repeated)] = False
     if both_bad == "out":
         counted &= outcome != Outcome.BOTH_BAD
-    groups = (_groups(column) for column in (battles.item, battles.voter))
+    groups = (_groups(column) for column in (_items(battles), battles.voter))
     items, voters = (None if codes is None else codes[counted] for codes in groups)
     return Votes(a[counted], b[counted], outcome[counted], models, items, voters)
+
+
+def _items(battles: Battles) -> Sequence[str | None]:
+    """What the votes are about; where none tells it, the conversation, as WildVision-Bench numbers its questions."""
+    return battles.conversation if set(battles.item) <= {None} else battles.item
 
 
 def _groups(column: Sequence[str | None]) -> Codes | None:
@@ -184,12 +204,18 @@ def _numbers(column: Floats, kind: type = float) -> list[Any]:
 
 
 # Notices for the reader.
-def _vote_notices(battles: Battles, alone: int, order: RatingOrder, cluster: Cluster) -> list[str]:
+def _vote_notices(
+    battles: Battles, alone: int, order: RatingOrder, cluster: Cluster, repeated: Mapping[int, int]
+) -> list[str]:
     by_item = cluster in ("item", "tuple")
-    column = battles.item if by_item else battles.voter
+    column = _items(battles) if by_item else battles.voter
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,
+        "votes that their voter gave again on the same conversation, of which the last counts": len(repeated),
+        "of these, votes that the last one contradicts": sum(
+            battles.winner[number] != battles.winner[last] for number, last in repeated.items()
+        ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the names in view": battles.blind.count(False),
         "votes without an item, each taken for independent": column.count(None) if by_item else 0,

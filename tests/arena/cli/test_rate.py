@@ -1,6 +1,7 @@
 """`python -m arena rate` and `votes`: from any file of votes to a board, its plots and its parameters, and back."""
 
 import csv
+import itertools
 import json
 import random
 import subprocess
@@ -141,7 +142,8 @@ def test_clusters_widen_intervals_where_votes_repeat(tmp_path):
         rows += [
             {**SAMPLES["clean-battles"][0][0], "winner": "model_a" if good else "model_b", "judge": f"v{item % 10}"}
         ] * 5
-        rows[-5:] = [{**row, "conversation_a": [{"role": "user", "content": f"Item {item}"}]} for row in rows[-5:]]
+        words = [{"role": "user", "content": f"Item {item}"}]
+        rows[-5:] = [{**row, "conversation_a": words, "question_id": f"{item}-{n}"} for n, row in enumerate(rows[-5:])]
     path = put(tmp_path / "votes.json", rows)
     width = {}
     for cluster in ("none", "item", "tuple", "voter"):
@@ -221,8 +223,9 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
 def test_every_format_can_be_rated(tmp_path, name):
     path = sample(name, tmp_path)
     board = rate(path, "--bootstrap", "10")
-    counted = len(read(path)) - sum(vote.model_a == vote.model_b for vote in read(path).votes())
-    assert sum(int(row["battles"]) for row in board.values()) == 2 * counted
+    votes = [vote for vote in read(path).votes() if vote.model_a != vote.model_b]
+    given = {(vote.conversation or place, vote.voter, vote.model_a, vote.model_b) for place, vote in enumerate(votes)}
+    assert sum(int(row["battles"]) for row in board.values()) == 2 * len(given)
 
 
 @pytest.mark.parametrize(
@@ -388,3 +391,29 @@ def test_a_rank_lies_within_its_own_range(tmp_path):
             board = list(csv.DictReader(file))
         assert all(int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) for row in board)
     assert [(row["rank_low"], row["rank_high"]) for row in board] == [("1", "3")] * 3
+
+
+def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
+    """FastChat's buttons take a second choice on the same conversation; another voter's stands beside it."""
+    base = {**SAMPLES["clean-battles"][0][0], "question_id": "c1", "judge": "ada", "winner": "model_a"}
+    rows = [base, {**base, "winner": "model_b"}, {**base, "judge": "eve"}, {**base, "winner": "model_b"}]
+    board = rate(put(tmp_path / "votes.json", [*rows, {**base, "question_id": "c2"}]), "--bootstrap", "0")
+    assert {model: (row["wins"], row["losses"]) for model, row in board.items()} == {
+        base["model_a"]: ("2", "1"),
+        base["model_b"]: ("1", "2"),
+    }
+    said = capsys.readouterr().out
+    assert "the same conversation, of which the last counts: 2" in said and "the last one contradicts: 1" in said
+
+
+def test_where_no_item_is_told_the_question_is_one(tmp_path):
+    """As in WildVision-Bench: many pairs of models answer one numbered question."""
+    models = ["left", "middle", "right"]
+    rows = [
+        {"question_id": f"q{number % 20}", "model_a": a, "model_b": b, "winner": "model_a", "judge": f"v{number}"}
+        for number, (a, b) in enumerate(itertools.islice(itertools.cycle(itertools.permutations(models, 2)), 240))
+    ]
+    path = put(tmp_path / "votes.json", rows)
+    rate(path, "--bootstrap", "0")
+    told = record(path)["bradley_terry"]["intervals"]
+    assert (told["cluster"], told["clusters"]) == ("item", 20)
