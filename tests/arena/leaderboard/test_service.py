@@ -650,7 +650,8 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
     with poll.database.write() as connection:
         for index in ("wins_changed", "vote_tick", "live_vote_tick"):
             connection.execute(text(f"DROP INDEX {index}"))
-        for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick"):
+        draws = ("battle.draw", "battle.draw_probability", "live_battle.draw_probability")
+        for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick", *draws):
             connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
         connection.execute(text("ALTER TABLE live_wins RENAME COLUMN change TO changed_at"))
         connection.execute(update(META).where(META.c.name == "schema").values(value=1))
