@@ -39,7 +39,7 @@ class PostgresqlPool:
     def __init__(self, server: str) -> None:
         self._server = server
         self._free: list[str] = []
-        self._made = ""
+        self._made: list[tuple] = []
 
     @contextmanager
     def database(self) -> Iterator[str]:
@@ -54,6 +54,7 @@ class PostgresqlPool:
         url = new_postgresql_database(self._server)
         Database(url).close()
         with _connected(url) as connection:
+            self._made = self._made or _shape(connection)
             connection.execute(text("CREATE SCHEMA first"))
             for name in connection.scalars(text(_TABLES)).all():
                 connection.execute(text(f'CREATE TABLE first."{name}" AS TABLE "{name}"'))
@@ -62,15 +63,17 @@ class PostgresqlPool:
     def _emptied(self, url: str) -> bool:
         """Give a database its first rows, and no others; return whether its tables are as they were made."""
         with _connected(url) as connection:
-            shape = str(connection.execute(text(_SHAPE)).all())
-            self._made = self._made or shape
-            if shape != self._made:
+            if _shape(connection) != self._made:
                 return False
             connection.execute(text(_LEAVE))
             names = connection.scalars(text(_TABLES)).all()
             anew = "; ".join(f'DELETE FROM "{name}"; INSERT INTO "{name}" TABLE first."{name}"' for name in names)
             connection.execute(text(f"SET session_replication_role = replica; {anew}; {_RESTART}"))
         return True
+
+
+def _shape(connection: Connection) -> list[tuple]:
+    return [tuple(row) for row in connection.execute(text(_SHAPE))]
 
 
 @contextmanager

@@ -257,7 +257,7 @@ def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
         expect(tab).to_have_attribute("aria-selected", "true")
     page.get_by_role("tab", name="Leaderboard", exact=True).click()
     expect(page.get_by_role("table").first).to_contain_text(re.compile(r"\d votes?"), timeout=60_000)
-    page.locator("#board-plots label").first.click()
+    page.locator("#board-plots label", has_text="Battles").click()
     expect(page.locator("#board-plot .main-svg").first).to_be_visible(timeout=60_000)
     assert told == []
     page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/p.png'}))")
