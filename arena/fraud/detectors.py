@@ -1,15 +1,18 @@
 """Fraud tests: voters whose choices fit a rigger better than the boards themselves, and careless voters.
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
-Bradley-Terry fitted to everybody else's votes. The alternatives, in equal parts, are a coin, a contrarian, one who
+Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
+model, as large as the tastes of all voters are. The alternatives, in equal parts, are a coin, a contrarian, one who
 always chooses the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a
 voter who follows the null ever passes 1/alpha with a chance of at most alpha, so the test may be repeated after every
-vote.
+vote. What counts is the weaker evidence of the two: who merely likes one model is no rigger, as far as others like as
+strongly.
 
 Beside it are three habits: choosing one side, choosing faster than anybody reads, and failing check items.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from statistics import NormalDist
 from typing import NamedTuple
@@ -30,6 +33,14 @@ _LONG = 0.05
 """The Newton step, in log odds, above which strengths are fitted anew: its error is far below its length."""
 _AT_A_TIME = 1000
 """Choices of one voter weighed at once, so that a voter with a million takes no more memory."""
+_TASTES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+"""Deviations of tastes in log odds, one of which is taken for all voters; a larger one would hide every rigger."""
+_ASKED, _ASKED_EACH = 4000, 200
+"""Choices, and choices of one voter, that tell how much tastes differ."""
+_STEPS = 4
+"""Newton's steps to the mode of a taste after a choice: the last is below 1e-6."""
+_LIKELY = 3.0
+"""Natural log of the likelihood ratio to the best deviation up to which a larger one is believed (98.5%)."""
 
 
 class Suspicion(StrEnum):
@@ -68,6 +79,9 @@ class VoterChoices(NamedTuple):
     chose_a: NDArray[np.bool_]
     voter: Codes
 
+    def take(self, places: np.ndarray | slice) -> "VoterChoices":
+        return self._make(column[places] for column in self)
+
 
 class Flag(NamedTuple):
     """A reason to suspect a voter."""
@@ -82,16 +96,58 @@ class Flag(NamedTuple):
 
 
 def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
-    """Return the evidence against each voter, the strongest first; `models` is the number of model codes."""
+    """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
+
+    Tastes are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
+    """
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
     fit = bradley_terry(wins)
-    found = []
+    taste, found = taste_of_voters(choices, fit.strengths), []
     for voter, places in _by_voter(choices.voter):
-        strengths = _without(fit, won[places], lost[places])
-        one = VoterChoices(choices.a[places], choices.b[places], choices.chose_a[places], choices.voter[places])
-        found.append(_evidence(voter, one, strengths))
+        one, strengths = choices.take(places), _without(fit, won[places], lost[places])
+        found.append(_evidence(voter, one, strengths[one.a] - strengths[one.b], taste))
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
+
+
+def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
+    """Return the largest deviation of tastes that a sample of the voters makes likely."""
+    logs, asked = np.zeros(len(_TASTES)), 0
+    voters = [places[:_ASKED_EACH] for _, places in _by_voter(choices.voter)]
+    for number in np.random.default_rng(0).permutation(len(voters)).tolist():
+        if asked >= _ASKED:
+            break
+        one = choices.take(voters[number])
+        asked += len(one.a)
+        odds = strengths[one.a] - strengths[one.b]
+        told = np.stack([odds_with_taste(one, odds, taste) for taste in _TASTES])
+        logs -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum(axis=1)
+    return max(taste for taste, log in zip(_TASTES, logs, strict=True) if log >= logs.max() - _LIKELY)
+
+
+def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats:
+    """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
+
+    The taste is normal with deviation `taste` on each model and is followed by its mean and covariance, from one
+    choice's mode to the next; a normal around log odds brings them nearer to 0 (MacKay 1992).
+    """
+    if not taste:
+        return odds
+    there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
+    mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)), np.empty(len(odds))
+    sides = zip(odds.tolist(), *place.reshape(2, -1).tolist(), np.where(choices.chose_a, 1, -1).tolist(), strict=True)
+    for number, (everybody, a, b, sign) in enumerate(sides):
+        column = covariance[a] - covariance[b]
+        spread, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
+        told[number] = expected / math.sqrt(1 + math.pi * spread / 8)
+        mode, missed = expected, 0.0
+        for _ in range(_STEPS):
+            missed = 1 / (1 + math.exp(sign * mode))
+            mode += (sign * missed - (mode - expected) / spread) / (missed * (1 - missed) + 1 / spread)
+        mean += column * ((mode - expected) / spread)
+        missed = 1 / (1 + math.exp(sign * mode))
+        covariance -= np.outer(column, column) / (spread + 1 / (missed * (1 - missed)))
+    return told
 
 
 def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -134,35 +190,44 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
-def _evidence(voter: int, choices: VoterChoices, strengths: Floats) -> Flag:
-    """Return the largest e-value that one voter's choices ever reached, processing them in chunks."""
+def _evidence(voter: int, choices: VoterChoices, odds: Floats, taste: float) -> Flag:
+    """Return the evidence against one voter, where everybody else would choose A with these log odds."""
+    flag = _peak(voter, choices, odds, [odds])
+    if flag.strength < ENOUGH or not taste:
+        return flag
+    return _peak(voter, choices, odds, [odds, odds_with_taste(choices, odds, taste)])
+
+
+def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
+    """Return the largest that the smallest e-value against any null's log odds ever was, weighed in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
-    sums = np.zeros(len(names) + 2 * len(there))
+    sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
     peak, suspect = -np.inf, 0
     for start in range(0, len(choices.a), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
-        part = VoterChoices(choices.a[some], choices.b[some], choices.chose_a[some], choices.voter[some])
-        paths = sums[:, None] + _log_ratios(part, strengths, there).cumsum(axis=1)
-        mixed = np.logaddexp.reduce(paths, axis=0) - np.log(len(paths))
-        at = int(mixed.argmax())
-        if mixed[at] > peak:
-            peak, suspect = float(mixed[at]), int(paths[:, at].argmax())
-        sums = paths[:, -1]
+        ratios = [_log_ratios(choices.take(some), odds[some], null[some], there) for null in nulls]
+        paths = sums + np.cumsum(ratios, axis=2)
+        mixed = np.logaddexp.reduce(paths, axis=1) - np.log(paths.shape[1])
+        weakest = mixed.min(axis=0)
+        at = int(weakest.argmax())
+        if weakest[at] > peak:
+            peak, suspect = float(weakest[at]), int(paths[mixed[:, at].argmin(), :, at].argmax())
+        sums = paths[:, :, -1:]
     about = None if suspect < len(names) else int(there[(suspect - len(names)) % len(there)])
     of_model = Suspicion.FOR if suspect < len(names) + len(there) else Suspicion.AGAINST
     suspicion = names[suspect] if about is None else of_model
     return Flag(voter, suspicion, about, max(0.0, peak / np.log(10)))
 
 
-def _log_ratios(choices: VoterChoices, strengths: Floats, there: Codes) -> Floats:
+def _log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
     """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a, b, chose_a = choices.a, choices.b, choices.chose_a
-    honest = 1 / (1 + np.exp(strengths[b] - strengths[a]))  # the chance that A is chosen
+    honest, contrary = 1 / (1 + np.exp(-null)), 1 / (1 + np.exp(odds))  # chances that A is chosen
     for_model = np.where(there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest))
     against = np.where(there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest))
     steady = np.full((1, len(a)), _STEADY)
-    chances = np.vstack([np.full((1, len(a)), 0.5), 1 - honest[None], steady, 1 - steady, for_model, against])
+    chances = np.vstack([np.full((1, len(a)), 0.5), contrary[None], steady, 1 - steady, for_model, against])
     return np.where(chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest))
 
 

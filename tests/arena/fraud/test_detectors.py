@@ -3,32 +3,90 @@
 import numpy as np
 import pytest
 
-from arena.fraud.detectors import ENOUGH, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.fraud import detectors
+from arena.fraud.detectors import (
+    ENOUGH,
+    Flag,
+    Suspicion,
+    VoterChoices,
+    evidence,
+    hasty,
+    inattentive,
+    odds_with_taste,
+    one_sided,
+    taste_of_voters,
+)
 from arena.ratings.bradley_terry import bradley_terry
-from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGGED, RIGS, STRENGTHS, TARGET, drawn, places, rigged
-
-
-def together(*parts: VoterChoices) -> VoterChoices:
-    return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+from perf.fraud import (
+    EACH,
+    FIRST_RIGGER,
+    HONEST,
+    MODELS,
+    MOST_HONEST,
+    RIGGED,
+    RIGS,
+    STRENGTHS,
+    TARGET,
+    drawn,
+    flagged,
+    places,
+    rigged,
+    together,
+)
 
 
 @pytest.mark.parametrize("rig", RIGS)
 def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig):
-    """Over 30 arenas; of the honest voters at most 1% are flagged."""
-    flagged_honest = caught = 0
-    for seed in range(30):
+    """Over 15 arenas; of the honest voters at most 0.2% are flagged."""
+    honest_out = caught = 0
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         honest = drawn(rng, HONEST, first=0)
         whole = together(honest, rigged(rng, rig))
-        out = {one.voter for one in evidence(whole, MODELS) if one.strength >= ENOUGH}
-        counted = ~np.isin(whole.voter, sorted(out))
-        board = VoterChoices(*(column[counted] for column in whole))
-        assert np.abs(places(board) - places(honest)).max() <= 1, f"seed {seed}"
-        flagged_honest += sum(voter < 1000 for voter in out)
-        caught += sum(voter >= 1000 for voter in out)
-    print(f"{rig}: {caught} of {30 * RIGGED // EACH} riggers, {flagged_honest} of {30 * HONEST // EACH} honest voters")
-    assert flagged_honest <= 0.01 * 30 * HONEST / EACH
-    assert caught == 60 or rig == "one target"  # half of its votes are honest: 50 are too few to tell
+        out = flagged(whole)
+        assert np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max() <= 1, f"seed {seed}"
+        honest_out += int((out < FIRST_RIGGER).sum())
+        caught += int((out >= FIRST_RIGGER).sum())
+    assert honest_out <= MOST_HONEST * 15 * HONEST / EACH
+    riggers = 15 * RIGGED // EACH
+    # Half of the votes for one target are honest: 50 are too few to tell.
+    assert caught >= {"always left": riggers, "omnipresent": 0.9 * riggers, "one target": 0}[rig]
+
+
+@pytest.mark.parametrize("taste", [0.5, 0.7, 1.0])
+@pytest.mark.parametrize("each", [EACH, 4 * EACH])
+def test_a_taste_is_no_rigging(each, taste):
+    """Over 10 arenas; without tastes in the null hypothesis 0.5% to 50% of these honest voters are flagged."""
+    out = [flagged(drawn(np.random.default_rng(seed), 10_000, 0, each, taste)) for seed in range(10)]
+    assert sum(map(len, out)) <= MOST_HONEST * 10 * 10_000 / each
+
+
+def test_one_side_is_rigging_whatever_the_tastes_of_others():
+    rng = np.random.default_rng(5)
+    whole = together(drawn(rng, HONEST, 0, taste=1.0), rigged(rng, "always left"))
+    assert set(range(FIRST_RIGGER, FIRST_RIGGER + RIGGED // EACH)) <= set(flagged(whole).tolist())
+
+
+def test_tastes_are_measured_by_how_well_they_foretell():
+    for taste in (0.0, 0.5, 1.0):
+        told = [
+            taste_of_voters(drawn(np.random.default_rng(seed), HONEST, 0, taste=taste), STRENGTHS) for seed in range(5)
+        ]
+        assert np.mean(told) == pytest.approx(taste, abs=0.25)
+    nobody = drawn(np.random.default_rng(0), EACH, 0).take(np.zeros(0, int))
+    assert taste_of_voters(nobody, STRENGTHS) >= 1, "who knows nothing takes no taste for rigging"
+
+
+def test_what_a_voter_liked_he_will_like():
+    """The log odds by integration over the taste, of a voter who chose one model of two seven times."""
+    choices = VoterChoices(np.zeros(8, int), np.ones(8, int), np.ones(8, bool), np.zeros(8, int))
+    apart = np.linspace(-15, 15, 20_001)  # the difference of two tastes of deviation 1
+    prior = np.exp(-(apart**2) / 4)
+    likes = 1 / (1 + np.exp(-0.3 - apart))
+    for number, odds in enumerate(odds_with_taste(choices, np.full(8, 0.3), 1.0).tolist()):
+        posterior = prior * likes**number
+        chance = (posterior * likes).sum() / posterior.sum()
+        assert 1 / (1 + np.exp(-odds)) == pytest.approx(chance, abs=0.025), number
 
 
 def test_what_a_rigger_does_is_named():
@@ -59,8 +117,9 @@ def test_a_voter_is_measured_by_the_votes_of_others():
     assert (worst.voter, worst.reason, worst.model) == (0, Suspicion.FOR, 0)
 
 
-def test_the_step_leads_where_a_fit_without_the_voter_does():
-    """Of each voter among many, of one who alone saw a model, and of one whose choices are weighed in parts."""
+def test_the_step_leads_where_a_fit_without_the_voter_does(monkeypatch):
+    """Without tastes: of each voter among many, of one who alone saw a model, and of one weighed in parts."""
+    monkeypatch.setattr(detectors, "taste_of_voters", lambda *_: 0.0)
     rng = np.random.default_rng(3)
     rare = VoterChoices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
     busy = drawn(rng, 1500, first=0)._replace(voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8)

@@ -24,9 +24,9 @@ from arena.live.store import Answered, LiveStore, Opening
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
+from perf.fraud import EACH, HONEST, MODELS, RIGS, TARGET, drawn, places, rigged
 from tests.support.live_visitor import picture
 from tests.support.planting import Planted, plant
-from tests.support.rigged_votes import EACH, HONEST, MODELS, RIGS, TARGET, drawn, places, rigged
 from tests.support.servers import drafts
 
 SINGLE, WITH = BoardKey(1, False), BoardKey(1, False, unflagged=False)
@@ -319,8 +319,8 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
     voters = Voters(bank)
     worker = voters.store.voter("worker")
     Campaigns(bank, 5).seat(worker, "spring", "w1", "20")
-    for number in range(12):
-        voters.vote(worker, 1 + number, *(("m3", "m1") if number < 6 else ("m1", "m2")), "ab"[number // 6])
+    for number in range(30):
+        voters.vote(worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15])
     for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
         FlagService(bank, who).look()
         reasons = flags(bank).get(worker, set()) - {Suspicion.HASTY, Suspicion.ONE_SIDED}

@@ -6,6 +6,7 @@ import random
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -435,6 +436,8 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh)["seat"] == []
+    for batches in permutations(hub.files.values()):
+        assert ChangeLog(database).unpacked(batches).rows["seat"] == []
 
 
 def test_pictures_of_the_bank_come_back(database, another, tmp_path):

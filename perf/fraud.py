@@ -1,0 +1,99 @@
+"""Fraud tests in simulated arenas: `python -m perf.fraud [--runs 10]`.
+
+Honest voters have strengths of their own around everybody's, as far apart as their tastes; riggers vote among them.
+Targets: at most 0.2% of honest voters are flagged, whatever the tastes. How many riggers are found, and how far the
+undetected ones move a model, is printed: strong tastes hide who favours a model, not who favours a side.
+"""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+import numpy as np
+
+from arena.fraud.detectors import ENOUGH, VoterChoices, evidence
+from arena.ratings.bradley_terry import bradley_terry
+
+RUNS = 100
+MODELS, GAP, TARGET = 10, 25, 4
+"""Models, rating points from each to the next, and the one that some riggers lift."""
+STRENGTHS = np.arange(MODELS) * GAP * np.log(10) / 400
+HONEST, RIGGED, EACH = 5000, 100, 50
+"""Votes: of honest voters, of riggers (2%), of one voter."""
+FIRST_RIGGER = 10_000
+RIGS = ("always left", "omnipresent", "one target")
+TASTES = (0.0, 0.35, 0.7, 1.0)
+"""Deviation of a voter's taste for each model, in log odds."""
+MOST_HONEST = 0.002
+
+
+def drawn(rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0) -> VoterChoices:
+    """Return honest choices of voters numbered from `first`."""
+    voter = np.arange(votes) // each
+    a = rng.integers(0, MODELS, votes)
+    b = (a + rng.integers(1, MODELS, votes)) % MODELS
+    strengths = STRENGTHS + rng.normal(0, taste, (int(voter[-1]) + 1, MODELS))
+    chose_a = rng.random(votes) < 1 / (1 + np.exp(strengths[voter, b] - strengths[voter, a]))
+    return VoterChoices(a, b, chose_a, first + voter)
+
+
+def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
+    """Return riggers' choices: always A, always for a fixed order of models, or for one model where it is there."""
+    honest = drawn(rng, RIGGED, first=FIRST_RIGGER)
+    if rig == "always left":
+        return honest._replace(chose_a=np.ones(RIGGED, bool))
+    otherwise = honest.chose_a if rig == "one target" else honest.a < honest.b
+    chose_a = np.where(honest.a == TARGET, True, np.where(honest.b == TARGET, False, otherwise))
+    return honest._replace(chose_a=chose_a)
+
+
+def together(*parts: VoterChoices) -> VoterChoices:
+    return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def flagged(choices: VoterChoices) -> np.ndarray:
+    return np.array([one.voter for one in evidence(choices, MODELS) if one.strength >= ENOUGH], np.int64)
+
+
+def places(choices: VoterChoices) -> np.ndarray:
+    """Return the rank of each model by Bradley-Terry, the best 0."""
+    won = np.where(choices.chose_a, choices.a, choices.b)
+    lost = np.where(choices.chose_a, choices.b, choices.a)
+    wins = np.zeros((MODELS, MODELS))
+    np.add.at(wins, (won, lost), 1.0)
+    return np.argsort(np.argsort(-bradley_terry(wins).ratings))
+
+
+def main(words: Sequence[str] = ()) -> int:
+    """Print the honest voters and the riggers flagged; return 1 if too many honest voters were."""
+    parser = ArgumentParser("python -m perf.fraud")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    runs, missed = parser.parse_args(words).runs, 0
+    print(f"{HONEST} honest votes an arena, {runs} arenas")
+    for each in (10, EACH, 200):
+        for taste in TASTES:
+            out = sum(len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste))) for run in range(runs))
+            share = out / (runs * HONEST // each)
+            missed += share > MOST_HONEST
+            print(f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)", flush=True)
+    for rig in RIGS:
+        for taste in TASTES:
+            caught, moved = 0, 0
+            for run in range(runs):
+                rng = np.random.default_rng(run)
+                honest = drawn(rng, HONEST, 0, taste=taste)
+                whole = together(honest, rigged(rng, rig))
+                out = flagged(whole)
+                caught += int((out >= FIRST_RIGGER).sum())
+                counted = whole.take(~np.isin(whole.voter, out))
+                moved = max(moved, int(np.abs(places(counted) - places(honest)).max()))
+            share = caught / (runs * RIGGED // EACH)
+            print(
+                f"riggers, {rig:>11}, tastes {taste:<4}: {share:>4.0%} flagged, ranks moved by at most {moved}",
+                flush=True,
+            )
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
