@@ -129,7 +129,7 @@ def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
     return Figure("Ratings over time", note, traces, layout)
 
 
-class Cell(NamedTuple):
+class RatingCell(NamedTuple):
     """One model's rating in one family, with its interval and number of votes."""
 
     rating: float
@@ -138,7 +138,9 @@ class Cell(NamedTuple):
     votes: int
 
 
-def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[Cell | None]]) -> Figure:
+def family_rating_figure(
+    families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[RatingCell | None]]
+) -> Figure:
     """Plot ratings by family (rows) and model (columns); None: blank."""
     trace = {
         "type": "heatmap",
@@ -158,6 +160,47 @@ def family_figure(families: Sequence[str], models: Sequence[str], cells: Sequenc
         "interval and the votes. Blank: too few votes, or no battles that link the model with most others."
     )
     return Figure("Ratings by family", note, (trace,), _layout(families, models))
+
+
+class WinRateCell(NamedTuple):
+    """One model's share of the battles of one family that it won against the reference, with its interval."""
+
+    rate: float
+    low: float
+    high: float
+    n: int
+
+
+def family_win_rate_figure(
+    families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[WinRateCell | None]]
+) -> Figure:
+    """Plot win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
+
+    A cell is coloured by the end of its interval that is nearer to one half, so that few battles look like few.
+    """
+    trace = {
+        "type": "heatmap",
+        "x": _labels(models),
+        "y": _labels(families),
+        "z": [[cell and min(max(0.5, cell.low), cell.high) for cell in row] for row in cells],
+        "customdata": [[[""] * 4 if cell is None else list(cell) for cell in row] for row in cells],
+        "text": [["" if cell is None else f"{cell.rate:.0%}" for cell in row] for row in cells],
+        "texttemplate": "%{text}",
+        "hovertemplate": "%{x}, %{y}: %{customdata[0]:.0%}, from %{customdata[1]:.0%} to %{customdata[2]:.0%} (95%), "
+        "%{customdata[3]} decided<extra></extra>",
+        "hoverongaps": False,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": _SHADES,
+        "colorbar": {**_LEGEND, "tickformat": ".0%"},
+    }
+    compared = sum(cell is not None for row in cells for cell in row)
+    note = (
+        "Share of decided battles won against the human-verified reference, by family of instructions (VisIT-Bench, "
+        "Figure 8), coloured as far as the 95% interval lies wholly above or below one half; hover for it and the "
+        f"battles. These are {compared:,} comparisons: of their intervals some {compared * 0.05:.0f} miss by chance."
+    )
+    return Figure("Win rate against the reference by family", note, (trace,), _layout(families, models))
 
 
 def page(title: str, figures: Iterable[Figure]) -> str:

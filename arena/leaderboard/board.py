@@ -15,7 +15,8 @@ import numpy as np
 
 from arena.leaderboard.statistics import FLOOR, Statistics, settled
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
-from arena.ratings.intervals import Bounds, Share, ranks, shares
+from arena.ratings.intervals import Bounds, ranks
+from arena.ratings.shares import Share, shares
 from arena.ratings.votes import Codes, Floats
 
 Value = TypeVar("Value")
@@ -237,7 +238,7 @@ def _lines(
         _blanked(_spans(fit.ratings, *bounds), shown),
         found.elo,
         votes,
-        _against_reference(counts, entrants),
+        _against_reference(counts, entrants, found.effects),
         _blanked(mean_win_chances(fit).tolist(), shown),
         _blanked(_shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0)), shown),
         [model.retired for model in models],
@@ -250,17 +251,17 @@ def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | Non
     return [value if show else None for value, show in zip(values, shown, strict=True)]
 
 
-def _shares(hits: Floats, votes: Floats) -> list[Share | None]:
-    return _blanked(shares(hits, votes), (votes > 0).tolist())
+def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[Share | None]:
+    return _blanked(shares(hits, votes, effects), (votes > 0).tolist())
 
 
-def _against_reference(counts: Counts, entrants: Mapping[int, Entrant]) -> list[Share | None]:
+def _against_reference(counts: Counts, entrants: Mapping[int, Entrant], effects: Floats) -> list[Share | None]:
     """Return each model's share of its battles with the reference; None for the reference itself and without any."""
     reference = next((place for code, place in counts.places.items() if entrants[code].is_reference), None)
     if reference is None:
         return [None] * len(counts.codes)
     won, lost = counts.decided[:, reference], counts.decided[reference]
-    return _shares(won, won + lost)
+    return _shares(won, won + lost, effects)
 
 
 @lru_cache(maxsize=256)  # statistics stay the same over many votes
@@ -278,6 +279,9 @@ class _Ranking:
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
         elo = statistics and statistics.elo
         spans = _spans(*map(self._placed, (elo.median, elo.low, elo.high))) if elo else [None] * len(codes)
+        against = statistics and statistics.against
+        self.effects = np.nan_to_num(self._placed(against.effects if against else nothing), nan=1.0)
+        """By how much the shares against the reference vary more than if votes were independent, as far as known."""
         self.elo = [span if code in known else None for code, span in zip(codes, spans, strict=True)]
         """Elo's median and spread over orders."""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from arena.figures import Figure
 from arena.leaderboard.board import Board, Standing
-from arena.ratings.intervals import Share
 from arena.ratings.report import csv_text, table_text
+from arena.ratings.shares import Share
 
 _BLANK = (None, None, None)
 _COLUMNS = (

@@ -1,4 +1,4 @@
-"""Board plots: intervals, predicted win rates, battle counts, ratings over time and by family."""
+"""Board plots: intervals, predicted win rates, battle counts, ratings over time, win rates by family."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,11 +7,13 @@ import numpy as np
 
 from arena.figures import (
     Bar,
-    Cell,
     Figure,
+    RatingCell,
     RatingLine,
+    WinRateCell,
     battle_count_figure,
-    family_figure,
+    family_rating_figure,
+    family_win_rate_figure,
     history_figure,
     interval_figure,
     win_rate_figure,
@@ -20,6 +22,7 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.ratings.bradley_terry import win_chances
+from arena.ratings.shares import Share
 
 MOST_LINES = 20
 """Models in the plot over time."""
@@ -65,6 +68,23 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Figure:
+    """Plot the win rates against the reference by family, as VisIT-Bench does, or ratings where it takes no part."""
+    found = leaderboard.reference_shares(board)
+    if not any(share.n for rates in found.values() for share in rates.values()):
+        return _family_ratings(board, leaderboard)
+    families = sorted(found, key=str.casefold)
+    shown = [
+        line for line in board.standings if any(rates[line.code].n for rates in found.values() if line.code in rates)
+    ]
+    cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
+    return family_win_rate_figure(families, [line.model for line in shown], cells)
+
+
+def _win_rate(share: Share) -> WinRateCell | None:
+    return None if share.value is None else WinRateCell(share.value, share.low, share.high, share.n)
+
+
+def _family_ratings(board: Board, leaderboard: Leaderboard) -> Figure:
     """Plot the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
     place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
@@ -74,8 +94,8 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
         if line.code in place and any(not np.isnan(family.ratings[place[line.code]]) for family in found.values())
     ]
     families = sorted(found, key=str.casefold)
-    cells = [[_cell(found[family], place[line.code]) for line in shown] for family in families]
-    drawn = family_figure(families, [line.model for line in shown], cells)
+    cells = [[_rating(found[family], place[line.code]) for line in shown] for family in families]
+    drawn = family_rating_figure(families, [line.model for line in shown], cells)
     drawn = _or_in_words(drawn, bool(families), "These votes do not say of which family their items are.")
     return _or_in_words(drawn, bool(shown or not families), f"No model has {FLOOR} votes in one family yet.")
 
@@ -85,11 +105,11 @@ def _or_in_words(drawn: Figure, has_data: bool, words: str) -> Figure:
     return drawn if has_data else replace(drawn, traces=(), note=words)
 
 
-def _cell(family: FamilyRatings, at: int) -> Cell | None:
+def _rating(family: FamilyRatings, at: int) -> RatingCell | None:
     if np.isnan(family.ratings[at]):
         return None
     rating, low, high = (round(float(value[at]), 1) for value in (family.ratings, family.low, family.high))
-    return Cell(rating, low, high, int(family.votes[at]))
+    return RatingCell(rating, low, high, int(family.votes[at]))
 
 
 def _largest(board: Board) -> tuple[Standing, ...]:

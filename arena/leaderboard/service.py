@@ -53,6 +53,7 @@ from arena.leaderboard.selection import BoardSelection, BoardSelectionError, boa
 from arena.leaderboard.statistics import FamilyRatings, History, Statistics, compute_statistics, family_ratings
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
+from arena.ratings.shares import Share
 from arena.settings import CountSettings
 from arena.types import REFERENCE
 
@@ -167,6 +168,14 @@ class Leaderboard:
             if kept.families_of is not made.statistics:
                 kept.families, kept.families_of = family_ratings(made.statistics.of), made.statistics
             return {self._families[one.family]: one for one in kept.families if one.family in self._families}
+
+    def reference_shares(self, made: Board) -> Mapping[str, Mapping[int, Share]]:
+        """Return the shares won against the reference by family name and model; empty until there are statistics."""
+        if made.statistics is None or made.statistics.against is None:
+            return {}
+        codes, found = made.statistics.codes, made.statistics.against.families
+        known = {self._families[code]: rates for code, rates in found.items() if code in self._families}
+        return {name: dict(zip(codes, rates, strict=True)) for name, rates in known.items()}
 
     def _keep(self, key: BoardKey) -> "_BoardState":
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
@@ -292,7 +301,8 @@ class Leaderboard:
             with self._database.read() as connection:
                 cast = votes_of(connection, key, self._who)
             if len(cast.votes):
-                kept.statistics = compute_statistics(cast, kept.statistics)
+                reference = next((code for code, model in self._entrants.items() if model.is_reference), None)
+                kept.statistics = compute_statistics(cast, kept.statistics, reference)
         self._check(key)
 
     def _check(self, key: BoardKey) -> None:

@@ -4,7 +4,7 @@ They take longer than a request may, so they are computed in the background from
 Beside them are breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -13,10 +13,12 @@ import numpy as np
 
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_matrix
+from arena.ratings.clusters import cluster_codes
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
 from arena.ratings.intervals import Bounds, intervals
-from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
+from arena.ratings.shares import Share, design_effects, shares
+from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts, summed
 
 FLOOR = 10
 """Votes below which a model gets no numbers but its counts and its Elo."""
@@ -68,6 +70,16 @@ class Overturn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class AgainstReference:
+    """The models' shares of their decided battles with the reference, by place in the statistics' codes."""
+
+    effects: Floats
+    """By how much a share varies more than if its battles were independent."""
+    families: Mapping[int, Sequence[Share]]
+    """Shares with intervals for new items and voters, by family."""
+
+
+@dataclass(frozen=True, eq=False)
 class Statistics:
     """The statistics of a board's votes, by place in `codes`."""
 
@@ -82,6 +94,8 @@ class Statistics:
     elo_votes: int
     crowd: Crowd
     overturn: Overturn | None
+    against: AgainstReference | None
+    """None where the reference takes no part."""
     of: BoardVotes
 
 
@@ -105,8 +119,11 @@ class FamilyRatings:
     votes: Codes
 
 
-def compute_statistics(cast: BoardVotes, before: Statistics | None) -> Statistics:
-    """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow."""
+def compute_statistics(cast: BoardVotes, before: Statistics | None, reference: int | None = None) -> Statistics:
+    """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
+
+    `reference` is the code of the reference.
+    """
     fit = bradley_terry(win_matrix(cast.votes))
     found = intervals(fit, cast.votes, "item")
     reach, votes = (found.high - found.low) / 2, len(cast.votes)
@@ -122,6 +139,7 @@ def compute_statistics(cast: BoardVotes, before: Statistics | None) -> Statistic
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=cast.crowd,
         overturn=_overturn(fit, cast, ranked),
+        against=against_reference(cast, cast.codes.index(reference)) if reference in cast.codes else None,
         of=cast,
     )
 
@@ -138,6 +156,20 @@ def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn 
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
+
+
+def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
+    """Return the shares won against the model at place `reference`."""
+    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (cast.votes.outcome != Outcome.TIE)
+    votes, models = cast.votes.take(np.flatnonzero(met)), len(cast.codes)
+    lost = votes.a == reference  # side a won
+    model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), cluster_codes(votes, "voter")]
+    families, family = np.unique(cast.family[met], return_inverse=True)
+    cell, cells = family * models + model, len(families) * models
+    won, n = summed(cell, 1.0 - lost, cells), summed(cell, np.ones(len(cell)), cells)
+    rates = shares(won, n, design_effects(~lost, cell, cells, together))
+    of_families = {code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())}
+    return AgainstReference(design_effects(~lost, model, models, together), of_families)
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:

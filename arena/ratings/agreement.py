@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import Share, percentiles, shares
+from arena.ratings.intervals import percentiles
+from arena.ratings.shares import Share, shares
 from arena.ratings.votes import Floats
 
 Preference = Literal["first", "second", "tie"]

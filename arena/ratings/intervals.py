@@ -1,4 +1,4 @@
-"""Intervals: sandwich intervals of Bradley-Terry strengths, ranks, and Wilson's interval of a share.
+"""Intervals: sandwich intervals of Bradley-Terry strengths, and ranks.
 
 The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
 curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`. Clustered by item,
@@ -102,36 +102,6 @@ def percentiles(values: Floats) -> Bounds:
     return Bounds(*np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0))
 
 
-def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
-    """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
-    z, votes = NORMAL, np.asarray(votes, np.float64)
-    share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
-    middle = share * votes + z * z / 2
-    reach = z * np.sqrt(votes * share * (1 - share) + z * z / 4)
-    return Bounds(np.maximum((middle - reach) / (votes + z * z), 0), np.minimum((middle + reach) / (votes + z * z), 1))
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of cases with its binomial interval (Wilson's)."""
-
-    hits: int
-    n: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float | None:
-        """hits / n; None without cases."""
-        return self.hits / self.n if self.n else None
-
-
-def shares(hits: Floats | Codes, n: Floats | Codes) -> list[Share]:
-    """The shares hits / n, with their intervals."""
-    columns = (hits.astype(int), n.astype(int), *wilson(hits, n))
-    return list(map(Share, *(column.tolist() for column in columns)))
-
-
 class _Spread(NamedTuple):
     """What the clusters of votes say, and how much each of them says alone."""
 
@@ -162,6 +132,16 @@ class _Terms(NamedTuple):
 
     def take(self, places: np.ndarray) -> "_Terms":
         return self._make(column[places] for column in self)
+
+    def summed(self, column: Floats, models: int) -> Floats:
+        """Sum of a column over each model's votes."""
+        return summed(self.a, column, models) + summed(self.b, column, models)
+
+    def squared(self, column: Floats, models: int) -> Floats:
+        """Sum of the outer products of the scores of single votes: models x models."""
+        square = summed(self.a.astype(np.int64) * models + self.b, column**2, models * models).reshape(models, models)
+        square += square.T
+        return np.diag(square.sum(1)) - square
 
     def by_model(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
         """Sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
@@ -195,9 +175,22 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
     clusters = int(cluster.max(initial=-1)) + 1
     own = fit.inverse.diagonal()
     apart = own[:, None] + own[None, :] - 2 * fit.inverse
-    leverage = summed(cluster, terms.told * apart[terms.a, terms.b], clusters)
     scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
-    for first, rows, part in _blocks(terms, clusters):
+    single = np.bincount(cluster, minlength=clusters)[cluster] == 1
+    if single.any():  # in closed form, since files without items have a cluster for each vote
+        part, terms = terms.take(np.flatnonzero(single)), terms.take(np.flatnonzero(~single))
+        terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
+        leverage = part.told * apart[part.a, part.b]
+        scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
+        size += part.summed(part.weight, m)
+        squares += part.summed(part.weight**2, m)
+        decided += part.summed((part.lean != 0).astype(np.float64), m)
+        for number in np.flatnonzero(leverage > ALONE).tolist():
+            heavy = _Heavy(fit, part.take(np.array([number])))
+            alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone()
+    several = int(terms.cluster.max(initial=-1)) + 1
+    leverage = summed(terms.cluster, terms.told * apart[terms.a, terms.b], several)
+    for first, rows, part in _blocks(terms, several):
         sizes = part.by_model(part.weight, rows, m, sign=1)
         size += sizes.sum(0)
         squares += (sizes**2).sum(0)
@@ -256,9 +249,7 @@ def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread
     if voters.clusters < FEW:
         return np.zeros(votes.models)
     terms, m = _terms(fit, votes, voters_of), votes.models
-    square = summed(terms.a.astype(np.int64) * m + terms.b, terms.surprise**2, m * m).reshape(m, m)
-    square += square.T
-    single = _variances(bread, square.sum(1) * np.eye(m) - square)
+    single = _variances(bread, terms.squared(terms.surprise, m))
     both = _variances(bread, voters.scores) + np.maximum(variance - single, 0)
     return _quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(both)
 

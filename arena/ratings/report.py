@@ -161,6 +161,8 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
 
 def _repeated(battles: Battles, a: Codes, b: Codes) -> dict[int, int]:
     """Votes that their voter gave again on the same conversation and models, each with the last one."""
+    if set(battles.conversation) <= {None}:
+        return {}
     last: dict[tuple, int] = {}
     pairs = zip(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), strict=True)
     keys = [(*key, *pair) for *key, pair in zip(battles.conversation, battles.voter, pairs, strict=True)]

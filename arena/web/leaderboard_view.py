@@ -9,7 +9,8 @@ from arena.leaderboard.board import Board, BoardKey, ImportSummary, Span, Standi
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
-from arena.ratings.intervals import FEW, Share
+from arena.ratings.intervals import FEW
+from arena.ratings.shares import Share
 from arena.templates import macros, plural
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
@@ -51,7 +52,8 @@ COLUMNS = (
     Column(
         "win-rate",
         "Win vs. reference",
-        "Share of its decided battles with the reference answers that it won; n of them.",
+        "Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n of "
+        "them.",
     ),
     Column("mean", "Mean win rate", "Predicted share of wins against each other model of its group, averaged."),
     Column(

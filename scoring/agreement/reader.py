@@ -10,7 +10,7 @@ from arena.imports.poll_files import bank_name
 from arena.io.strict_json import FileLimits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level
-from arena.ratings.intervals import Share
+from arena.ratings.shares import Share
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.report import safe_cell
 from scoring.serialize import csv_text

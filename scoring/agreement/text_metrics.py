@@ -12,6 +12,8 @@ from arena.ratings.agreement import random_score
 
 MetricName = Literal["random", "length", "BLEU-4", "ROUGE-L", "METEOR", "CIDEr", "BERTScore"]
 _WORD = re.compile(r"[a-z0-9]+")
+_ROUGE_WORDS = 4000
+"""Words of a text that ROUGE-L reads, since its work grows with the product of two lengths."""
 
 
 class TextMetricError(RuntimeError):
@@ -69,12 +71,12 @@ def _bleu(candidates: Sequence[Candidate]) -> list[float]:
 
 
 def _rouge(candidates: Sequence[Candidate]) -> list[float]:
-    """F-measure of the longest common subsequence of words (Lin 2004), unstemmed."""
+    """F-measure of the longest common subsequence of the first words (Lin 2004), unstemmed."""
     from rapidfuzz.distance import LCSseq
 
     scores = []
     for one in candidates:
-        told, truth = words(one.text), words(one.reference or "")
+        told, truth = words(one.text)[:_ROUGE_WORDS], words(one.reference or "")[:_ROUGE_WORDS]
         scores.append(2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0)
     return scores
 

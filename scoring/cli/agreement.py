@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from arena.figures import page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate
-from arena.ratings.intervals import Share
+from arena.ratings.shares import Share
 from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName

@@ -8,7 +8,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.ratings.intervals import wilson
+from arena.ratings.shares import wilson
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
 from scoring.report import ScoreLine, csv_bytes

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
-from arena.ratings.intervals import wilson
 from arena.ratings.report import BoardRow, RatingOrder, rating_report
+from arena.ratings.shares import wilson
 from arena.types import REFERENCE
 from scoring.report import safe_cell
 from scoring.serialize import csv_text
@@ -27,8 +27,6 @@ REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
 """Names of the human-verified reference: ours, and the authors'."""
 ORDERS = 100
 SEED = 0
-FLOOR = 5
-"""Minimum of decided matches against the reference to show a family's win rate; most families have ten items."""
 EXACT = 8
 """Maximum of models for which a correlation's p tries every order."""
 DRAWS = 20_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from arena.figures import Figure
 from arena.ratings.agreement import Level, People
-from arena.ratings.intervals import Share
+from arena.ratings.shares import Share
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.web.report_parts import CLEAR, GREY, REPORT, TableRow, error_bars, plot_hover, plot_label

@@ -1,18 +1,17 @@
 """Tab "Judges' boards": the automatic leaderboards by judge, with Figure 8, and a user's own submissions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.figures import Figure, plotly_figure
+from arena.figures import Figure, WinRateCell, family_win_rate_figure, plotly_figure
 from arena.templates import macros
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import (
-    FLOOR,
     ORDERS,
     AutomaticBoard,
     BoardLine,
@@ -21,19 +20,17 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
 )
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
-from scoring.web.report_parts import CLEAR, GREY, PARTS, REPORT, plot_hover, plot_label
+from scoring.web.report_parts import PARTS, REPORT
 
 VISIT = macros("visit_bench.html")
-_SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
-_ROW_PIXELS, _FRAME_PIXELS, _MOST_PIXELS = 24, 240, 4000
-_LETTERS = 24
 
 COLUMNS = {
     "rank": ("Rank", "1 + the models whose interval lies wholly above. Below it the ranks of 95% of draws."),
     "model": ("Model", "A submission's variant says how often its submitter has tried on these items."),
     "rating": (
         "Rating",
-        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval by (item, pair); a tie is half a win to each.",
+        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is half a "
+        "win to each.",
     ),
     "elo": (
         "Elo (paper)",
@@ -71,43 +68,15 @@ def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -
 
 
 def family_figure(board: AutomaticBoard) -> Figure | None:
-    """Return Figure 8, win rates against the reference by family and model; None if no cell reaches the floor."""
+    """Return Figure 8, win rates against the reference by family and model; None without any match that was decided."""
     models = [line.row.model for line in board.lines if line.reference is not None]
-    sure = {
-        family: {model: rate for model, rate in rates.items() if rate.n >= FLOOR}
-        for family, rates in board.families.items()
-    }
-    shown = [family for family, rates in sure.items() if rates]
-    if not shown:
-        return None
-    cells = [[sure[family].get(model) for model in models] for family in shown]
-    trace = {
-        "type": "heatmap",
-        "x": list(map(plot_label, models)),
-        "y": list(map(plot_label, shown)),
-        "z": [[rate and rate.value for rate in row] for row in cells],
-        "customdata": [[_hover(rate) for rate in row] for row in cells],
-        "hovertemplate": plot_hover("%{x}, %{y}: %{z:.0%}, %{customdata}"),
-        "hoverongaps": False,
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": _SHADES,
-        "colorbar": {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10, "tickformat": ".0%"},
-    }
-    layout = {
-        "height": min(_FRAME_PIXELS + _ROW_PIXELS * max(len(shown), 4), _MOST_PIXELS),
-        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
-        **CLEAR,
-        "plot_bgcolor": "rgba(138,143,152,.12)",
-        "font": {"color": GREY, "size": 11},
-        "xaxis": {"automargin": True, "tickangle": 90, **_names(models)},
-        "yaxis": {"automargin": True, "autorange": "reversed", **_names(shown)},
-    }
-    note = (
-        "Share of matches won against the human-verified reference, by instruction family, ties left out (Figure 8); "
-        f"hover for n and the 95% interval. Blank: under {FLOOR} matches that were decided."
-    )
-    return Figure("Win rate against the reference by family", note, (trace,), layout)
+    shown = {family: rates for family, rates in board.families.items() if any(rate.n for rate in rates.values())}
+    cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
+    return family_win_rate_figure(list(shown), models, cells) if shown else None
+
+
+def _win_rate(rate: WinRate | None) -> WinRateCell | None:
+    return None if rate is None or rate.value is None else WinRateCell(rate.value, rate.low, rate.high, rate.n)
 
 
 def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]) -> str:
@@ -130,16 +99,6 @@ def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, hig
         "mean": f"{line.unscored:,}" if line.unscored else "",
         "left": "" if people is None else f"{people:.0f}",
     }
-
-
-def _hover(rate: WinRate | None) -> str:
-    return "" if rate is None else f"n={rate.n}, {rate.low:.0%} to {rate.high:.0%} (95%)"
-
-
-def _names(names: Sequence[str]) -> dict[str, object]:
-    shown = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
-    labels = {"tickvals": list(map(plot_label, names)), "ticktext": list(map(plot_label, shown))}
-    return {"type": "category", "tickmode": "array", **labels}
 
 
 class SubmissionsTab:

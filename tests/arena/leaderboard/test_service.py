@@ -20,13 +20,15 @@ from arena.formats.registry import read
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey, Standing
+from arena.leaderboard.plots import board_figures
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import MANY, Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, SETTLED, settled
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
-from arena.ratings.intervals import Bounds, Share, intervals, ranks, wilson
+from arena.ratings.intervals import Bounds, intervals, ranks
+from arena.ratings.shares import Share, wilson
 from arena.ratings.votes import coded
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
@@ -590,6 +592,40 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
                     (found[family].ratings[at], found[family].low[at], found[family].high[at])
                 )
     assert kept.family_ratings(board) is not found and kept.family_ratings(poll.board()) == {}
+
+
+def test_win_rates_by_family_are_those_of_its_board(poll, kept):
+    """Against the reference, for every family with a decided battle, each with its own interval."""
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", REFERENCE)))
+    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    plant(poll.database, wins_and_losses("m1", REFERENCE, 3, 1, items["Counting"]))
+    plant(poll.database, wins_and_losses("m2", REFERENCE, 0, 2, items["Color"]))
+    board = kept.board(SINGLE, PATIENCE)
+    found = kept.reference_shares(board)
+    assert set(found) == {"Counting", "Color"}
+    for family, rates in found.items():
+        of_family = kept.board(kept.choose("test", "single", family).key, PATIENCE)
+        assert {line.code: line.win_rate for line in of_family.standings if line.win_rate} == {
+            code: share for code, share in rates.items() if share.n
+        }
+    (drawn,) = (plot for plot in board_figures(board, kept) if "family" in plot.title)
+    assert drawn.traces[0]["text"] == [["", "0%"], ["75%", ""]] and "2 comparisons" in drawn.note
+    assert kept.reference_shares(poll.board()) == {}
+
+
+def test_twenty_votes_on_one_item_widen_the_win_rate(poll, kept):
+    """Four items, always decided alike by five voters each, say as much as four votes."""
+    Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", REFERENCE)))
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi]
+    for number, item in enumerate(items[:4]):
+        pair = ("m1", REFERENCE) if number < 2 else (REFERENCE, "m1")
+        plant(poll.database, [Planted(item, *pair)] * 5)
+    (line,) = (line for line in kept.board(SINGLE, PATIENCE).standings if line.win_rate)
+    low, high = wilson(np.array([2]), np.array([4]))
+    assert (line.win_rate.low, line.win_rate.high) == (
+        pytest.approx(low[0], abs=0.02),
+        pytest.approx(high[0], abs=0.02),
+    )
 
 
 # Many at once

@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import t
 
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import cluster_codes
-from arena.ratings.intervals import FEW, MOST_LEVERAGE, Bounds, Intervals, intervals, rank_ranges, ranks, wilson
+from arena.ratings.intervals import FEW, MOST_LEVERAGE, Bounds, Intervals, intervals, rank_ranges, ranks
 from arena.ratings.votes import SCORES, Outcome, Votes, VotesError
 from tests.support.arenas import POINTS, Arena, decided, even_votes, tuple_arena, voter_arena, votes_of_wins
 
@@ -242,7 +240,7 @@ def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
     alone = intervals(bradley_terry(win_matrix(once), 0), once, "tuple")
     together = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "tuple")
     naive = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "vote")
-    assert reach(together) == pytest.approx(reach(alone), rel=1e-9)
+    assert reach(together) == pytest.approx(reach(alone), rel=0.01), "but for the leverage, of which they take a step"
     assert reach(naive) == pytest.approx(reach(alone) / np.sqrt(5), rel=0.02)
 
 
@@ -280,22 +278,6 @@ def test_ranks_count_those_who_are_surely_above_and_only_among_comparable_models
     assert ranks(fit, bounds).tolist() == [1, 2, 2, 1, 2]
     unplayed = bradley_terry(np.pad(wins, (0, 1)))
     assert ranks(unplayed, Bounds(np.append(bounds.low, np.nan), np.append(bounds.high, np.nan)))[5] == 0
-
-
-def test_wilson_is_the_textbooks():
-    found = wilson(np.array([0, 8, 10, 0]), np.array([10, 20, 10, 0]))
-    assert found.low == pytest.approx([0, 0.2188, 0.7225, 0], abs=5e-5)
-    assert found.high == pytest.approx([0.2775, 0.6134, 1, 1], abs=5e-5)
-
-
-@settings(deadline=None)
-@given(st.integers(0, 500), st.integers(0, 500))
-def test_wilson_holds_the_share_and_mirrors(wins, losses):
-    found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2))
-    assert 0 <= found.low[0] <= found.high[0] <= 1
-    assert found.low[0] == pytest.approx(1 - found.high[1])
-    if wins + losses:
-        assert found.low[0] - 1e-12 <= wins / (wins + losses) <= found.high[0] + 1e-12
 
 
 def test_clusters_need_their_columns():

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from html import unescape
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from arena.formats.registry import read, write
 from arena.io.tables import RowsError
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.service import Leaderboard
+from arena.ratings.shares import wilson
 from arena.types import REFERENCE
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
@@ -21,7 +23,6 @@ from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissio
 from scoring.judges.run import Quote
 from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
 from scoring.visit_bench.leaderboard import (
-    FLOOR,
     PlayedMatch,
     automatic_board,
     played_of,
@@ -490,15 +491,16 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     assert "&lt;b&gt;" in VISIT.submissions([replace(submissions.store.submissions()[0], name="<b>")])
 
 
-def test_figure_8_has_families_above_the_floor_only():
-    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(FLOOR)]
-    played += [PlayedMatch(f"j{n}", "Count", False, "m", REFERENCE, "a") for n in range(FLOOR - 1)]
-    played += [PlayedMatch(f"j{n}", "Color", False, "<n>", REFERENCE, "a") for n in range(FLOOR - 1)]
+def test_figure_8_has_every_family_with_a_decided_match():
+    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(20)]
+    played += [PlayedMatch("j", "Count", False, "m", REFERENCE, "tie")]
+    played += [PlayedMatch("j", "Color", False, "<n>", REFERENCE, "a")]
     figure = family_figure(automatic_board(played, False))
     assert figure and figure.traces[0]["y"] == ["Color"]
-    by_model = dict(zip(figure.traces[0]["x"], figure.traces[0]["z"][0], strict=True))
-    assert by_model == {"m": 0.8, "&lt;n&gt;": None}
-    assert family_figure(automatic_board(played[FLOOR:], False)) is None
+    of = {name: dict(zip(figure.traces[0]["x"], figure.traces[0][name][0], strict=True)) for name in ("z", "text")}
+    assert of["text"] == {"m": "95%", "&lt;n&gt;": "100%"} and "2 comparisons" in figure.note
+    assert of["z"] == {"m": pytest.approx(wilson(np.array([19]), np.array([20])).low[0]), "&lt;n&gt;": 0.5}
+    assert family_figure(automatic_board(played[20:21], False)) is None
 
 
 def test_people_stand_beside_the_judge_under_the_models_names(submissions, database):

@@ -1,0 +1,68 @@
+"""Shares: how often a model won, with Wilson's interval for votes of which some hang together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from arena.ratings.intervals import NORMAL, Bounds
+from arena.ratings.votes import Codes, Floats, summed
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of cases with its 95% interval (Wilson's)."""
+
+    hits: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float | None:
+        """hits / n; None without cases."""
+        return self.hits / self.n if self.n else None
+
+
+def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
+    """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
+    z, votes = NORMAL, np.asarray(votes, np.float64)
+    share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
+    middle = share * votes + z * z / 2
+    reach = z * np.sqrt(votes * share * (1 - share) + z * z / 4)
+    return Bounds(np.maximum((middle - reach) / (votes + z * z), 0), np.minimum((middle + reach) / (votes + z * z), 1))
+
+
+def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.0) -> list[Share]:
+    """The shares hits / n, with intervals for n / `effects` independent cases."""
+    columns = (hits.astype(int), n.astype(int), *wilson(hits / effects, n / effects))
+    return list(map(Share, *(column.tolist() for column in columns)))
+
+
+def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]) -> Floats:
+    """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
+
+    Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
+    cases of one cell and two clusters. No effect is below 1.
+    """
+    everything = np.zeros(len(cell), np.int64)
+    size, hits = summed(cell, np.ones(len(cell)), cells), summed(cell, hit.astype(np.float64), cells)
+    every_pair, every_both = _pairs(hit, cell, cells, everything)
+    effects = np.ones(cells)
+    for cluster in clusterings:
+        pairs, both = _pairs(hit, cell, cells, cluster)
+        apart = every_pair - pairs
+        told = apart > 0
+        chance = (every_both - both)[told] / apart[told]
+        most = pairs[told] @ (hits[told] / size[told] - chance)
+        alike = min(max(float((both[told] - pairs[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 0.0
+        effects += alike * pairs / np.maximum(size, 1)
+    return effects
+
+
+def _pairs(hit: np.ndarray, cell: Codes, cells: int, cluster: Codes) -> tuple[Floats, Floats]:
+    """The ordered pairs of cases of one cell and cluster, and those of two hits, by cell."""
+    clusters = int(cluster.max(initial=0)) + 1
+    group, place = np.unique(cell * clusters + cluster, return_inverse=True)
+    size, hits = summed(place, np.ones(len(place)), len(group)), summed(place, hit.astype(np.float64), len(group))
+    return summed(group // clusters, size * (size - 1), cells), summed(group // clusters, hits * (hits - 1), cells)

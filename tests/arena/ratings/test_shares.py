@@ -1,0 +1,81 @@
+"""Shares: Wilson's interval, and what votes on the same items by the same voters are worth."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.ratings.shares import design_effects, wilson
+
+
+def test_wilson_is_the_textbooks():
+    found = wilson(np.array([0, 8, 10, 0]), np.array([10, 20, 10, 0]))
+    assert found.low == pytest.approx([0, 0.2188, 0.7225, 0], abs=5e-5)
+    assert found.high == pytest.approx([0.2775, 0.6134, 1, 1], abs=5e-5)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_wilson_holds_the_share_and_mirrors(wins, losses):
+    found = wilson(np.array([wins, losses]), np.array([wins + losses] * 2))
+    assert 0 <= found.low[0] <= found.high[0] <= 1
+    assert found.low[0] == pytest.approx(1 - found.high[1])
+    if wins + losses:
+        assert found.low[0] - 1e-12 <= wins / (wins + losses) <= found.high[0] + 1e-12
+
+
+def win_rates(rng: np.random.Generator, models: int, families: int, each: int, votes: int, voters: int, quality: float):
+    """Votes on every model and item: won, cell (model x family), item, voter; and the rates for new items, voters."""
+    items = families * each
+    strengths = rng.normal(0, 0.8, (models, 1)) + rng.normal(0, 0.5, (models, families))
+    answers, tastes = rng.normal(0, quality, (models, items)), rng.normal(0, quality / 2, (models, voters))
+    model, item = (np.repeat(one.ravel(), votes) for one in np.indices((models, items)))
+    cell, voter = model * families + item // each, rng.integers(0, voters, len(model))
+    odds = strengths.ravel()[cell] + answers[model, item] + tastes[model, voter]
+    new = strengths.ravel()[:, None] + rng.normal(0, quality * np.hypot(1, 0.5), 10_000)
+    return rng.random(len(odds)) < 1 / (1 + np.exp(-odds)), cell, item, voter, (1 / (1 + np.exp(-new))).mean(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("design", "by_vote"),
+    [
+        ((6, 10, 8, 5, 100, 1.0), 0.90),
+        ((6, 10, 8, 5, 10, 1.0), 0.75),
+        ((6, 70, 8, 5, 100, 0.5), 0.90),
+        ((3, 4, 15, 3, 50, 1.0), 0.93),
+        ((6, 10, 6, 10, 200, 1.0), 0.85),
+        ((6, 20, 8, 1, 300, 1.0), 1.0),
+        ((6, 10, 8, 5, 100, 0.0), 1.0),
+    ],
+)
+def test_win_rates_hold_for_new_items_and_voters(design, by_vote):
+    """By model and by family over 60 arenas; by vote the intervals hold less often than `by_vote` on the models."""
+    models, families = design[:2]
+    held = {"model": [], "family": [], "by vote": []}
+    for seed in range(60):
+        hit, cell, item, voter, truth = win_rates(np.random.default_rng(seed), *design)
+        for name, of, rates in (
+            ("family", cell, truth),
+            ("model", cell // families, truth.reshape(models, -1).mean(1)),
+        ):
+            n, won = np.bincount(of), np.bincount(of, hit)
+            effects = design_effects(hit, of, len(n), [item, voter])
+            assert (effects >= 1).all()
+            low, high = wilson(won / effects, n / effects)
+            held[name].append(((low <= rates) & (rates <= high)).mean())
+            low, high = wilson(won, n)
+        held["by vote"].append(((low <= rates) & (rates <= high)).mean())
+    assert 0.93 <= np.mean(held["family"]) <= 0.98 and 0.93 <= np.mean(held["model"]) <= 0.985
+    assert np.mean(held["by vote"]) < by_vote
+
+
+def test_votes_of_one_item_that_always_agree_are_one_vote():
+    hit, item = np.repeat(np.arange(40) % 2 == 0, 5), np.repeat(np.arange(40), 5)
+    (effect,) = design_effects(hit, np.zeros(200, int), 1, [item])
+    assert effect == pytest.approx(5, rel=0.03)
+    apart = np.arange(200)
+    assert design_effects(hit, np.zeros(200, int), 1, [apart]).tolist() == [1]
+    nothing = np.zeros(0, int)
+    assert design_effects(nothing > 0, nothing, 3, [nothing]).tolist() == [1, 1, 1]
+    one_item = np.zeros(9, int)
+    assert design_effects(one_item == 0, one_item, 1, [one_item]).tolist() == [1], "one item tells nothing of others"
