@@ -97,6 +97,8 @@ class ImportSummary(NamedTuple):
     """"Both bad" votes excluded by the import's setting."""
     alone: int
     """Excluded votes of a model against itself."""
+    repeated: int
+    """Excluded votes that their voter gave again on the same conversation."""
     named: int
     """Votes cast with the names in view."""
     no_item: int

@@ -81,15 +81,17 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
     """Return the summary of a board's imported votes; None without any."""
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
-    counts = ~_ALONE & ~_OUT
+    repeated = _repeated(key)
+    counts = ~_ALONE & ~_OUT & ~repeated
     sums = {
         "votes": counts,
         "ties": counts & _TIE,
         "both_bad": counts & _BOTH_BAD,
-        "both_bad_out": _OUT & ~_ALONE,
+        "both_bad_out": _OUT & ~_ALONE & ~repeated,
         "alone": _ALONE,
+        "repeated": repeated,
         "named": counts & vote.blind.is_(False),
-        "no_item": counts & vote.item_id.is_(None),
+        "no_item": counts & vote.item_id.is_(None) & vote.conversation.is_(None),
         "no_voter": counts & vote.voter_id.is_(None),
         "no_time": counts & vote.voted_at.is_(None),
         "no_images": counts & vote.images.is_(None) & ITEM.c.id.is_(None),
@@ -216,9 +218,15 @@ def _own_vote_rows(key: BoardKey) -> Select:
 
 
 def _imported_vote_rows(key: BoardKey) -> Select:
-    """Return a SELECT over a board's imported votes; each vote without an item counts as a negative item of its own."""
+    """Return a SELECT over a board's imported votes.
+
+    A vote without an item is about its conversation, as WildVision-Bench numbers its questions, else about itself:
+    negative items, by the first vote on them.
+    """
     vote = IMPORTED_VOTE.c
-    known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
+    known = vote.item_id.is_not(None) | vote.conversation.is_not(None)
+    first = func.min(vote.id).over(partition_by=(vote.source_id, vote.conversation))
+    own = case((vote.item_id.is_not(None), vote.item_id), (vote.conversation.is_not(None), -first), else_=-vote.id)
     return _imported(
         key,
         (ITEM.c.id if key.kind == "bank" else own).label("item"),
@@ -231,7 +239,20 @@ def _imported_vote_rows(key: BoardKey) -> Select:
         # Negative, since their voters are others than this arena's.
         (-vote.voter_id).label("voter"),
         vote.voted_at,
-    ).where(~_ALONE, ~_OUT)
+    ).where(~_ALONE, ~_OUT, ~_repeated(key))
+
+
+def _repeated(key: BoardKey) -> ColumnElement[bool]:
+    """Whether the voter of an imported vote chose again on the same conversation and models: the last vote counts."""
+    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    swapped = vote.winner > vote.loser
+    pair = (case((swapped, vote.loser), else_=vote.winner), case((swapped, vote.winner), else_=vote.loser))
+    same = (vote.source_id, vote.conversation, vote.voter_id, *pair)
+    nth = func.row_number().over(partition_by=same, order_by=vote.id.desc()).label("nth")
+    numbered = select(vote.id, nth).join(IMPORTED_SOURCE).where(vote.id <= source.counted_to)
+    of_board = source.into_live if key.kind == "bank" else vote.source_id == key.source
+    numbered = numbered.where(of_board, vote.conversation.is_not(None)).subquery()
+    return vote.id.in_(select(numbered.c.id).where(numbered.c.nth > 1))
 
 
 def _imported(key: BoardKey, *columns: ColumnElement) -> Select:

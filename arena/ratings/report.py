@@ -186,8 +186,11 @@ def _counted(
 
 
 def _items(battles: Battles) -> Sequence[str | None]:
-    """What the votes are about; where none tells it, the conversation, as WildVision-Bench numbers its questions."""
-    return battles.conversation if set(battles.item) <= {None} else battles.item
+    """What the votes are about; where one does not tell it, its conversation, as WildVision-Bench numbers questions."""
+    return [
+        conversation if item is None else item
+        for item, conversation in zip(battles.item, battles.conversation, strict=True)
+    ]
 
 
 def _groups(column: Sequence[str | None]) -> Codes | None:

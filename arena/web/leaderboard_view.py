@@ -181,6 +181,8 @@ def _gaps(told: ImportSummary) -> Iterator[str]:
     """Say how many votes were left out, or lack data that the numbers rest on."""
     if told.alone:
         yield f"{_votes(told.alone)} on a model against itself and left out."
+    if told.repeated:
+        yield f"{_votes(told.repeated)} given again by their voter on the same conversation: the last counts."
     if told.named:
         yield f"{_votes(told.named)} cast with the names in view."
     for count, what in (

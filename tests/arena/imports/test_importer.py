@@ -35,6 +35,7 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import Outcome, Votes
 from arena.types import REFERENCE
 from arena.web.leaderboard_view import import_notes
@@ -307,7 +308,7 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     item = next(iter(ItemBank(bank).bank().items.values()))
     said = [
         Vote("m1", "m2", "a", item=item.key, conversation="1"),
-        Vote("m1", "m2", "a", conversation="2", time=86400.0 * 365, blind=False, voter="w", images=1),
+        Vote("m1", "m2", "a", time=86400.0 * 365, blind=False, voter="w", images=1),
         Vote("m1", "m1", "a", conversation="3"),
         Vote("m1", "m2", "b", conversation="4", images=3),
     ]
@@ -329,6 +330,35 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     assert len(leaderboard.history(board.key).days) == 1
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
+
+
+def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):
+    """As FastChat's buttons take several, on whichever side the models stood; rate says the same of the same votes."""
+    said = [
+        Vote("m1", "m2", "a", conversation="1", voter="v"),
+        Vote("m2", "m1", "a", conversation="1", voter="v"),
+        Vote("m1", "m2", "b", conversation="1", voter="v"),
+        Vote("m1", "m2", "a", conversation="1", voter="w"),
+        Vote("m1", "m3", "a", conversation="1", voter="v"),
+        Vote("m1", "m2", "a", conversation="2"),
+        Vote("m1", "m2", "both_bad", conversation="2"),
+        Vote("m1", "m2", "a", voter="v"),
+        Vote("m1", "m2", "a", voter="v"),
+    ]
+    imports.add(votes_of(*said), ImportRequest("elsewhere", both_bad="out"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, board.import_summary.repeated, board.import_summary.both_bad_out) == (5, 3, 1)
+    assert board.statistics.clusters == 3, "conversation 1 and two votes that tell none"
+    assert "3 votes were given again by their voter on the same conversation: the last counts." in told(board)
+    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
+    assert {row.model: (row.battles, row.bt) for row in rated.rows} == {
+        line.model: (line.votes, pytest.approx(board.fit.ratings[board.counts.places[line.code]]))
+        for line in board.standings
+    }
+    again = votes_of(Vote("m1", "m2", "a", conversation="1", voter="v", time=3.0))
+    imports.add(again, ImportRequest("elsewhere"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert (board.votes, board.import_summary.repeated) == (6, 4), "the fourth choice came with a later file"
 
 
 def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, imports, bank, leaderboard):

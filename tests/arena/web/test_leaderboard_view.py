@@ -7,12 +7,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from arena.battles.store import BattleStore
+from arena.clock import FINAL_SECONDS
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.live.store import Answered, LiveStore, Opening
 from arena.types import Names
 from tests.support.leaderboard_page import choose
-from tests.support.planting import Planted, plant
+from tests.support.planting import Planted, let_pass, plant
 from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
 from tests.support.servers import AppServer, drafts
 
@@ -34,6 +35,7 @@ def plant_votes(database: Database) -> None:
         answered = Answered(Names("alpha", "beta"), Names("x", "y"), stopped=number > 14, named=number == 14)
         store.answer(battle.id, answered)
         store.vote(voter, battle.token, "b" if number % 3 else "a", "terms")
+    let_pass(database, FINAL_SECONDS)
 
 
 @pytest.fixture(scope="module")
