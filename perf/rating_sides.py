@@ -53,13 +53,10 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models, battles.item)
     fit = fitting.bradley_terry(fitting.win_matrix(votes))
     found = intervals.intervals(fit, votes, "item")
-    code = {name: number for number, name in enumerate(OUTCOMES)}
+    score = dict(zip(OUTCOMES, ratings.SCORES.tolist(), strict=True))
 
     def elo_from_names() -> dict[str, float]:
-        names, (a, b) = ratings.coded(battles.names_a, battles.names_b)
-        outcome = np.fromiter(map(code.__getitem__, battles.winners), np.int8, len(battles.winners))
-        rated = ratings.elo(ratings.Votes(a, b, outcome, len(names)))
-        return dict(zip(names, rated.tolist(), strict=True))
+        return ratings.elo_by_name(battles.names_a, battles.names_b, map(score.__getitem__, battles.winners))
 
     def by_name(values) -> dict[str, float]:
         return {f"model-{model:03}": float(value) for model, value in enumerate(values)}

@@ -57,7 +57,7 @@ BARS = (
     Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", NEWEST, "bt", 20),
     Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
     Bar("Bradley-Terry bootstrap, 1,000 rounds", "bootstrap bt", NEWEST, "bootstrap bt", 15),
-    Bar("online Elo from names", "elo from names", "evalica", "elo", None),
+    Bar("online Elo from names", "elo from names", "evalica", "elo", 1),
     Bar("Bradley-Terry from stored codes", "bt", "evalica", "bt", None),
     Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", "arena-rank", "bt", None),
 )

@@ -6,13 +6,14 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from itertools import chain, count
 from math import exp, log
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Codes = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float64]
+Name = TypeVar("Name", str, int)
 
 
 class Outcome(IntEnum):
@@ -141,18 +142,24 @@ ELO = EloSettings()
 
 
 def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
-    """Ratings by model code after one pass of Elo over the votes in order, as FastChat's `compute_elo` does.
+    """Ratings by model code after one pass of Elo over the votes in order; weights are ignored."""
+    found = elo_by_name(votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings)
+    return np.array([found.get(model, settings.start) for model in range(votes.models)])
 
-    Weights are ignored. Side a's expected score is 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1)
-    prints this with R_a - R_b, its sign reversed; FastChat's code, which the paper ran, and the paper's own numbers are
-    as here.
+
+def elo_by_name(
+    a: Iterable[Name], b: Iterable[Name], scores: Iterable[float], settings: EloSettings = ELO
+) -> dict[Name, float]:
+    """Ratings by name after one pass of Elo in order, as FastChat's `compute_elo` does; `scores` are side a's.
+
+    Side a's expected score is 1 / (1 + base ** ((R_b - R_a) / scale)). VisIT-Bench's formula (1) prints this with
+    R_a - R_b, its sign reversed; FastChat's code, which the paper ran, and the paper's own numbers are as here.
     """
-    k, rate = settings.k, 1 / settings.points
-    ratings = [settings.start] * votes.models
-    scores = SCORES[votes.outcome].tolist()
-    for a, b, score in zip(votes.a.tolist(), votes.b.tolist(), scores, strict=True):
-        rating_a, rating_b = ratings[a], ratings[b]
-        gain = k * (score - 1.0 / (1.0 + exp(rate * (rating_b - rating_a))))
-        ratings[a] = rating_a + gain
-        ratings[b] = rating_b - gain
-    return np.array(ratings)
+    step = settings.k / settings.points
+    odds: defaultdict[Name, float] = defaultdict(float)  # log odds against a model at the start
+    for one, other, score in zip(a, b, scores, strict=True):
+        of_one, of_other = odds[one], odds[other]
+        gain = step * (score - 1.0 / (1.0 + exp(of_other - of_one)))
+        odds[one] = of_one + gain
+        odds[other] = of_other - gain
+    return {name: settings.start + settings.points * value for name, value in odds.items()}
