@@ -33,7 +33,7 @@ from arena.types import REFERENCE
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, plant
-from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
+from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot, turn
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
@@ -145,6 +145,10 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     page.get_by_text("What the columns mean").click()
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
+    page.set_viewport_size({"width": TABLET, "height": 844})
+    board = page.locator(".board")
+    assert board.evaluate("board => board.scrollWidth <= board.clientWidth"), "the last column is cut off"
+    assert board.locator("tbody .model").first.evaluate("model => model.clientWidth") > 100, "letters in a column"
 
 
 def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
@@ -400,8 +404,8 @@ def test_the_families_plot_gives_votes_and_intervals_on_hover(leaderboard):
     trace = PLOTS["Families"](opened(leaderboard)[0], leaderboard).traces[0]
     assert trace["y"] == ["Color", "Counting", "Directions"]
     for row, beside in zip(trace["z"], trace["customdata"], strict=True):
-        for rating, (low, high, votes) in zip(row, beside, strict=True):
-            assert rating is None or (low < rating < high and votes >= 10)
+        for colour, (rate, low, high, votes) in zip(row, beside, strict=True):
+            assert colour is None or (low < rate < high and low <= colour <= high and votes >= 1)
 
 
 def test_the_csv_holds_what_the_board_holds(leaderboard):
