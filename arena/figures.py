@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arena.templates import macros, script
+from arena.templates import macros, plural, script
 
 Matrix = npt.NDArray[np.float64]
 
@@ -197,8 +197,9 @@ def family_win_rate_figure(
     compared = sum(cell is not None for row in cells for cell in row)
     note = (
         "Share of decided battles won against the human-verified reference, by family of instructions (VisIT-Bench, "
-        "Figure 8), coloured as far as the 95% interval lies wholly above or below one half; hover for it and the "
-        f"battles. These are {compared:,} comparisons: of their intervals some {compared * 0.05:.0f} miss by chance."
+        "Figure 8). White: the votes cannot tell whether it is more or less than half; the deeper the colour, the "
+        "further from half the 95% interval begins. Hover for it and the battles. Of the intervals of "
+        f"{plural(compared, 'comparison')}, about one in twenty misses by chance."
     )
     return Figure("Win rate against the reference by family", note, (trace,), _layout(families, models))
 

@@ -15,7 +15,10 @@ _MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "questi
 
 
 def vote_of(row: Row, images: list[Any] | None) -> Vote:
-    """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn."""
+    """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn.
+
+    Without the question its number is the item, as in WildVision-Bench. Each row counts: FastChat cleaned the battles.
+    """
     turns = row.get("conversation_a")
     first = turns[0] if isinstance(turns, list) and turns else None
     question = cells.turn_cell(first.get("content") if isinstance(first, dict) else None)
@@ -24,13 +27,12 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),
         winner=cells.choice(row, "winner", WINNERS),
-        item=cells.item_of(question.text, shown),
+        item=cells.item_of(question.text, shown) or cells.text(row, "question_id"),
         voter=cells.text(row, "judge"),
         time=cells.seconds(row, "tstamp"),
         language=cells.text(row, "language"),
         turns=cells.count(row, "turn" if "turn" in row else "num_turns"),
         images=len(shown) if shown or images is not None else None,
-        conversation=cells.text(row, "question_id"),
         blind=cells.flag(row, "anony"),
     )
 
@@ -38,7 +40,7 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
 def row_of(vote: Vote) -> dict[str, Any]:
     """Row with FastChat's columns; the conversations are unknown."""
     return {
-        "question_id": vote.conversation,
+        "question_id": vote.conversation or vote.item,
         "model_a": vote.model_a,
         "model_b": vote.model_b,
         "winner": SPELLINGS[vote.winner],
@@ -60,6 +62,6 @@ CLEAN_BATTLES = Format(
     fits=lambda columns: {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns),
     vote=_vote,
     row=row_of,
-    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "language", "turns", "conversation", "blind"}),
+    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "language", "turns", "blind"}),
     suffixes=(".json", ".jsonl", ".parquet"),
 )

@@ -38,7 +38,13 @@ _TASTES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 _ASKED, _ASKED_EACH = 4000, 200
 """Choices, and choices of one voter, that tell how much tastes differ."""
 _STEPS = 4
-"""Newton's steps to the mode of a taste after a choice: the last is below 1e-6."""
+"""Newton's steps to the mode of a taste after a choice: the last is below 1e-3."""
+_LEARNT = 2000
+"""Choices after which a voter's taste is known, so that one with a million takes no more time."""
+_SURE = 30.0
+"""Log odds beyond which nothing more is believed."""
+_OTHERS = 0.5
+"""Choices of others for one of a voter, below which nobody can tell which of them is odd."""
 _LIKELY = 3.0
 """Natural log of the likelihood ratio to the best deviation up to which a larger one is believed (98.5%)."""
 
@@ -98,16 +104,24 @@ class Flag(NamedTuple):
 def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
 
-    Tastes are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
+    Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes are weighed
+    only against voters flagged without them: a strength below ENOUGH is an upper bound.
     """
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
     fit = bradley_terry(wins)
     taste, found = taste_of_voters(choices, fit.strengths), []
     for voter, places in _by_voter(choices.voter):
+        if len(won) - len(places) < _OTHERS * len(places):
+            found.append(Flag(voter, Suspicion.COIN, None, 0.0))
+            continue
         one, strengths = choices.take(places), _without(fit, won[places], lost[places])
-        found.append(_evidence(voter, one, strengths[one.a] - strengths[one.b], taste))
+        found.append(_evidence(voter, one, _odds(one, strengths), taste))
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
+
+
+def _odds(choices: VoterChoices, strengths: Floats) -> Floats:
+    return np.clip(strengths[choices.a] - strengths[choices.b], -_SURE, _SURE)
 
 
 def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
@@ -119,7 +133,7 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
             break
         one = choices.take(voters[number])
         asked += len(one.a)
-        odds = strengths[one.a] - strengths[one.b]
+        odds = _odds(one, strengths)
         told = np.stack([odds_with_taste(one, odds, taste) for taste in _TASTES])
         logs -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum(axis=1)
     return max(taste for taste, log in zip(_TASTES, logs, strict=True) if log >= logs.max() - _LIKELY)
@@ -129,13 +143,17 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats
     """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
 
     The taste is normal with deviation `taste` on each model and is followed by its mean and covariance, from one
-    choice's mode to the next; a normal around log odds brings them nearer to 0 (MacKay 1992).
+    choice's mode to the next, over the first _LEARNT choices; a normal around log odds brings them nearer to 0
+    (MacKay 1992).
     """
     if not taste:
         return odds
     there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
     mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)), np.empty(len(odds))
-    sides = zip(odds.tolist(), *place.reshape(2, -1).tolist(), np.where(choices.chose_a, 1, -1).tolist(), strict=True)
+    a_side, b_side = place.reshape(2, -1)
+    first = slice(_LEARNT)
+    signs = np.where(choices.chose_a[first], 1, -1)
+    sides = zip(odds[first].tolist(), a_side[first].tolist(), b_side[first].tolist(), signs.tolist(), strict=True)
     for number, (everybody, a, b, sign) in enumerate(sides):
         column = covariance[a] - covariance[b]
         spread, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
@@ -146,7 +164,11 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats
             mode += (sign * missed - (mode - expected) / spread) / (missed * (1 - missed) + 1 / spread)
         mean += column * ((mode - expected) / spread)
         missed = 1 / (1 + math.exp(sign * mode))
-        covariance -= np.outer(column, column) / (spread + 1 / (missed * (1 - missed)))
+        bent = missed * (1 - missed)
+        covariance -= np.outer(column, column) * (bent / (1 + spread * bent))
+    a, b, own = a_side[_LEARNT:], b_side[_LEARNT:], covariance.diagonal()
+    spread = own[a] + own[b] - 2 * covariance[a, b]
+    told[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * spread / 8)
     return told
 
 

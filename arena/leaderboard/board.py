@@ -7,7 +7,7 @@ counts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
@@ -170,6 +170,7 @@ class Board:
     statistics: Statistics | None
     counts: Counts
     fit: Strengths
+    ranking: "_Ranking"
     import_summary: ImportSummary | None = None
     left_out: ExcludedVotes = NONE_LEFT_OUT
 
@@ -191,20 +192,23 @@ def board(
 
     The fit starts from that of the board before, if it has the same models.
     """
-    near = before.fit.strengths if before and before.counts.codes == counts.codes else None
-    fit = bradley_terry(counts.wins, start=near)
-    lines = _lines(counts, fit, entrants, statistics)
+    same = before if before and before.counts.codes == counts.codes else None
+    fit = bradley_terry(counts.wins, start=same.fit.strengths if same else None)
+    kept = same.ranking if same and same.statistics is statistics else None
+    found = kept or _Ranking(counts.codes, statistics)  # statistics stay the same over many votes
+    lines = _lines(counts, fit, entrants, found)
     best_first = np.argsort(-fit.ratings, kind="stable")
     members = [best_first[fit.components[best_first] == group].tolist() for group in np.unique(fit.components)]
     ordered = [sorted(places, key=lambda place: _order(lines[place])) for places in members]
     return Board(
         key=key,
         votes=counts.votes,
-        left=_shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]))[0],
+        left=_shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]), found.left_effect)[0],
         groups=tuple(tuple(lines[place] for place in places) for places in ordered),
         statistics=statistics,
         counts=counts,
         fit=fit,
+        ranking=found,
         import_summary=import_summary,
         left_out=left_out,
     )
@@ -216,16 +220,13 @@ def _order(line: Standing) -> tuple[float, ...]:
     return line.trust == "provisional", rank, line.rating is None, -elo
 
 
-def _lines(
-    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], statistics: Statistics | None
-) -> list[Standing]:
+def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking") -> list[Standing]:
     """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
-    found = _Ranking(counts.codes, statistics)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
-    trusted = settled(fit, np.nan_to_num(reach))
+    trusted = settled(fit, np.nan_to_num(reach, nan=np.inf if found.known else 0.0))
     ranked = trusted & ~np.isnan(reach)
     rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in bounds)))
     shown = (played >= FLOOR).tolist()
@@ -242,7 +243,9 @@ def _lines(
         votes,
         _against_reference(counts, entrants, found.effects),
         _blanked(mean_win_chances(fit).tolist(), shown),
-        _blanked(_shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0)), shown),
+        _blanked(
+            _shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0), found.left_effects), shown
+        ),
         [model.retired for model in models],
         counts.ties.sum(1).astype(int).tolist(),
     )
@@ -266,7 +269,6 @@ def _against_reference(counts: Counts, entrants: Mapping[int, Entrant], effects:
     return _shares(won, won + lost, effects)
 
 
-@lru_cache(maxsize=256)  # statistics stay the same over many votes
 class _Ranking:
     """Statistics by the places of newer counts, which may have models that the statistics lack."""
 
@@ -281,9 +283,16 @@ class _Ranking:
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
         elo = statistics and statistics.elo
         spans = _spans(*map(self._placed, (elo.median, elo.low, elo.high))) if elo else [None] * len(codes)
-        against = statistics and statistics.against
-        self.effects = np.nan_to_num(self._placed(against.effects if against else nothing), nan=1.0)
-        """By how much the shares against the reference vary more than if votes were independent, as far as known."""
+        self.known = statistics is not None
+        against, lefts = (
+            statistics and statistics.against,
+            statistics.left_effects if statistics else np.full(1, np.nan),
+        )
+        # A share of which nobody knows how its votes hang together could be any.
+        self.effects = np.nan_to_num(self._placed(against.effects if against else nothing), nan=np.inf)
+        """By how much the shares against the reference vary more than if votes were independent."""
+        self.left_effects = np.nan_to_num(self._placed(lefts[:-1]), nan=np.inf)
+        self.left_effect = float(np.nan_to_num(lefts[-1], nan=np.inf))
         self.elo = [span if code in known else None for code, span in zip(codes, spans, strict=True)]
         """Elo's median and spread over orders."""
 

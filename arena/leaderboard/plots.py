@@ -67,24 +67,21 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
     return _or_in_words(drawn, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 
 
-def _families(board: Board, leaderboard: Leaderboard) -> Figure:
-    """Plot the win rates against the reference by family, as VisIT-Bench does, or ratings where it takes no part."""
+def _against_reference(board: Board, leaderboard: Leaderboard) -> Figure:
+    """Plot the win rates against the reference by family of the models that met it."""
     found = leaderboard.reference_shares(board)
-    if not any(share.n for rates in found.values() for share in rates.values()):
-        return _family_ratings(board, leaderboard)
-    families = sorted(found, key=str.casefold)
-    shown = [
-        line for line in board.standings if any(rates[line.code].n for rates in found.values() if line.code in rates)
-    ]
+    met = {code for rates in found.values() for code, share in rates.items() if share.n}
+    families, shown = sorted(found, key=str.casefold), [line for line in board.standings if line.code in met]
     cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
-    return family_win_rate_figure(families, [line.model for line in shown], cells)
+    drawn = family_win_rate_figure(families, [line.model for line in shown], cells)
+    return _or_in_words(drawn, bool(met), "No battle with the human-verified reference has been decided.")
 
 
 def _win_rate(share: Share) -> WinRateCell | None:
     return None if share.value is None else WinRateCell(share.value, share.low, share.high, share.n)
 
 
-def _family_ratings(board: Board, leaderboard: Leaderboard) -> Figure:
+def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     """Plot the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
     place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
@@ -122,5 +119,6 @@ PLOTS: Mapping[str, Callable[[Board, Leaderboard], Figure]] = {
     "Battles": _battles,
     "Over time": _history,
     "Families": _families,
+    "Families vs. reference": _against_reference,
 }
 """Each plot's function, by the name under which people choose it."""

@@ -34,6 +34,7 @@ from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSumma
 from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
 from arena.leaderboard.win_counts import summed_counts
 from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
+from arena.ratings.clusters import effective_number
 from arena.ratings.votes import Outcome, Votes, integers
 from arena.settings import CountSettings
 
@@ -46,6 +47,7 @@ _OPEN = (
     .group_by(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
 )
 _BOTH_BAD, _TIE = (IMPORTED_VOTE.c.choice == choice for choice in ("both_bad", "tie"))
+_SIDES = ((IMPORTED_VOTE.c.loser, IMPORTED_VOTE.c.winner), (IMPORTED_VOTE.c.winner, IMPORTED_VOTE.c.loser))
 _ALONE = IMPORTED_VOTE.c.winner == IMPORTED_VOTE.c.loser
 _OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
 
@@ -81,24 +83,29 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
     """Return the summary of a board's imported votes; None without any."""
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
-    repeated = _repeated(key)
-    counts = ~_ALONE & ~_OUT & ~repeated
+    told = {
+        "ties": _TIE,
+        "both_bad": _BOTH_BAD,
+        "named": vote.blind.is_(False),
+        "no_item": vote.item_id.is_(None),
+        "no_voter": vote.voter_id.is_(None),
+        "no_time": vote.voted_at.is_(None),
+        "no_images": vote.images.is_(None) & ITEM.c.id.is_(None),
+    }
+    named = (condition.label(name) for name, condition in told.items())
+    rows = _imported(key, source.name.label("source"), source.judge, *named).subquery("rows")
+    first = (rows.c.nth == 1) | rows.c.alone
+    counts = first & ~rows.c.alone & ~rows.c.out
     sums = {
         "votes": counts,
-        "ties": counts & _TIE,
-        "both_bad": counts & _BOTH_BAD,
-        "both_bad_out": _OUT & ~_ALONE & ~repeated,
-        "alone": _ALONE,
-        "repeated": repeated,
-        "named": counts & vote.blind.is_(False),
-        "no_item": counts & vote.item_id.is_(None) & vote.conversation.is_(None),
-        "no_voter": counts & vote.voter_id.is_(None),
-        "no_time": counts & vote.voted_at.is_(None),
-        "no_images": counts & vote.images.is_(None) & ITEM.c.id.is_(None),
+        "both_bad_out": first & ~rows.c.alone & rows.c.out,
+        "alone": rows.c.alone,
+        "repeated": ~first,
+        **{name: counts & rows.c[name] for name in told},
     }
     columns = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in sums.items()]
-    query = _imported(key, source.name.label("source"), source.judge, *columns).group_by(source.name, source.judge)
-    rows = connection.execute(query.order_by(source.name)).all()
+    of_source = select(rows.c.source, rows.c.judge, *columns).group_by(rows.c.source, rows.c.judge)
+    rows = connection.execute(of_source.order_by(rows.c.source)).all()
     if not rows:
         return None
     totals = {name: sum(int(getattr(row, name)) for row in rows) for name in sums}
@@ -130,17 +137,17 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     """Return a board's votes; a vote without a voter has one of its own."""
     votes = _vote_rows(connection, key, who)
     known, tied = (case((of, 1), else_=0) for of in (votes.c.known, votes.c.tied > 0))
-    query = select(votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, tied, known, votes.c.voter)
-    rows = ((*row[:6], _NOBODY if row[6] is None else row[6]) for row in connection.execute(query))
-    item, family, *sides, tie, is_known, voter = integers(rows, 7).T
+    told = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, tied, known, votes.c.left, votes.c.voter)
+    rows = ((*row[:7], _NOBODY if row[7] is None else row[7]) for row in connection.execute(select(*told)))
+    item, family, *sides, tie, is_known, left, voter = integers(rows, 8).T
     codes, place = np.unique(sides, return_inverse=True)
     winner, loser = place.reshape(2, -1)
     people, cast = np.unique(voter[voter != _NOBODY], return_counts=True)
-    crowd = Crowd(len(people), int(cast.max(initial=0)), len(np.unique(item[is_known > 0])))
+    crowd = Crowd(len(people), effective_number(cast), int(cast.max(initial=0)), len(np.unique(item[is_known > 0])))
     alone = voter.max(initial=0) + 1 + np.arange(len(voter))
     outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
     columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter))
-    return BoardVotes(tuple(codes.tolist()), family, columns, crowd)
+    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd)
 
 
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
@@ -218,16 +225,10 @@ def _own_vote_rows(key: BoardKey) -> Select:
 
 
 def _imported_vote_rows(key: BoardKey) -> Select:
-    """Return a SELECT over a board's imported votes.
-
-    A vote without an item is about its conversation, as WildVision-Bench numbers its questions, else about itself:
-    negative items, by the first vote on them.
-    """
+    """Return a SELECT over a board's imported votes; each vote without an item counts as a negative item of its own."""
     vote = IMPORTED_VOTE.c
-    known = vote.item_id.is_not(None) | vote.conversation.is_not(None)
-    first = func.min(vote.id).over(partition_by=(vote.source_id, vote.conversation))
-    own = case((vote.item_id.is_not(None), vote.item_id), (vote.conversation.is_not(None), -first), else_=-vote.id)
-    return _imported(
+    known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
+    rows = _imported(
         key,
         (ITEM.c.id if key.kind == "bank" else own).label("item"),
         known.label("known"),
@@ -239,31 +240,27 @@ def _imported_vote_rows(key: BoardKey) -> Select:
         # Negative, since their voters are others than this arena's.
         (-vote.voter_id).label("voter"),
         vote.voted_at,
-    ).where(~_ALONE, ~_OUT, ~_repeated(key))
-
-
-def _repeated(key: BoardKey) -> ColumnElement[bool]:
-    """Whether the voter of an imported vote chose again on the same conversation and models: the last vote counts."""
-    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
-    swapped = vote.winner > vote.loser
-    pair = (case((swapped, vote.loser), else_=vote.winner), case((swapped, vote.winner), else_=vote.loser))
-    same = (vote.source_id, vote.conversation, vote.voter_id, *pair)
-    nth = func.row_number().over(partition_by=same, order_by=vote.id.desc()).label("nth")
-    numbered = select(vote.id, nth).join(IMPORTED_SOURCE).where(vote.id <= source.counted_to)
-    of_board = source.into_live if key.kind == "bank" else vote.source_id == key.source
-    numbered = numbered.where(of_board, vote.conversation.is_not(None)).subquery()
-    return vote.id.in_(select(numbered.c.id).where(numbered.c.nth > 1))
+    ).subquery("rows")
+    counted = (column for column in rows.c if column.name not in ("alone", "out", "nth"))
+    return select(*counted).where(~rows.c.alone, ~rows.c.out, rows.c.nth == 1)
 
 
 def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
-    """Return a SELECT over a board's imported votes, excluded ones too.
+    """Return a SELECT over a board's imported votes, with columns by which some are excluded.
 
-    What a vote does not say about its item (family, images) comes from the item bank, if it has the item.
+    `alone`: on a model against itself; `out`: "both bad", if it does not count; `nth`: 1 for the last vote of a voter
+    on a conversation, 2 for the one before. What a vote does not say about its item (family, images) comes from the
+    item bank, if it has the item.
     """
     vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
     joined = (
         IMPORTED_VOTE.join(IMPORTED_SOURCE).outerjoin(IMPORTED_ITEM).outerjoin(ITEM, ITEM.c.key == IMPORTED_ITEM.c.key)
     )
+    left, right = (case((vote.choice == "b", one), else_=other) for one, other in _SIDES)
+    told = case((vote.conversation.is_not(None) & vote.voter_id.is_not(None), 0), else_=vote.id)
+    same = (vote.source_id, vote.conversation, vote.voter_id, left, right, told)
+    nth = func.row_number().over(partition_by=same, order_by=vote.id.desc()).label("nth")
+    columns = (*columns, _ALONE.label("alone"), _OUT.label("out"), nth)
     query = select(*columns).select_from(joined).where(vote.id <= source.counted_to)
     if key.kind == "bank":
         query = query.where(source.into_live, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)

@@ -58,9 +58,9 @@ from arena.settings import CountSettings
 from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
+"""Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
 MANY = 1000
 """Votes from which on a board's statistics are computed only every so often."""
-"""Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
 KEPT_BOARDS = 64
 EVERYONE = CountSettings()
 WAITING = 8

@@ -16,7 +16,7 @@ from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_ma
 from arena.ratings.clusters import cluster_codes
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
-from arena.ratings.intervals import Bounds, intervals
+from arena.ratings.intervals import FEW, Bounds, intervals
 from arena.ratings.shares import Share, design_effects, shares
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts, summed
 
@@ -40,6 +40,8 @@ class Crowd(NamedTuple):
     """The number of voters and of judged items."""
 
     voters: int
+    effective: float
+    """How many voters of equal zeal they are worth."""
     busiest: int
     """Votes of the voter with most."""
     items: int
@@ -52,6 +54,8 @@ class BoardVotes:
     codes: tuple[int, ...]
     """Models, by place in `votes`."""
     family: Codes
+    left: np.ndarray
+    """Mask of the votes that the left answer won."""
     votes: Votes
     crowd: Crowd
 
@@ -94,6 +98,8 @@ class Statistics:
     elo_votes: int
     crowd: Crowd
     overturn: Overturn | None
+    left_effects: Floats
+    """By how much the shares won on the left vary more than if votes were independent, by place; the last of all."""
     against: AgainstReference | None
     """None where the reference takes no part."""
     of: BoardVotes
@@ -139,6 +145,7 @@ def compute_statistics(cast: BoardVotes, before: Statistics | None, reference: i
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=cast.crowd,
         overturn=_overturn(fit, cast, ranked),
+        left_effects=_left_effects(cast),
         against=against_reference(cast, cast.codes.index(reference)) if reference in cast.codes else None,
         of=cast,
     )
@@ -158,12 +165,26 @@ def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn 
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
 
 
+def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
+    """Return the votes' voters as clusters, if they are enough to tell of others."""
+    return [cluster_codes(votes, "voter")] if cast.crowd.effective >= FEW else []
+
+
+def _left_effects(cast: BoardVotes) -> Floats:
+    """Return the effects for each model and for all: a voter may lean to a side."""
+    decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
+    votes, left, models = cast.votes.take(decided), cast.left[decided], len(cast.codes)
+    cells = np.concatenate([votes.a, votes.b, np.full(len(votes), models)])
+    voters = [np.tile(codes, 3) for codes in _by_voter(cast, votes)]
+    return design_effects(np.tile(left, 3), cells, models + 1, voters)
+
+
 def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     """Return the shares won against the model at place `reference`."""
     met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (cast.votes.outcome != Outcome.TIE)
     votes, models = cast.votes.take(np.flatnonzero(met)), len(cast.codes)
     lost = votes.a == reference  # side a won
-    model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), cluster_codes(votes, "voter")]
+    model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
     cell, cells = family * models + model, len(families) * models
     won, n = summed(cell, 1.0 - lost, cells), summed(cell, np.ones(len(cell)), cells)

@@ -31,6 +31,11 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
     return _from_0((item * votes.models + low) * votes.models + high)
 
 
+def effective_number(sizes: Codes) -> float:
+    """How many clusters of one size tell as much as clusters of these sizes (Kish 1965); 0 for none."""
+    return float(sizes.sum() ** 2 / max(1, (sizes.astype(np.float64) ** 2).sum()))
+
+
 def _from_0(codes: Codes) -> Codes:
     """The same codes without gaps; those that are dense already are counted, which is quicker than sorting them."""
     low, high = int(codes.min(initial=0)), int(codes.max(initial=0))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, cluster_codes
+from arena.ratings.clusters import Cluster, cluster_codes, effective_number
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
@@ -245,9 +245,9 @@ def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread
     Votes that share item and voter are hardly more than single votes.
     """
     voters_of = cluster_codes(votes, "voter")
-    voters = _spread(fit, votes, voters_of)
-    if voters.clusters < FEW:
+    if effective_number(np.bincount(voters_of, minlength=1)) < FEW:
         return np.zeros(votes.models)
+    voters = _spread(fit, votes, voters_of)
     terms, m = _terms(fit, votes, voters_of), votes.models
     single = _variances(bread, terms.squared(terms.surprise, m))
     both = _variances(bread, voters.scores) + np.maximum(variance - single, 0)
@@ -260,7 +260,7 @@ def _variances(bread: Floats, scores: Floats) -> Floats:
 
 def _quantile(clusters: Floats) -> Floats:
     """Reach of an interval in standard errors: Student's quantile; the normal's for one cluster or very many."""
-    several = (clusters >= 2) & (clusters < MANY)
+    several = (clusters > 1) & (clusters < MANY)
     if not several.any():  # so that a command line need not wait for SciPy
         return np.full(len(clusters), NORMAL)
     from scipy.special import stdtrit

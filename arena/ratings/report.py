@@ -134,7 +134,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     requested and the file names no voters, ConvergenceError if the fit does not converge.
     """
     names, (a, b) = coded(battles.model_a, battles.model_b)
-    repeated = _repeated(battles, a, b)
+    repeated = repeats(battles)
     votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
@@ -159,16 +159,18 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
     return order.cluster
 
 
-def _repeated(battles: Battles, a: Codes, b: Codes) -> dict[int, int]:
-    """Votes that their voter gave again on the same conversation and models, each with the last one."""
+def repeats(battles: Battles) -> dict[int, int]:
+    """Votes that their voter gave again on the same conversation, each with the last one.
+
+    Nobody is known to have voted twice where the voter is not told.
+    """
     if set(battles.conversation) <= {None}:
         return {}
     last: dict[tuple, int] = {}
-    pairs = zip(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), strict=True)
-    keys = [(*key, *pair) for *key, pair in zip(battles.conversation, battles.voter, pairs, strict=True)]
+    keys = list(zip(battles.conversation, battles.voter, battles.model_a, battles.model_b, strict=True))
     for number, key in enumerate(keys):
         last[key] = number
-    return {number: last[key] for number, key in enumerate(keys) if key[0] is not None and last[key] != number}
+    return {number: last[key] for number, key in enumerate(keys) if None not in key[:2] and last[key] != number}
 
 
 def _counted(
@@ -180,17 +182,9 @@ def _counted(
     counted[list(repeated)] = False
     if both_bad == "out":
         counted &= outcome != Outcome.BOTH_BAD
-    groups = (_groups(column) for column in (_items(battles), battles.voter))
+    groups = (_groups(column) for column in (battles.item, battles.voter))
     items, voters = (None if codes is None else codes[counted] for codes in groups)
     return Votes(a[counted], b[counted], outcome[counted], models, items, voters)
-
-
-def _items(battles: Battles) -> Sequence[str | None]:
-    """What the votes are about; where one does not tell it, its conversation, as WildVision-Bench numbers questions."""
-    return [
-        conversation if item is None else item
-        for item, conversation in zip(battles.item, battles.conversation, strict=True)
-    ]
 
 
 def _groups(column: Sequence[str | None]) -> Codes | None:
@@ -213,7 +207,7 @@ def _vote_notices(
     battles: Battles, alone: int, order: RatingOrder, cluster: Cluster, repeated: Mapping[int, int]
 ) -> list[str]:
     by_item = cluster in ("item", "tuple")
-    column = _items(battles) if by_item else battles.voter
+    column = battles.item if by_item else battles.voter
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,

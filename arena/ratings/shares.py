@@ -43,7 +43,7 @@ def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterab
     """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
 
     Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
-    cases of one cell and two clusters. No effect is below 1.
+    cases of one cell and two clusters. Where that cannot be told, a cluster is one case. No effect is below 1.
     """
     everything = np.zeros(len(cell), np.int64)
     size, hits = summed(cell, np.ones(len(cell)), cells), summed(cell, hit.astype(np.float64), cells)
@@ -55,7 +55,7 @@ def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterab
         told = apart > 0
         chance = (every_both - both)[told] / apart[told]
         most = pairs[told] @ (hits[told] / size[told] - chance)
-        alike = min(max(float((both[told] - pairs[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 0.0
+        alike = min(max(float((both[told] - pairs[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 1.0
         effects += alike * pairs / np.maximum(size, 1)
     return effects
 

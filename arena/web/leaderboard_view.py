@@ -103,11 +103,13 @@ def _limits(board: Board, statistics: Statistics) -> str:
         return "Intervals take each vote for independent, since the votes do not say which item they are about."
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
-    few = 0 < statistics.crowd.voters < FEW
-    voters = "the same voters" if few else "the same judge" if _by_judge(board) else "voters like these"
+    voters = "the same judge" if _by_judge(board) else "the same voters"
+    if not _by_judge(board) and statistics.crowd.effective >= FEW:
+        voters = "voters like these"
+    items = plural(statistics.crowd.items, "item")
     return (
-        f"Intervals hold for new items of this kind, judged by {voters}: they take the "
-        f"{plural(statistics.clusters, 'item')} for independent, not the votes on one item. They do not tell whether "
+        f"Intervals hold for new items of this kind, judged by {voters}: they take the {items} for independent, not "
+        "the votes on one item. They do not tell whether "
         f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
 
@@ -120,7 +122,10 @@ def _lead(board: Board) -> Iterator[str]:
     """Say which model is first, whether the votes can tell, and how many votes it depends on."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
     if len(ranked) < 2:
-        yield f"No two models have a rank yet: each needs {SETTLED} votes, among them wins and losses."
+        voted = [line for line in board.standings if line.votes >= SETTLED and line.status is Status.RATED]
+        needs = f"intervals within {WIDE:.0f} points to a side, which takes more items"
+        votes = f"{SETTLED} votes, among them wins and losses"
+        yield f"No two models have a rank yet: each needs {needs if len(voted) > 1 else votes}."
         return
     first = [line.model for line in ranked if line.rank and line.rank.value == 1]
     yield HTML.first(first[0]) if len(first) == 1 else HTML.undecided(first)

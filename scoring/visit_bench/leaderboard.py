@@ -1,7 +1,7 @@
 """VisIT-Bench leaderboard: ratings and win rates of each model, from matches under one judge.
 
 Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry intervals are
-clustered by (item, pair); a tie is half a win to each. Against the human-verified reference, ties are left out and
+clustered by item; a tie is half a win to each. Against the human-verified reference, ties are left out and
 counted separately (paper, Tables 3 and 4). People's votes go through the same arithmetic. The order of matches and of
 their sides has no effect: they are sorted first.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
-from arena.ratings.report import BoardRow, RatingOrder, rating_report
+from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
 from arena.ratings.shares import wilson
 from arena.types import REFERENCE
 from scoring.report import safe_cell
@@ -117,8 +117,14 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
 
 
 def played_of(battles: Battles) -> Iterator[PlayedMatch]:
-    """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own."""
+    """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own.
+
+    Of a voter's votes on one conversation the last counts.
+    """
+    before = repeats(battles)
     for number, vote in enumerate(battles.votes()):
+        if number in before:
+            continue
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
         yield PlayedMatch(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)

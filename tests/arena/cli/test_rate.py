@@ -16,7 +16,8 @@ import pytest
 
 from arena.__main__ import main
 from arena.figures import Bar, PlotsError, battle_count_figure, interval_figure, page, plotly_figure, win_rate_figure
-from arena.formats.registry import read
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.registry import read, write
 from arena.ratings.report import BoardRow, RatingOrder, board_csv, figures, rating_report
 from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
@@ -395,13 +396,12 @@ def test_a_rank_lies_within_its_own_range(tmp_path):
 
 def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
     """FastChat's buttons take a second choice on the same conversation; another voter's stands beside it."""
-    base = {**SAMPLES["clean-battles"][0][0], "question_id": "c1", "judge": "ada", "winner": "model_a"}
-    rows = [base, {**base, "winner": "model_b"}, {**base, "judge": "eve"}, {**base, "winner": "model_b"}]
-    board = rate(put(tmp_path / "votes.json", [*rows, {**base, "question_id": "c2"}]), "--bootstrap", "0")
-    assert {model: (row["wins"], row["losses"]) for model, row in board.items()} == {
-        base["model_a"]: ("2", "1"),
-        base["model_b"]: ("1", "2"),
-    }
+    first = Vote("x", "y", "a", conversation="c1", voter="ada")
+    votes = [first, first._replace(winner="b"), first._replace(voter="eve"), first._replace(winner="b")]
+    votes += [first._replace(conversation="c2"), *[first._replace(voter=None)] * 2]
+    write(Battles(None, *columns_of(votes), rows=({},) * len(votes)), tmp_path / "votes.jsonl", "stereoscope")
+    board = rate(tmp_path / "votes.jsonl", "--bootstrap", "0")
+    assert {model: (row["wins"], row["losses"]) for model, row in board.items()} == {"x": ("4", "1"), "y": ("1", "4")}
     said = capsys.readouterr().out
     assert "the same conversation, of which the last counts: 2" in said and "the last one contradicts: 1" in said
 

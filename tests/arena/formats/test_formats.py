@@ -113,9 +113,9 @@ def test_the_kinds_of_tie_are_kept_apart_and_keep_their_spelling(tmp_path):
 def test_clean_battles_and_their_kin_give_what_they_know(tmp_path):
     battles = read(sample("clean-battles", tmp_path))
     counts = item_key("Count.", []), item_key("Count.", [IMAGE])
-    assert battles.item == (*counts, item_key("Read it.", []), None, item_key("Why?", []))
+    assert battles.item == (*counts, item_key("Read it.", []), "q3", item_key("Why?", []))
     assert battles.images == (None, 1, None, None, None)
-    assert (battles.voter[0], battles.language[0], battles.conversation[4]) == ("arena_user_7", "English", "q4")
+    assert (battles.voter[0], battles.language[0]) == ("arena_user_7", "English")
     arena = read(put(tmp_path / "va.jsonl", VISION_ARENA))
     assert (arena.format, arena.images, arena.item) == ("clean-battles", (1,), (item_key("Count.", [f"{IMAGE}.png"]),))
     wild = read(sample("wildvision", tmp_path))
@@ -127,7 +127,7 @@ def test_clean_battles_and_their_kin_give_what_they_know(tmp_path):
 
 def test_two_images_without_names_are_not_taken_for_one(tmp_path):
     rows = [{**row, "image": {"bytes": None, "path": None}} for row in WILDVISION]
-    assert read(put(tmp_path / "wild.jsonl", rows)).item == (None,) * 3
+    assert read(put(tmp_path / "wild.jsonl", rows)).item == ("q0", "q2", "q3"), "their questions' numbers"
 
 
 def test_visit_bench_votes_name_the_bank_s_items(tmp_path):

@@ -67,6 +67,37 @@ def test_one_side_is_rigging_whatever_the_tastes_of_others():
     assert set(range(FIRST_RIGGER, FIRST_RIGGER + RIGGED // EACH)) <= set(flagged(whole).tolist())
 
 
+def test_a_choice_against_all_odds_is_weighed():
+    """Where thousands of votes never differed, one that does is evidence, and no error that stops all boards."""
+    one, other = np.triu_indices(20, 1)
+    a, b = np.repeat(one, 40), np.repeat(other, 40)
+    sure = VoterChoices(a, b, np.ones(len(a), bool), np.arange(len(a)))
+    odd = VoterChoices(np.full(30, 19), np.zeros(30, int), np.ones(30, bool), np.full(30, 10**6))
+    worst = evidence(together(sure, odd), 20)[0]
+    assert worst.voter == 10**6 and ENOUGH < worst.strength < 1000
+    for against in (1e3, 1e9):
+        told = odds_with_taste(odd, np.full(30, -against).clip(-30, 30), 1.0)
+        assert np.isfinite(told).all()
+
+
+def test_nobody_is_odd_alone():
+    """A lone voter on a laptop has tastes, and nobody to be measured by."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        assert not len(flagged(drawn(rng, 400, 0, 400, taste=1.0)))
+        assert not len(flagged(drawn(rng, 800, 0, 400, taste=0.7)))
+
+
+def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
+    choices = drawn(np.random.default_rng(3), 600, 0, 600, taste=1.0)
+    odds = STRENGTHS[choices.a] - STRENGTHS[choices.b]
+    learning = odds_with_taste(choices, odds, 1.0)
+    monkeypatch.setattr(detectors, "_LEARNT", 400)
+    learnt = odds_with_taste(choices, odds, 1.0)
+    assert (learnt[:400] == learning[:400]).all() and np.abs(learnt - learning).max() < 1
+    assert np.corrcoef(learnt[400:], learning[400:])[0, 1] > 0.98
+
+
 def test_tastes_are_measured_by_how_well_they_foretell():
     for taste in (0.0, 0.5, 1.0):
         told = [

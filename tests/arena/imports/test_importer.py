@@ -291,7 +291,8 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     imports.add(came, ImportRequest("not told"))
     board = board_of(leaderboard, "test")
     assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
-    assert board.statistics.crowd[:2] == (21, 4) and board.statistics.crowd.items == 1
+    crowd = board.statistics.crowd
+    assert (crowd.voters, crowd.busiest, crowd.items) == (21, 4, 1)
     assert "4 of these votes were imported, from <b>elsewhere</b>, and told to count" in told(board)
     lines = {line.model: line for line in board.standings}
     assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
@@ -333,22 +334,24 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
 
 
 def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):
-    """As FastChat's buttons take several, on whichever side the models stood; rate says the same of the same votes."""
+    """As FastChat's buttons take several; nobody is known to repeat where no voter is told; rate says the same."""
     said = [
         Vote("m1", "m2", "a", conversation="1", voter="v"),
-        Vote("m2", "m1", "a", conversation="1", voter="v"),
+        Vote("m1", "m2", "tie", conversation="1", voter="v"),
         Vote("m1", "m2", "b", conversation="1", voter="v"),
         Vote("m1", "m2", "a", conversation="1", voter="w"),
         Vote("m1", "m3", "a", conversation="1", voter="v"),
-        Vote("m1", "m2", "a", conversation="2"),
-        Vote("m1", "m2", "both_bad", conversation="2"),
-        Vote("m1", "m2", "a", voter="v"),
-        Vote("m1", "m2", "a", voter="v"),
+        Vote("m1", "m1", "a", conversation="1", voter="v"),
+        Vote("m1", "m1", "a", conversation="1", voter="v"),
+        Vote("m1", "m2", "a", conversation="2", voter="v"),
+        Vote("m1", "m2", "both_bad", conversation="2", voter="v"),
+        *[Vote("m1", "m2", "a", conversation="3")] * 2,
+        *[Vote("m1", "m2", "a", voter="v")] * 2,
     ]
     imports.add(votes_of(*said), ImportRequest("elsewhere", both_bad="out"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.import_summary.repeated, board.import_summary.both_bad_out) == (5, 3, 1)
-    assert board.statistics.clusters == 3, "conversation 1 and two votes that tell none"
+    summary = board.import_summary
+    assert (board.votes, summary.repeated, summary.both_bad_out, summary.alone) == (7, 3, 1, 2)
     assert "3 votes were given again by their voter on the same conversation: the last counts." in told(board)
     rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
     assert {row.model: (row.battles, row.bt) for row in rated.rows} == {
@@ -356,9 +359,9 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
         for line in board.standings
     }
     again = votes_of(Vote("m1", "m2", "a", conversation="1", voter="v", time=3.0))
-    imports.add(again, ImportRequest("elsewhere"))
+    imports.add(again, ImportRequest("elsewhere", both_bad="out"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.import_summary.repeated) == (6, 4), "the fourth choice came with a later file"
+    assert (board.votes, board.import_summary.repeated) == (7, 4), "the fourth choice came with a later file"
 
 
 def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, imports, bank, leaderboard):

@@ -286,3 +286,15 @@ def test_clusters_need_their_columns():
     for cluster, missing in (("item", "which item"), ("tuple", "which item"), ("voter", "who cast")):
         with pytest.raises(VotesError, match=missing):
             intervals(fit, votes, cluster)
+
+
+def test_few_who_vote_unequally_widen_as_few_do():
+    """One busy voter beside four who hardly vote are no five voters; two items are never worth more than three."""
+    rng = np.random.default_rng(4)
+    won = rng.random(1000) < 0.6
+    votes = replace(even_votes(2, 5, 1000), outcome=np.where(won, 0, 1).astype(np.int8))
+    reaches = []
+    for sizes in ([500, 500], [600, 400], [700, 300], [800, 200]):
+        by_item = replace(votes, items=np.repeat(np.arange(len(sizes)), sizes), voters=None)
+        reaches.append(reach(intervals(bradley_terry(win_matrix(by_item)), by_item, "item"))[0])
+    assert min(reaches) > 0.4 * max(reaches), reaches

@@ -78,4 +78,6 @@ def test_votes_of_one_item_that_always_agree_are_one_vote():
     nothing = np.zeros(0, int)
     assert design_effects(nothing > 0, nothing, 3, [nothing]).tolist() == [1, 1, 1]
     one_item = np.zeros(9, int)
-    assert design_effects(one_item == 0, one_item, 1, [one_item]).tolist() == [1], "one item tells nothing of others"
+    assert design_effects(one_item == 0, one_item, 1, [one_item]).tolist() == [9], "one item is one case"
+    always = np.repeat(np.arange(2), 5)
+    assert design_effects(always >= 0, 0 * always, 1, [always]).tolist() == [5], "what nothing tells apart is one case"

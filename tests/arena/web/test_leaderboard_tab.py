@@ -146,9 +146,11 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
     page.set_viewport_size({"width": TABLET, "height": 844})
-    board = page.locator(".board")
-    assert board.evaluate("board => board.scrollWidth <= board.clientWidth"), "the last column is cut off"
-    assert board.locator("tbody .model").first.evaluate("model => model.clientWidth") > 100, "letters in a column"
+    in_view = (
+        "(() => { const board = document.querySelector('.board'); return board.scrollWidth <= board.clientWidth })()"
+    )
+    page.wait_for_function(in_view)  # the last column is not cut off
+    page.wait_for_function("document.querySelector('.board tbody .model').clientWidth > 100")  # no letters in a column
 
 
 def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
@@ -222,7 +224,7 @@ def test_every_plot_is_drawn(page, images):
     for name in PLOTS:
         page.get_by_label(name, exact=True).check()
         expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
-        heat = name in ("Predicted win rates", "Battles", "Families")
+        heat = name in ("Predicted win rates", "Battles", "Families", "Families vs. reference")
         drawn = page.locator("#board-plot .heatmaplayer image" if heat else "#board-plot .scatterlayer .trace").first
         expect(drawn).to_be_attached()
         expect(page.locator("#board-note .note")).not_to_be_empty()
@@ -401,11 +403,16 @@ def test_a_pair_seen_in_one_order_only_counts(leaderboard):
 
 
 def test_the_families_plot_gives_votes_and_intervals_on_hover(leaderboard):
-    trace = PLOTS["Families"](opened(leaderboard)[0], leaderboard).traces[0]
+    board = opened(leaderboard)[0]
+    trace = PLOTS["Families vs. reference"](board, leaderboard).traces[0]
     assert trace["y"] == ["Color", "Counting", "Directions"]
     for row, beside in zip(trace["z"], trace["customdata"], strict=True):
         for colour, (rate, low, high, votes) in zip(row, beside, strict=True):
             assert colour is None or (low < rate < high and low <= colour <= high and votes >= 1)
+    trace = PLOTS["Families"](board, leaderboard).traces[0]
+    for row, beside in zip(trace["z"], trace["customdata"], strict=True):
+        for rating, (low, high, votes) in zip(row, beside, strict=True):
+            assert rating is None or (low < rating < high and votes >= 10)
 
 
 def test_the_csv_holds_what_the_board_holds(leaderboard):
