@@ -1,5 +1,6 @@
 """What the tests share: real databases, a real server process, a real browser, and the shared data."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -26,6 +27,10 @@ CHROMIUM_ARGS = (
 ).split()
 
 
+gc.set_threshold(
+    100_000, 50, 50
+)  # what importing and collecting make stays: looking through it takes a quarter of the time
+
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("suite")
@@ -36,6 +41,11 @@ LOCKS_AND_DIALECT = {
     *("test_votes", "test_write_batch"),
 }
 """Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
