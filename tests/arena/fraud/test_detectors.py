@@ -75,9 +75,8 @@ def test_a_choice_against_all_odds_is_weighed():
     odd = VoterChoices(np.full(30, 19), np.zeros(30, int), np.ones(30, bool), np.full(30, 10**6))
     worst = evidence(together(sure, odd), 20)[0]
     assert worst.voter == 10**6 and ENOUGH < worst.strength < 1000
-    for against in (1e3, 1e9):
-        told = odds_with_taste(odd, np.full(30, -against).clip(-30, 30), 1.0)
-        assert np.isfinite(told).all()
+    for against in (30, 60, 600):
+        assert np.isfinite(odds_with_taste(odd, np.full(30, -float(against)), 1.0)).all()
 
 
 def test_nobody_is_odd_alone():

@@ -288,13 +288,25 @@ def test_clusters_need_their_columns():
             intervals(fit, votes, cluster)
 
 
-def test_few_who_vote_unequally_widen_as_few_do():
-    """One busy voter beside four who hardly vote are no five voters; two items are never worth more than three."""
-    rng = np.random.default_rng(4)
-    won = rng.random(1000) < 0.6
-    votes = replace(even_votes(2, 5, 1000), outcome=np.where(won, 0, 1).astype(np.int8))
+def test_two_items_with_unequal_votes_are_no_more_than_two():
+    """Whose effective number is below two: Student's quantile for one degree of freedom is six times the normal's."""
     reaches = []
-    for sizes in ([500, 500], [600, 400], [700, 300], [800, 200]):
-        by_item = replace(votes, items=np.repeat(np.arange(len(sizes)), sizes), voters=None)
-        reaches.append(reach(intervals(bradley_terry(win_matrix(by_item)), by_item, "item"))[0])
-    assert min(reaches) > 0.4 * max(reaches), reaches
+    for sizes in ([333, 333, 334], [500, 500], [505, 495], [600, 400]):
+        item, rng = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(4)
+        won = rng.random(1000) < np.array([0.8, 0.4, 0.6])[item]
+        votes = replace(even_votes(2, 5, 1000), outcome=(~won).astype(np.int8), items=item, voters=None)
+        reaches.append(reach(intervals(bradley_terry(win_matrix(votes)), votes, "item"))[0])
+    assert min(reaches[1:]) > 2.5 * reaches[0]
+
+
+def test_one_busy_voter_beside_four_who_hardly_vote_are_no_five_voters():
+    """They say as little about others as he alone: the intervals are those by item."""
+    rng = np.random.default_rng(4)
+    votes = replace(
+        even_votes(2, 5, 1000), outcome=(rng.random(1000) < 0.4).astype(np.int8), items=np.arange(1000) % 300
+    )
+    fit = bradley_terry(win_matrix(votes))
+    busy = replace(votes, voters=np.repeat(np.arange(5), [996, 1, 1, 1, 1]))
+    assert reach(intervals(fit, busy, "item")) == pytest.approx(
+        reach(intervals(fit, replace(votes, voters=None), "item"))
+    )
