@@ -37,7 +37,7 @@ class OidcServer:
         self._codes: dict[str, dict[str, str]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.address = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self._server.shutdown()

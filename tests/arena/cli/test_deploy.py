@@ -258,7 +258,7 @@ def test_the_image_says_when_it_is_ready():
             pass
 
     with HTTPServer(("127.0.0.1", 0), Ready) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         environ = {**os.environ, "PORT": str(server.server_port)}
         codes = [
             subprocess.run([sys.executable, *probe[1:]], env=environ, capture_output=True).returncode for _ in "12"

@@ -207,7 +207,7 @@ def release(monkeypatch) -> Iterator[tuple[type[Release], str]]:
         monkeypatch.delenv(name, raising=False)
     handler = type("ThisRelease", (Release,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield handler, f"http://127.0.0.1:{server.server_port}/v1/mm-vet.zip"
     server.shutdown()
