@@ -194,6 +194,8 @@ class Settings:
     judge: JudgeSettings
     mm_vet: Annotated[_Existing | None, Field(alias="MM_VET_PATH")] = None
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
+    mm_vet_v2: Annotated[_Existing | None, Field(alias="MM_VET_V2_PATH")] = None
+    """Folder with MM-Vet v2's `mm-vet-v2.json`, or that file."""
     models: Annotated[_Existing | None, Field(alias="MODELS")] = None
     """Model catalogue (TOML); None: no live battles."""
     local_models: Annotated[_Count, whole(1, 100), Field(alias="LOCAL_MODELS")] = 2

@@ -29,7 +29,7 @@ import psutil
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
-from scoring.benchmarks.mm_vet import Options, draft, grading
+from scoring.benchmarks.mm_vet import MM_VET, Options, grading
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.rate_limit import RateLimits
@@ -104,7 +104,7 @@ class Memory:
 async def scored(address: str, filled: list[Filled], cache: ReplyCache) -> Report:
     """Score the file as the app does."""
     questions = QuestionSet("mm-vet", "bench", "", False, tuple(one.question for one in filled))
-    report = draft(filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench")
+    report = MM_VET.draft(filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench")
     async with Judge(SPEC, Endpoint(address, Secret("none")), RateLimits(concurrency=CONCURRENCY)) as judge:
         return await score(report, judge, cache, lambda progress: None, asyncio.Event())
 

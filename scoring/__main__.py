@@ -9,6 +9,7 @@ from arena.cli.lazy_group import INTERRUPTED, Command, LazyGroup
 
 COMMANDS = {
     "mm-vet": Command("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
+    "mm-vet-v2": Command("score a file of MM-Vet v2 outputs", "scoring.cli.mm_vet"),
     "visit-bench": Command("have a judge compare a model's answers with others'", "scoring.cli.visit_bench"),
     "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
     "visit-withdraw": Command("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),

@@ -10,6 +10,7 @@ from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, read_records
 from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.vqa import VQA
@@ -25,7 +26,7 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 R = TypeVar("R", bound=AnyReport)
 
 BENCHMARKS: dict[str, Benchmark[Any]] = {
-    benchmark.key: benchmark for benchmark in (MM_VET, VISIT_BENCH, MMBENCH, MMT_BENCH, *VQA)
+    benchmark.key: benchmark for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, MMBENCH, MMT_BENCH, *VQA)
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 

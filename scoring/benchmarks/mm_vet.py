@@ -10,7 +10,7 @@ import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from arena.database import now
 from scoring.benchmarks.base import Benchmark, read_table
-from scoring.benchmarks.mm_vet_questions import CAPABILITIES
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
@@ -46,7 +46,7 @@ from scoring.report import (
     table,
 )
 
-_PAPER, _HARDENED, _ROW = map(prompt_text, ("mm_vet.txt", "mm_vet_hardened.txt", "mm_vet_hardened_row.txt"))
+_ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
 """Name and version of each protocol's parser."""
 UNREADABLE = "unreadable"
@@ -56,12 +56,32 @@ OBEYED = "obeyed"
 OBEDIENCE = 0.5
 """From this score on, an answer cannot have earned it under another question's truth."""
 
-_RAMP = "\nPredict the correctness of the answer (digit): "
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
 _READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
 """Number of replies read: the script pays for a sixth that it never parses."""
 _SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)])
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What a judge of one edition is told, beside the texts to compare."""
+
+    paper: str
+    """The authors' instruction and examples."""
+    row: Callable[[str, str, str], str]
+    """The line that follows it: of question, ground truth and prediction."""
+    again: str
+    """What their script adds when it could read no score."""
+    hardened: str
+
+
+V1 = Wording(
+    paper=prompt_text("mm_vet.txt"),
+    row=lambda question, truth, prediction: "\n" + " | ".join([question, truth, prediction, ""]),
+    again="\nPredict the correctness of the answer (digit): ",
+    hardened=prompt_text("mm_vet_hardened.txt"),
+)
 
 
 @dataclass(frozen=True)
@@ -73,12 +93,14 @@ class PublishedScores:
     scores: Mapping[str, float]
 
 
-def grading(filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int) -> Grading:
+def grading(
+    filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int, wording: Wording = V1
+) -> Grading:
     """Grade a prediction in one run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
     question, prediction = filled.question, filled.prediction
     if prediction is None:
         return Grade(question.id, run, None, "the file has no prediction for this question")
-    asks = _asks(question, prediction, protocol, spec, samples)
+    asks = _asks(question, prediction, protocol, spec, samples, wording)
     read = read_paper if protocol == "paper" else read_strict
     replies: list[str] = []
     model = ""
@@ -136,23 +158,25 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
     return replace(grade, score=None, reason=reason, flags=(*flags, OBEYED))
 
 
-def prompt_digest(protocol: Protocol) -> str:
+def prompt_digest(protocol: Protocol, wording: Wording = V1) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
-    fixed = _PAPER + _RAMP if protocol == "paper" else _HARDENED + _ROW + _REMINDER
+    fixed = wording.paper + wording.again if protocol == "paper" else wording.hardened + _ROW + _REMINDER
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
-def _asks(question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int) -> list[Ask]:
+def _asks(
+    question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int, wording: Wording
+) -> list[Ask]:
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
-        prompt = _PAPER + "\n" + " | ".join([question.text, truth, prediction, ""])
-        ramp = (Message("user", prompt + _RAMP),)
+        prompt = wording.paper + wording.row(question.text, truth, prediction)
+        ramp = (Message("user", prompt + wording.again),)
         again = [Ask(ramp, temperature, reply_tokens=3) for temperature in _RAMP_TEMPERATURES]
         return [Ask((Message("user", prompt),), 0.0, reply_tokens=3, samples=samples), *again]
     prompt = _fenced(question.text, truth, prediction)
     schema = _SCHEMA if spec.json_schema else None
     first, again = (
-        Ask((Message("system", _HARDENED), Message("user", text)), 0.0, reply_tokens=32, schema=schema)
+        Ask((Message("system", wording.hardened), Message("user", text)), 0.0, reply_tokens=32, schema=schema)
         for text in (prompt, prompt + _REMINDER)
     )
     return [replace(first, samples=samples), again, again]
@@ -172,7 +196,7 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     all are unreadable; `scored_only` returns the report with them unscored.
     """
     report = scored_only(report) if ungraded(report) else report
-    capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in CAPABILITIES}
+    capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in ALL_CAPABILITIES}
     return (
         table("Capabilities", {name: rows for name, rows in capabilities.items() if rows}, report.rows, report.runs),
         table("Capability integrations", _integrations(report.rows), report.rows, report.runs),
@@ -203,13 +227,13 @@ def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
     found: dict[tuple[int, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(sorted(map(CAPABILITIES.index, set(row.question.groups)))), []).append(row)
+        found.setdefault(tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), []).append(row)
     order = sorted(found, key=lambda places: (-len(found[places]), places))
-    return {"_".join(CAPABILITIES[place] for place in places): found[places] for places in order}
+    return {"_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order}
 
 
-def files(report: Report) -> Mapping[str, bytes]:
-    """The three files that the authors' script writes, with its names and columns.
+def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
+    """The three files that the authors' script writes, with its names, which may have an ending, and columns.
 
     The names also say what the script's never do: that the questions are not the published ones, or that the file is
     partial. A missing score is null in the grades.
@@ -219,7 +243,7 @@ def files(report: Report) -> Mapping[str, bytes]:
     model = file_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
-    stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs"
+    stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs{ending}"
     return {
         f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
@@ -281,45 +305,54 @@ class Options:
     """What happens to questions without a prediction."""
 
 
-def draft(
-    filled: Sequence[Filled],
-    questions: QuestionSet,
-    options: Options,
-    spec: JudgeSpec,
-    address: str,
-    file: str,
-    title: str,
-) -> Report:
-    """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
-    if options.sampled and not spec.samples:
-        raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
-    flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
-    rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
-    prompt, parser = prompt_digest(options.protocol), PARSERS[options.protocol]
-    return Report(
-        benchmark=questions.benchmark,
-        questions=replace(questions, outside=()),
-        protocol=options.protocol,
-        judge=JudgeStamp(spec.model, (), address, prompt, parser),
-        runs=options.runs,
-        sampled=options.sampled,
-        title=title,
-        file=file,
-        created=now().isoformat(timespec="seconds"),
-        rows=rows,
-    )
-
-
+@dataclass(frozen=True)
 class MMVet(Benchmark[Report]):
-    """The benchmark, with one task for each grade of an item, canary or probe."""
+    """An edition of the benchmark, with one task for each grade of an item, canary or probe."""
+
+    wording: Wording = V1
+    ending: str = ""
+    """End of the names that the authors' script gives its files."""
+
+    def draft(
+        self,
+        filled: Sequence[Filled],
+        questions: QuestionSet,
+        options: Options,
+        spec: JudgeSpec,
+        address: str,
+        file: str,
+        title: str,
+    ) -> Report:
+        """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
+        if options.sampled and not spec.samples:
+            raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
+        flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
+        rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
+        prompt, parser = prompt_digest(options.protocol, self.wording), PARSERS[options.protocol]
+        return Report(
+            benchmark=questions.benchmark,
+            questions=replace(questions, outside=()),
+            protocol=options.protocol,
+            judge=JudgeStamp(spec.model, (), address, prompt, parser),
+            runs=options.runs,
+            sampled=options.sampled,
+            title=title,
+            file=file,
+            created=now().isoformat(timespec="seconds"),
+            rows=rows,
+        )
+
+    def refused(self, question: str, run: int, protocol: Protocol, reason: str) -> Grade:
+        """The grade of a question that the judge's server refuses."""
+        return Grade(question, run, None, reason)
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         samples = report.runs if report.sampled else 1
         return [
             Task(
                 run,
-                partial(grading, answered, run, report.protocol, spec, samples),
-                partial(Grade, answered.question.id, run, None),
+                partial(grading, answered, run, report.protocol, spec, samples, self.wording),
+                partial(self.refused, answered.question.id, run, report.protocol),
             )
             for (_, _, run), answered in _plan(report).items()
         ]
@@ -355,7 +388,7 @@ class MMVet(Benchmark[Report]):
         }
         if report.missing:
             more[f"{stem}-missing.csv"] = missing_csv(report)
-        return {**files(report), **more}
+        return {**files(report, self.ending), **more}
 
 
 def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:

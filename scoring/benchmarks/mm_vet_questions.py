@@ -23,6 +23,8 @@ MM_VET_SHA256 = "6eced3121b9865098ea72aca233ca5ff7fd7b81374494d878815b9f856442d8
 """sha256 of `mm-vet.json` as published: 218 questions."""
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """MM-Vet's core capabilities, in the order of the paper's section 3.1."""
+ALL_CAPABILITIES = (*CAPABILITIES, "seq")
+"""Those of MM-Vet v2 too: it adds sequences of images and texts."""
 SAMPLE = DATA / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 """Example predictions for the sample's questions: a file to try the upload with."""
@@ -46,12 +48,13 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
     if not path.is_file():
         raise QuestionsError(f"{path} is not there; set MM_VET_PATH to the folder that holds {MM_VET_FILE}")
     official = file_sha256(path) == MM_VET_SHA256
-    return _question_set("MM-Vet" if official else "MM-Vet, changed (not the published file)", official, path)
+    name = "MM-Vet" if official else "MM-Vet, changed (not the published file)"
+    return QuestionSet("mm-vet", name, *questions_of(path, official, _question))
 
 
 def own_sample() -> QuestionSet:
     """Our own questions about images of the arena's demo items, for trying it out without any download."""
-    return _question_set("Stereoscope's own sample, not MM-Vet", False, SAMPLE)
+    return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", *questions_of(SAMPLE, False, _question))
 
 
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
@@ -90,26 +93,32 @@ def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[f
     return folder
 
 
-def _question_set(name: str, official: bool, path: Path) -> QuestionSet:
+def questions_of(
+    path: Path, official: bool, read: Callable[[str, Mapping[str, JSON], Path], Question]
+) -> tuple[str, bool, tuple[Question, ...]]:
+    """A file's digest, whether it is official, and its questions. Raises RowsError."""
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
-        raise RowsError('expected MM-Vet\'s {"v1_0": {"imagename": ..., "question": ..., ...}, ...}', path.name, 1)
-    questions = tuple(_question(id, entry, path) for id, entry in entries.items())
-    return QuestionSet("mm-vet", name, _digest(questions), official, questions)
+        raise RowsError('expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1)
+    questions = tuple(read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items())
+    return _digest(questions), official, questions
 
 
-def _question(id: str, entry: JSON, path: Path) -> Question:
-    fields: Mapping[str, JSON] = entry if isinstance(entry, dict) else {}
+def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     image, text, truth = (fields.get(column) for column in ("imagename", "question", "answer"))
     if not (isinstance(image, str) and isinstance(text, str) and isinstance(truth, str)):
         raise RowsError("expected texts imagename, question and answer; take the published file", path.name, column=id)
+    return Question(id, text, truth, capabilities_of(id, fields, path, CAPABILITIES), image)
+
+
+def capabilities_of(id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]) -> tuple[str, ...]:
+    """A question's capabilities, in the order of the known ones. Raises RowsError."""
     groups = fields.get("capability")
     if not isinstance(groups, list) or not groups or any(groups.count(group) > 1 for group in groups):
         raise RowsError("expected capability, a list of one or more, each once", path.name, column=id)
-    if unknown := [group for group in groups if group not in CAPABILITIES]:
-        known = ", ".join(CAPABILITIES)
-        raise RowsError(f"expected capabilities out of {known}, found {unknown[0]!r}", path.name, column=id)
-    return Question(id, text, truth, tuple(name for name in CAPABILITIES if name in groups), image)
+    if unknown := [group for group in groups if group not in known]:
+        raise RowsError(f"expected capabilities out of {', '.join(known)}, found {unknown[0]!r}", path.name, column=id)
+    return tuple(name for name in known if name in groups)
 
 
 def _digest(questions: tuple[Question, ...]) -> str:

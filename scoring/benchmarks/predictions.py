@@ -132,12 +132,20 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
     double = [id for id, times in Counter(prediction.id for prediction in upload.predictions).items() if times > 1]
     problems = (
         _problem("questions without an answer", lacking, "add them, or score without them"),
-        _problem(f"ids that are not in {questions.name}", unknown, "correct or delete them"),
+        _problem(f"ids that are not in {questions.name}", unknown, _mend(unknown, questions)),
         _problem("ids that stand there more than once", double, "keep one of each"),
     )
     if any(problems):
         raise UploadError(upload.file, tuple(filter(None, problems)))
     return filled
+
+
+def _mend(unknown: list[str], questions: QuestionSet) -> str:
+    """What to do about unknown ids: those of the other edition of MM-Vet are named for what they are."""
+    for other, prefix in (("mm-vet-v2", "v2_"), ("mm-vet", "v1_")):
+        if unknown and other != questions.benchmark and all(id.startswith(prefix) for id in unknown):
+            return f"they are {'MM-Vet v2' if other == 'mm-vet-v2' else 'MM-Vet'}'s: score the file with {other}"
+    return "correct or delete them"
 
 
 def notices(upload: Upload) -> tuple[str, ...]:

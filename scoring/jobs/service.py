@@ -12,8 +12,9 @@ from typing import Any
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import FileBenchmark, OpenedFile
-from scoring.benchmarks.mm_vet import Options, draft
+from scoring.benchmarks.mm_vet import MMVet, Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -28,6 +29,8 @@ from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
 TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
+
+FREE_ANSWERS = {key for key, benchmark in BENCHMARKS.items() if benchmark.way == "questions first"}
 
 
 class JobServiceError(ValueError):
@@ -48,7 +51,7 @@ class Recognised:
     """Result of recognising an uploaded file."""
 
     benchmark: str
-    """Key of `BENCHMARKS`; "mm-vet" for free answers, whose questions are chosen beside the file."""
+    """Key of `BENCHMARKS`; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -78,6 +81,16 @@ class JobService:
         upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
         return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
 
+    def sets_of(self, benchmark: str) -> list[str]:
+        """The names of a benchmark's question sets. Raises JobServiceError without any."""
+        names = [name for name, questions in self.question_sets.items() if questions.benchmark == benchmark]
+        if not names:
+            raise JobServiceError(
+                f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server: score "
+                f"them with python -m scoring {benchmark} FILE --questions PATH"
+            )
+        return names
+
     def quote(
         self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
     ) -> Job:
@@ -86,7 +99,9 @@ class JobService:
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
         address, spec = self._judge(judge)
-        report = draft(filled, chosen, options, spec, address.shown, arrived.name, title.strip()[:120] or upload.title)
+        mm_vet, shown = BENCHMARKS[chosen.benchmark], title.strip()[:120] or upload.title
+        assert isinstance(mm_vet, MMVet)
+        report = mm_vet.draft(filled, chosen, options, spec, address.shown, arrived.name, shown)
         return self._quoted(owner, report, address, spec, judge)
 
     def recognise(
@@ -97,12 +112,12 @@ class JobService:
         if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
             return self._submission(owner, token)
         found = None
-        if benchmark != "mm-vet":
+        if benchmark not in FREE_ANSWERS:
             found = open_upload(
                 arrived.path, name=arrived.name, benchmark=benchmark, wanted=lambda: arrived.path.exists() and waits()
             )
         if found is None:
-            return Recognised("mm-vet", Path(arrived.name).stem, (), (), True)
+            return Recognised(benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True)
         problems = found.problems
         scorable = not any(problem.blocks == "scoring" for problem in problems)
         return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable)
@@ -228,9 +243,9 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
     return Operator(address, spec)
 
 
-def question_sets(mm_vet: Path | None) -> Mapping[str, QuestionSet]:
-    """MM-Vet and its Bard subset, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
-    sets = [own_sample()]
+def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, QuestionSet]:
+    """MM-Vet, its Bard subset and v2, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
+    sets = [*([load_mm_vet_v2(mm_vet_v2)] if mm_vet_v2 else []), own_sample()]
     if mm_vet is not None:
         whole = load_mm_vet(mm_vet)
         bard = mm_vet / "bard_set.json"

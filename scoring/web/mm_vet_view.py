@@ -8,8 +8,8 @@ import gradio as gr
 from arena.figures import plotly_figure
 from arena.templates import macros
 from arena.web.events import LATEST, Updates
-from scoring.benchmarks.mm_vet import UNREADABLE, published, scored_only, tabulate, ungraded
-from scoring.benchmarks.mm_vet_questions import CAPABILITIES
+from scoring.benchmarks.mm_vet import MM_VET, UNREADABLE, published, scored_only, tabulate, ungraded
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES
 from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice
 from scoring.web.answer_list import AnswerList, of_report
@@ -26,7 +26,7 @@ from scoring.web.report_parts import (
     number,
 )
 
-MM_VET = macros("mm_vet.html")
+TEMPLATE = macros("mm_vet.html")
 EVERY = "every capability"
 DISAGREEMENT = 0.2
 """Runs disagree when a question's best and worst scores differ by at least this."""
@@ -58,12 +58,12 @@ class MMVetView:
                     self.beside = gr.Dropdown(models, value=models[-1], label="Beside (Table 2)", elem_id="beside")
                     self.plot = gr.Plot(show_label=False, elem_id="capability-plot")
             self.integrations = gr.HTML(elem_id="integrations", padding=False)
-            group = gr.Dropdown(
-                [EVERY, *CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
+            self.group = gr.Dropdown(
+                [EVERY, *ALL_CAPABILITIES], value=EVERY, label="Capability", elem_id="audit-group", render=False
             )
             listed = of_report(jobs, Report, questions_html)
-            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, group, "audit-heading")
-        self.shown = [self.capabilities, self.integrations, self.plot, self.answers.list]
+            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, self.group, "audit-heading")
+        self.shown = [self.capabilities, self.integrations, self.plot, self.beside, self.group, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
@@ -75,6 +75,8 @@ class MMVetView:
             self.capabilities: table_html(capabilities),
             self.integrations: table_html(integrations),
             self.plot: _plot(report, capabilities, None),
+            self.beside: gr.update(visible=report.benchmark == MM_VET.key),
+            self.group: gr.update(choices=[EVERY, *(line.name for line in capabilities.lines[:-1])], value=EVERY),
             self.answers.list: questions_html(report),
         }
 
@@ -140,7 +142,7 @@ def _cells(line: ScoreLine) -> tuple[str, ...]:
 def questions_html(report: Report, show: str = "all questions", group: str = EVERY, page: object = 1) -> str:
     """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
-    rows = [row for row in report.rows if fits(row) and (group not in CAPABILITIES or group in row.question.groups)]
+    rows = [row for row in report.rows if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)]
     return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
 
 
@@ -154,8 +156,8 @@ def _scores(row: Row) -> list[float]:
 
 def _item(row: Row) -> str:
     scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
-    graded = [MM_VET.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
-    return MM_VET.item(row, flags_of(row), scores, graded)
+    graded = [TEMPLATE.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
+    return TEMPLATE.item(row, flags_of(row), scores, graded)
 
 
 def _shown(grade: Grade, unscored: str) -> str:
@@ -165,6 +167,8 @@ def _shown(grade: Grade, unscored: str) -> str:
 
 
 def _plot(report: Report, capabilities: ScoreTable, beside: object) -> Any:
+    if report.benchmark != MM_VET.key:  # Table 2 is of the first edition
+        return plotly_figure(bars_figure("Capabilities", "", report.title, capabilities.lines, None))
     rows = published()
     row = next((row for row in rows if row.model == beside), rows[-1])
     comparable = report.judge.model == row.judge and report.questions.official and not report.missing

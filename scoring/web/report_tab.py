@@ -41,10 +41,11 @@ class ReportTab:
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
         self.files = gr.HTML(padding=False)
-        choices, marks = ChoiceView(jobs), MarksView(jobs)
+        mm_vet, choices, marks = MMVetView(jobs), ChoiceView(jobs), MarksView(jobs)
         self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
-            "mm-vet": MMVetView(jobs),
+            "mm-vet": mm_vet,
+            "mm-vet-v2": mm_vet,
             "visit-bench": MatchesView(jobs),
             "mmbench": choices,
             "mmt-bench": choices,

@@ -244,12 +244,17 @@ class ScoringTab:
         owner = self._owner(request)
         recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
         title, lines, form = recognised.title, recognised.lines, BENCHMARKS[recognised.benchmark]
+        sets = {}
         if "questions" in form.parts:
-            title, lines = self._service.look(owner, str(token), str(questions))
+            names = self._service.sets_of(form.key)
+            chosen = str(questions) if questions in names else names[0]
+            title, lines = self._service.look(owner, str(token), chosen)
+            sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=chosen)}
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
         return {
             **self._blank(),
             **self._form(BENCHMARKS[benchmark] if benchmark else form),
+            **sets,
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,

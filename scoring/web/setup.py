@@ -33,7 +33,7 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete)
-    sets, ceiling = question_sets(settings.mm_vet), judge.job_budget / 1e6
+    sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
     return JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
 
 

@@ -39,12 +39,13 @@ def test_defaults_need_no_variable():
 
 def test_blank_variables_are_as_if_absent():
     names = (
-        "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY JUDGE_MODEL "
-        "JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET "
-        "JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET "
-        "LIVE_TOTAL_BUDGET OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_SCOPES OPENID_PROVIDER_URL SPACE_HOST "
-        "OPERATORS COUNTS CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT "
-        "LIVE_AT_ONCE TRUSTED_HOPS SPACES_ZERO_GPU"
+        "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY "
+        "JUDGE_MODEL JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE "
+        "JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH "
+        "MM_VET_V2_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET LIVE_TOTAL_BUDGET "
+        "OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_SCOPES OPENID_PROVIDER_URL SPACE_HOST OPERATORS COUNTS "
+        "CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT LIVE_AT_ONCE "
+        "TRUSTED_HOPS SPACES_ZERO_GPU"
     ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
@@ -72,6 +73,7 @@ def test_every_variable_is_read(tmp_path):
             "JUDGE_DAY_BUDGET": "3",
             "JUDGE_TOTAL_BUDGET": "0.000001",
             "MM_VET_PATH": str(tmp_path),
+            "MM_VET_V2_PATH": str(tmp_path),
             "MODELS": str(tmp_path),
             "LOCAL_MODELS": "3",
             "LIVE_BATTLE_BUDGET": "0.1",
@@ -116,6 +118,7 @@ def test_every_variable_is_read(tmp_path):
             total_budget=1,
         ),
         mm_vet=tmp_path,
+        mm_vet_v2=tmp_path,
         models=tmp_path,
         local_models=3,
         live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),

@@ -24,7 +24,7 @@ from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
 from arena.types import Secret
-from scoring.benchmarks.mm_vet import Options, draft
+from scoring.benchmarks.mm_vet import MM_VET, Options
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import fill, read_predictions
 from scoring.jobs.store import JOB, Job, Jobs
@@ -53,7 +53,7 @@ def drafted(
     """Return the draft of a file; by default of our own sample, with five runs."""
     questions, options = questions or own_sample(), options or Options()
     filled = fill(questions, read_predictions(path, questions), options.missing)
-    return draft(filled, questions, options, spec, address, path.name, "a model")
+    return MM_VET.draft(filled, questions, options, spec, address, path.name, "a model")
 
 
 class Bench:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arena.database import Database
-from scoring.benchmarks.mm_vet import Options, OptionsError, draft
+from scoring.benchmarks.mm_vet import MM_VET, Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import UploadError
 from scoring.judges.cache import ReplyCache
@@ -142,7 +142,7 @@ def test_equal_calls_under_way_are_made_once(cache):
     questions = QuestionSet("mm-vet", "the same", "", False, same)
     filled = [Filled(question, "a dog") for question in same]
     with OpenAIServer(latency=0.05) as server:
-        report = draft(filled, questions, Options("paper", 2), SPEC, server.address, "f.json", "m")
+        report = MM_VET.draft(filled, questions, Options("paper", 2), SPEC, server.address, "f.json", "m")
         done = scored(server, cache, report, pace=replace(HASTY, concurrency=20))
         assert server.counts.calls == 2
     assert len({tuple(grade.score for grade in row.grades) for row in done.rows}) == 1

@@ -53,7 +53,7 @@ def test_every_command_says_how_it_is_called(half, word, option):
 @pytest.mark.parametrize(
     ("half", "words", "told"),
     [
-        ("scoring", ["mmvet"], "Error: No such command 'mmvet'. Did you mean 'mm-vet'?"),
+        ("scoring", ["mmvet"], "Error: No such command 'mmvet'. Did you mean 'mm-vet', 'mm-vet-v2'?"),
         ("arena", ["votes", "exprt"], "Error: No such command 'exprt'. Did you mean 'export'?"),
         ("scoring", ["mmbench", "x.tsv"], "Error: Missing option '--out'."),
         ("scoring", ["mmbench", "x.tsv", "--ou", "y"], "Error: No such option: --ou (Possible options: --out)"),

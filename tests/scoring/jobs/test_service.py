@@ -105,6 +105,9 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert seen(table_file(tmp_path / "vet.tsv", capable, list(capable[0]))).benchmark == "mm-vet"
         assert seen(SAMPLE_PREDICTIONS).benchmark == "mm-vet"
         assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
+        assert seen(data / "mm-vet-v2" / "gemini-1.5-pro.json").benchmark == "mm-vet-v2"
+        with pytest.raises(JobServiceError, match="answers to MM-Vet v2, whose questions are not on this server"):
+            visit.service.sets_of("mm-vet-v2")
         assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
         assert seen(SAMPLE_PREDICTIONS, "mm-vet").benchmark == seen(mmt, "mm-vet").benchmark == "mm-vet"
         incomplete = seen(GOLDEN / "missing_pass.tsv")

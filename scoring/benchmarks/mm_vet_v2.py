@@ -1,0 +1,86 @@
+"""MM-Vet v2 (Yu et al. 2024): 517 questions, many of them of images and texts in sequence, a seventh capability."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from arena.io.tables import JSON, PAGE, RowsError, read_records
+from scoring.benchmarks.mm_vet import UNREADABLE, V1, MMVet, Wording
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, QuestionsError, capabilities_of, questions_of
+from scoring.judges.spec import prompt_text
+from scoring.report import Grade, Protocol, Question, QuestionSet, Report
+
+MM_VET_V2_FILE = "mm-vet-v2.json"
+QUESTIONS = 517
+_ID = re.compile(r"v2_\d{1,9}", re.ASCII)
+_PICTURES = (".jpg", "jpeg", ".png")
+"""Ends by which the authors' script knows the name of a picture in a question."""
+
+
+def load_mm_vet_v2(path: Path | None) -> QuestionSet:
+    """MM-Vet v2's questions from its folder or file; official if the ids are the published ones.
+
+    Raises QuestionsError and RowsError.
+    """
+    if path is None:
+        raise QuestionsError("MM-Vet v2's questions are not here; set MM_VET_V2_PATH to the folder of mm-vet-v2.json")
+    path = path / MM_VET_V2_FILE if path.is_dir() else path
+    if not path.is_file():
+        raise QuestionsError(f"{path} is not there; set MM_VET_V2_PATH to the folder that holds {MM_VET_V2_FILE}")
+    digest, _, questions = questions_of(path, False, _question)
+    official = {question.id for question in questions} == {f"v2_{number}" for number in range(QUESTIONS)}
+    name = "MM-Vet v2" if official else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
+    return QuestionSet("mm-vet-v2", name, digest, official, questions)
+
+
+def edition(path: Path) -> str:
+    """The edition that free answers are of, by the first question's id: the key of its benchmark."""
+    first = next(iter(read_records(path, PAGE, members=True)), None)
+    ids = first.values.values() if first else ()
+    return "mm-vet-v2" if any(isinstance(id, str) and _ID.fullmatch(id) for id in ids) else "mm-vet"
+
+
+def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
+    text, truth = fields.get("question"), fields.get("answer")
+    if not (isinstance(text, str) and isinstance(truth, str)):
+        raise RowsError("expected texts question and answer; take the published file", path.name, column=id)
+    parts = text.split("<IMG>")
+    pictures = [part for part in parts if part.endswith(_PICTURES)]
+    shown = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
+    groups = capabilities_of(id, fields, path, ALL_CAPABILITIES)
+    return Question(id, shown, truth, groups, pictures[0] if pictures else "")
+
+
+def _row(question: str, truth: str, prediction: str) -> str:
+    return "| " + " | ".join([*(text.replace("\n", "<br>") for text in (question, truth, prediction)), ""])
+
+
+@dataclass(frozen=True)
+class MMVetV2(MMVet):
+    """The second edition; where its script is refused a question, the answer gets 0.0."""
+
+    def refused(self, question: str, run: int, protocol: Protocol, reason: str) -> Grade:
+        if protocol == "paper":
+            return Grade(question, run, 0.0, reason, (UNREADABLE,))
+        return super().refused(question, run, protocol, reason)
+
+
+_AND = "<AND> in the ground truth means"
+MM_VET_V2 = MMVetV2(
+    key="mm-vet-v2",
+    name="MM-Vet v2",
+    report=Report,
+    way="questions first",
+    protocols={"Hardened": "hardened", "As in the paper": "paper"},
+    check="Check the file and show the cost",
+    unit="grade",
+    parts=frozenset({"questions", "missing", "runs"}),
+    wording=Wording(
+        paper=prompt_text("mm_vet_v2.txt"),
+        row=_row,
+        again="\n\nPredict the correctness of the answer (digit): ",
+        hardened=V1.hardened.replace(_AND, f"<image> in the question indicates where an image is. {_AND}", 1),
+    ),
+    ending="_dev8",
+)
