@@ -109,7 +109,7 @@ def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
             "type": "scatter",
             "mode": "lines+markers",
             "line": {"dash": "solid" if place < _COLOURS else "dot"},
-            "name": escape(_short(line.model)),
+            "name": escape(_short(line.model), quote=False),
             "x": list(days),
             "y": list(line.ratings),
             "hovertemplate": f"{label.replace('%', '&#37;')}, %{{x}}: %{{y:.0f}}<extra></extra>",
@@ -252,5 +252,5 @@ def _short(name: str) -> str:
 
 
 def _labels(models: Iterable[str]) -> list[str]:
-    """Escape names for plotly.js, which interprets tags and entities."""
-    return [escape(model) for model in models]
+    """Escape names for plotly.js, which interprets tags and entities, but for those of quotes."""
+    return [escape(model, quote=False) for model in models]

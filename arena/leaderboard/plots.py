@@ -23,6 +23,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.ratings.bradley_terry import win_chances
 from arena.ratings.shares import Share
+from arena.templates import plural
 
 MOST_LINES = 20
 """Models in the plot over time."""
@@ -63,6 +64,11 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
             ratings = past.ratings[:, column[line.code]]
             lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
     drawn = history_figure([str(day) for day in past.days], lines)
+    if len(lines) < len(board.standings):
+        shown = plural(len(lines), "model")
+        drawn = replace(
+            drawn, note=f"{drawn.note} Shown: {shown} of {len(board.standings):,}, the first with a rating."
+        )
     drawn = _or_in_words(drawn, bool(past.days), "These votes do not say when they were cast.")
     return _or_in_words(drawn, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 

@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -138,7 +138,10 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
-    bounds = intervals(fit, votes, cluster)
+    if cluster == "vote" and order.cluster == "item":  # each vote has an item of its own, and voters still count
+        bounds = replace(intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster)
+    else:
+        bounds = intervals(fit, votes, cluster)
     orders = draws = None
     if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
         orders = elo_orders(votes, order.bootstrap, order.seed)
@@ -219,7 +222,7 @@ def _vote_notices(
         "votes cast with the names in view": battles.blind.count(False),
         "votes without an item, each taken for independent": column.count(None) if by_item else 0,
         "votes without a voter, each taken for independent": column.count(None) if cluster == "voter" else 0,
-        "votes without items, so that intervals are per vote, too narrow where items repeat": (
+        "votes without items, each taken for an item of its own, too narrow where items repeat": (
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }

@@ -24,7 +24,7 @@ from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
 from arena.web.cookies import sent_cookie
-from arena.web.events import BINDING, LATEST, RAW, Updates, shows_errors
+from arena.web.events import LATEST, RAW, Updates, shows_errors
 from arena.web.visitor_api import NoVisitorError, sent_hash
 
 ANY_FAMILY = "Any family"
@@ -144,21 +144,21 @@ class BattleTab:
         screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
         # A choice takes and returns plain text: Gradio's processing of components would cost more than the vote.
         choice: dict[str, Any] = {**RAW, "postprocess": False}
-        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **BINDING)
+        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **RAW)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **choice)
             chosen.then(None, js="() => stereoscope.focus('status')")
         self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **choice)
         self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **choice)
-        following = self.next.click(self.on_next, [self.query, self.family], screen, **BINDING)
+        following = self.next.click(self.on_next, [self.query, self.family], screen, **RAW)
         following.then(None, js="() => stereoscope.focusNew()")
-        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **BINDING)
+        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **RAW)
         shown.then(None, js="() => stereoscope.focus('skip-judge')")
-        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **BINDING)
+        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **RAW)
         kept.then(None, js="() => stereoscope.focus('skip')")
         skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
         for button, handler in skips:
-            skipped = button.click(handler, [self.query, self.family, self.token], screen, **BINDING)
+            skipped = button.click(handler, [self.query, self.family, self.token], screen, **RAW)
             skipped.then(None, js="() => stereoscope.focusNew()")
         gr.on(
             [self.pick.expand, self.search.submit, self.family.change, self.search.change],

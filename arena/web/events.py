@@ -15,10 +15,14 @@ MOST_TEXT = 8_000
 MOST_NUMBER = 1e300
 """Larger numbers are refused, as are infinity and NaN; handlers check whether an index exists."""
 
-BINDING: Mapping[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
-"""Not queued, so that a vote never waits behind other events."""
-RAW: Mapping[str, Any] = {**BINDING, "preprocess": False}
-"""For handlers that check the browser's values themselves."""
+RAW: Mapping[str, Any] = {
+    "queue": False,
+    "api_visibility": "private",
+    "show_progress": "hidden",
+    "preprocess": False,
+}
+"""Not queued, so that a vote never waits behind other events; handlers check the browser's values themselves, since
+Gradio would refuse a choice that an event added to a list."""
 LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
 EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}

@@ -10,7 +10,6 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
-from arena.ratings.shares import Share
 from arena.templates import macros, plural
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
@@ -80,7 +79,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed.",), told
-    lead = (_cast(board, statistics), *_lead(board), *_sides(board.left))
+    lead = (_cast(board, statistics), *_lead(board), *_sides(board))
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
 
@@ -100,7 +99,8 @@ def _cast(board: Board, statistics: Statistics) -> str:
 def _limits(board: Board, statistics: Statistics) -> str:
     """Say what the intervals cover, and what no interval covers."""
     if not statistics.crowd.items:
-        return "Intervals take each vote for independent, since the votes do not say which item they are about."
+        unit = "voters, not a voter's votes," if statistics.crowd.effective >= FEW else "each vote"
+        return f"Intervals take {unit} for independent: no vote says which item it is about."
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
     voters = "the same judge" if _by_judge(board) else "the same voters"
@@ -133,15 +133,20 @@ def _lead(board: Board) -> Iterator[str]:
     if overturn and overturn.leader == ranked[0].code and board.statistics is not None:
         rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
         without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
-        yield f"Without {without} ({share:.1%}) that speak most for it, {rival} would come first."
+        speak = "speaks" if overturn.votes == 1 else "speak"
+        yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
 
-def _sides(left: Share | None) -> Iterator[str]:
+def _sides(board: Board) -> Iterator[str]:
     """Warn of a side bias that the votes show."""
+    left = board.left
+    noise = "sides are drawn, so this adds noise"
+    if board.key.kind == "imported":
+        noise = "a model that stood there more often may have gained by it"
     if left is not None and not left.low <= 0.5 <= left.high:
         side = "left" if left.low > 0.5 else "right"
         told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
-        yield f"The {side} answer won more often than by chance (left: {told}); sides are drawn, so this adds noise."
+        yield f"The {side} answer won more often than by chance (left: {told}); {noise}."
 
 
 # Sentences on imported votes and excluded votes.
@@ -191,7 +196,7 @@ def _gaps(told: ImportSummary) -> Iterator[str]:
     if told.named:
         yield f"{_votes(told.named)} cast with the names in view."
     for count, what in (
-        (told.no_item, "which item they are about: each is taken for independent, which may be too narrow"),
+        (told.no_item, "which item they are about: each is taken for an item of its own, which may be too narrow"),
         (0 if told.judge else told.no_voter, "who cast them"),
         (told.no_time, "when they were cast: they are on no board of some days, nor in the plot over time"),
         (told.no_images, "how many images were shown: they stand with the single images"),

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.web.events import BINDING, Updates
+from arena.web.events import RAW, Updates
 from scoring.jobs.store import Jobs
 from scoring.registry import BENCHMARKS
 from scoring.serialize import ReportError
@@ -61,8 +61,8 @@ class ReportTab:
             shown += [view.body, *view.shown]
             view.listen(self.link)
         query = "() => [window.location.search]"
-        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **BINDING)
-        loaded.then(self.on_open, self.link, shown, **BINDING)
+        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **RAW)
+        loaded.then(self.on_open, self.link, shown, **RAW)
 
     def on_load(self, search: object) -> tuple[Any, Any, Any]:
         named = parse_qs(search.removeprefix("?")[:500]).get("report") if isinstance(search, str) else None

@@ -86,5 +86,5 @@ class Voter:
     def next(self, family: str = "Any family") -> dict[str, Any]:
         return self.call("on_next", self.query, family)
 
-    def skip(self, reason: str = "cannot judge") -> dict[str, Any]:
-        return self.call(SKIPS[reason], self.query, "Any family", self.token)
+    def skip(self, reason: str = "cannot judge", family: str = "Any family") -> dict[str, Any]:
+        return self.call(SKIPS[reason], self.query, family, self.token)

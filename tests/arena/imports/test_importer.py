@@ -38,7 +38,7 @@ from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import Outcome, Votes
 from arena.types import REFERENCE
-from arena.web.leaderboard_view import import_notes
+from arena.web.leaderboard_view import import_notes, paragraphs
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 from tests.support.vote_samples import CLEAN, sample
@@ -331,6 +331,19 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     assert len(leaderboard.history(board.key).days) == 1
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
+
+
+def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboard):
+    """Ten voters, half of them always for one model: a thousand votes tell little of the next ten."""
+    said = [Vote("m1", "m2", "a" if voter % 2 else "b", voter=f"v{voter}") for voter in range(10) for _ in range(50)]
+    imports.add(votes_of(*said), ImportRequest("elsewhere"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    reach = (rated.bounds.high - rated.bounds.low) / 2
+    assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
+    assert paragraphs(board)[2][0] == (
+        "Intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
+    )
 
 
 def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):

@@ -12,6 +12,7 @@ from arena.database import now
 from arena.types import Battle, Names, Phase
 from arena.web.battle_tab import status_html
 from tests.support.screens import DESK, PHONE, TABLET, assert_fits, shoot
+from tests.support.voter import SKIPS, Voter
 
 
 def open_battle(page: Page, address: str, query: str = "") -> None:
@@ -153,6 +154,15 @@ def test_skip_asks_for_a_reason_and_goes_on(page, server):
     expect(page.locator("#token textarea, #token input")).not_to_have_value(first)
     expect(page.locator("#choose-a")).to_be_visible()
     expect(page.locator("#reasons")).to_be_hidden()
+
+
+def test_battles_of_one_family_follow_each_other(server):
+    """Next and every skip take a family, which the server's own list of choices does not hold: the search offers it."""
+    with Voter(server.address) as voter:
+        voter.load()
+        for reason in SKIPS:
+            assert voter.skip(reason, family="counting")["token"]
+        assert voter.next("counting")["token"] == voter.token
 
 
 def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, server):
