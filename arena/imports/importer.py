@@ -27,6 +27,7 @@ from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 PORTION = 1000
 """Rows stored by one transaction."""
 _SHOWN_JUDGES = 4
+_LONGEST_NAME = 200
 
 
 class ImportedVotesError(ValueError):
@@ -145,8 +146,11 @@ def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[b
 def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
     """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
-    if taken or not order.source.strip():
-        raise ImportedVotesError(f"The name {order.source!r} is empty or that of a source of items; give a --source")
+    if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
+        problem = (
+            f"The name {order.source!r:.80} is empty, that of a source of items, or over {_LONGEST_NAME} characters"
+        )
+        raise ImportedVotesError(f"{problem}; give another --source")
     if order.into_live and (judge or demo):
         kind = "a judge's" if judge else "on demo items"
         raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")

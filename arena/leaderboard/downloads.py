@@ -12,14 +12,18 @@ from arena.ratings.shares import Share
 _BLANK = (None, None, None)
 _COLUMNS = (
     "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
-    "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired"
+    "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired,"
+    "interval_votes"
 ).split(",")
 
 
 def board_csv(board: Board) -> str:
-    """Return a board's table as CSV with full precision; blank where the board is blank."""
-    groups = enumerate(board.groups, 1)
-    return csv_text([_COLUMNS, *(_cells(number, line) for number, group in groups for line in group)])
+    """Return a board's table as CSV with full precision; blank where the board is blank.
+
+    The last column tells how many votes the board had when its intervals, ranges and Elo were computed.
+    """
+    groups, votes = enumerate(board.groups, 1), board.statistics and board.statistics.votes
+    return csv_text([_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)])
 
 
 def _cells(group: int, line: Standing) -> list[Any]:

@@ -353,6 +353,7 @@ class MMVet(Benchmark[Report]):
                 run,
                 partial(grading, answered, run, report.protocol, spec, samples, self.wording),
                 partial(self.refused, answered.question.id, run, report.protocol),
+                seeded=report.protocol == "hardened",
             )
             for (_, _, run), answered in _plan(report).items()
         ]

@@ -38,6 +38,8 @@ class Task(NamedTuple, Generic[T]):
     begin: Callable[[], Generator[Ask, Reply, T]]
     refused: Callable[[str], T]
     """Makes the outcome when the judge's server refuses the prompt, from the reason."""
+    seeded: bool = True
+    """Whether the run is sent as the seed; a paper's script may send none."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +113,14 @@ def _asks(task: Task) -> tuple[Ask, ...]:
     try:
         ask = next(asking)
         while True:
-            asks.append(_seeded(ask, task.run))
+            asks.append(_seeded(ask, task))
             ask = asking.send(Reply(("",) * ask.samples, ("stop",) * ask.samples, 0, 0, ""))
     except StopIteration:
         return tuple(asks)
 
 
-def _seeded(ask: Ask, run: int) -> Ask:
-    return replace(ask, seed=run) if ask.samples == 1 else ask
+def _seeded(ask: Ask, task: Task) -> Ask:
+    return replace(ask, seed=task.run) if task.seeded and ask.samples == 1 else ask
 
 
 @dataclass
@@ -175,7 +177,7 @@ class _Run(Generic[T]):
         try:
             ask = next(asking)
             while True:
-                ask = _seeded(ask, task.run)
+                ask = _seeded(ask, task)
                 judge = self._judge
                 key = reply_key(judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal)
                 async with self._locks.setdefault(key, asyncio.Lock()):  # equal calls are made once

@@ -71,6 +71,7 @@ def test_the_paper_has_neither_canaries_nor_probes(cache):
         report = scored(server, cache, drafted(server.address, options=PAPER))
         assert report.canaries == () and server.counts.calls == 16 * 5
         assert {len(body["messages"]) for body in server.counts.bodies} == {1}
+        assert not any("seed" in body for body in server.counts.bodies), "the authors' script sends none"
 
 
 def test_no_more_calls_at_once_than_the_pace_allows(cache):
