@@ -284,15 +284,13 @@ class _Ranking:
         elo = statistics and statistics.elo
         spans = _spans(*map(self._placed, (elo.median, elo.low, elo.high))) if elo else [None] * len(codes)
         self.known = statistics is not None
-        against, lefts = (
-            statistics and statistics.against,
-            statistics.left_effects if statistics else np.full(1, np.nan),
-        )
+        against = statistics and statistics.against
+        lefts = statistics.left_effects if statistics else np.full(1, np.inf)
         # A share of which nobody knows how its votes hang together could be any.
         self.effects = np.nan_to_num(self._placed(against.effects if against else nothing), nan=np.inf)
         """By how much the shares against the reference vary more than if votes were independent."""
         self.left_effects = np.nan_to_num(self._placed(lefts[:-1]), nan=np.inf)
-        self.left_effect = float(np.nan_to_num(lefts[-1], nan=np.inf))
+        self.left_effect = float(lefts[-1])
         self.elo = [span if code in known else None for code, span in zip(codes, spans, strict=True)]
         """Elo's median and spread over orders."""
 

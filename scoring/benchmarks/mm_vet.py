@@ -312,6 +312,8 @@ class MMVet(Benchmark[Report]):
     wording: Wording = V1
     ending: str = ""
     """End of the names that the authors' script gives its files."""
+    refusal: float | None = None
+    """What the paper's script gives to a question that the judge's server refuses; None: nothing."""
 
     def draft(
         self,
@@ -344,6 +346,8 @@ class MMVet(Benchmark[Report]):
 
     def refused(self, question: str, run: int, protocol: Protocol, reason: str) -> Grade:
         """The grade of a question that the judge's server refuses."""
+        if protocol == "paper" and self.refusal is not None:
+            return Grade(question, run, self.refusal, reason, (UNREADABLE,))
         return Grade(question, run, None, reason)
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from arena.io.tables import JSON, PAGE, RowsError, read_records
-from scoring.benchmarks.mm_vet import UNREADABLE, V1, MMVet, Wording
+from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, QuestionsError, capabilities_of, questions_of
 from scoring.judges.spec import prompt_text
-from scoring.report import Grade, Protocol, Question, QuestionSet, Report
+from scoring.report import Question, QuestionSet
 
 MM_VET_V2_FILE = "mm-vet-v2.json"
 QUESTIONS = 517
@@ -56,26 +56,11 @@ def _row(question: str, truth: str, prediction: str) -> str:
     return "| " + " | ".join([*(text.replace("\n", "<br>") for text in (question, truth, prediction)), ""])
 
 
-@dataclass(frozen=True)
-class MMVetV2(MMVet):
-    """The second edition; where its script is refused a question, the answer gets 0.0."""
-
-    def refused(self, question: str, run: int, protocol: Protocol, reason: str) -> Grade:
-        if protocol == "paper":
-            return Grade(question, run, 0.0, reason, (UNREADABLE,))
-        return super().refused(question, run, protocol, reason)
-
-
 _AND = "<AND> in the ground truth means"
-MM_VET_V2 = MMVetV2(
+MM_VET_V2 = replace(
+    MM_VET,
     key="mm-vet-v2",
     name="MM-Vet v2",
-    report=Report,
-    way="questions first",
-    protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Check the file and show the cost",
-    unit="grade",
-    parts=frozenset({"questions", "missing", "runs"}),
     wording=Wording(
         paper=prompt_text("mm_vet_v2.txt"),
         row=_row,
@@ -83,4 +68,5 @@ MM_VET_V2 = MMVetV2(
         hardened=V1.hardened.replace(_AND, f"<image> in the question indicates where an image is. {_AND}", 1),
     ),
     ending="_dev8",
+    refusal=0.0,
 )
