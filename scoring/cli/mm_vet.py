@@ -4,95 +4,61 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
-from scoring.benchmarks.mm_vet import MM_VET, MMVet, Options, tabulate
+from scoring.benchmarks.mm_vet import MM_VET, Options, tabulate
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
-from scoring.report import Protocol, QuestionSet, Report, bounds, missing_notice
+from scoring.report import Protocol, Report, bounds, missing_notice
 
 app = Typer(rich_markup_mode=None)
 
 
-Questions = Annotated[
-    Path | None, Option(metavar="PATH", help="the benchmark's question file or its folder; the setting's without")
-]
-Subset = Annotated[Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")]
-Runs = Annotated[int, Option(min=1, max=20)]
-Samples = Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")]
-Unanswered = Annotated[Missing, Option(help="questions without an answer")]
-Outputs = Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV or XLSX")]
-
-
 @app.command("mm-vet")
-def score(
-    file: Outputs,
-    judge: progress.JudgeModel,
-    out: progress.Out,
-    base_url: progress.BaseUrl = None,
-    batch: progress.Batch = False,
-    yes: progress.Yes = False,
-    runs: Runs = 5,
-    samples: Samples = False,
-    protocol: Protocol = "hardened",
-    missing: Unanswered = "stop",
-    questions: Questions = None,
-    subset: Subset = None,
-    sample: Annotated[bool, Option("--sample", help="our own questions, to try it out")] = False,
-    title: progress.Title = "",
-) -> Iterator[str]:
-    settings = Settings.from_env()
-    chosen = own_sample() if sample else load_mm_vet(questions or settings.mm_vet)
-    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
-    yield from _scored(MM_VET, file, chosen, subset, Options(protocol, runs, samples, missing), serving, title, out)
-
-
 @app.command("mm-vet-v2")
-def score_v2(
-    file: Outputs,
+def score(
+    context: Context,
+    file: Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV or XLSX")],
     judge: progress.JudgeModel,
     out: progress.Out,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
-    runs: Runs = 5,
-    samples: Samples = False,
+    runs: Annotated[int, Option(min=1, max=20)] = 5,
+    samples: Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")] = False,
     protocol: Protocol = "hardened",
-    missing: Unanswered = "stop",
-    questions: Questions = None,
-    subset: Subset = None,
+    missing: Annotated[Missing, Option(help="questions without an answer")] = "stop",
+    questions: Annotated[
+        Path | None, Option(metavar="PATH", help="the question file or its folder; MM_VET_PATH, MM_VET_V2_PATH without")
+    ] = None,
+    subset: Annotated[Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")] = None,
+    sample: Annotated[bool, Option("--sample", help="our own MM-Vet questions, to try it out")] = False,
     title: progress.Title = "",
 ) -> Iterator[str]:
     settings = Settings.from_env()
-    chosen = load_mm_vet_v2(questions or settings.mm_vet_v2)
-    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
-    yield from _scored(MM_VET_V2, file, chosen, subset, Options(protocol, runs, samples, missing), serving, title, out)
-
-
-def _scored(
-    benchmark: MMVet,
-    file: Path,
-    chosen: QuestionSet,
-    subset: Path | None,
-    options: Options,
-    serving: progress.CommandJudge,
-    title: str,
-    out: Path,
-) -> Iterator[str]:
+    if sample:
+        chosen = own_sample()
+    elif context.info_name == MM_VET_V2.key:
+        chosen = load_mm_vet_v2(questions or settings.mm_vet_v2)
+    else:
+        chosen = load_mm_vet(questions or settings.mm_vet)
     chosen = part_of(chosen, subset) if subset else chosen
     upload = read_predictions(file, chosen, COMMAND_LINE)
-    filled = fill(chosen, upload, options.missing)
+    filled = fill(chosen, upload, missing)
     yield from notices(upload)
     if not any((one.prediction or "").strip() for one in filled):
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
+    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
     spec = yield from serving.spec()
+    options = Options(protocol, runs, samples, missing)
+    benchmark = MM_VET_V2 if chosen.benchmark == MM_VET_V2.key else MM_VET
     report = benchmark.draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)
     yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
     report = yield from serving.judged(report, spec)
