@@ -13,6 +13,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
+from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.vqa import VQA
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -36,12 +37,12 @@ def open_upload(
     limits: FileLimits = PAGE,
     name: str | None = None,
     benchmark: str | None = None,
-    questions: Mapping[int, ChoiceQuestion] | None = None,
+    questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
     """Read a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
 
-    A column of images is skipped. `questions` are the benchmark's own, for a file without options. Reading the file and
+    A column of images is skipped. `questions` are the benchmark's own, for a file that holds none. Reading the file and
     its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
@@ -101,7 +102,7 @@ async def score(draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progr
 def _flat(record: Record) -> Record:
     """A member of a JSON object as a row: its key is the index, and a plain value the prediction."""
     if KEY not in record.values:
-        return record
+        return sample(record)
     values = {"index": record.values[KEY], **record.values}
     if VALUE in record.values:
         values["prediction"] = record.values[VALUE]

@@ -42,7 +42,7 @@ DOORS = {
     "jinja2": r"arena/(templates|inference/local_model)\.py",
     "markupsafe": r"arena/(markdown|templates)\.py",
     "plotly": r"arena/figures\.py",
-    "pyarrow": r"arena/formats/parquet\.py",
+    "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",
     "PIL": r"arena/io/images\.py|arena/inference/local_model\.py",
     "nh3": r"arena/markdown\.py",
     "markdown_it": r"arena/markdown\.py",

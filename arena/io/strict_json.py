@@ -137,10 +137,19 @@ def decode(text: str, limits: FileLimits) -> JSON:
         raise
 
 
-def places(value: JSON, text: str) -> Iterator[int]:
-    """Yield where the members of a JSON object, or the objects in a JSON list, start in its text."""
+def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
+    """Yield where the members of a JSON object, or the objects in a JSON list, start in its text.
+
+    With `member`, an object's member that is a list: where the objects in it start.
+    """
     if not isinstance(value, dict):
         yield from (place for place, depth in _opening_brackets(text) if depth == 2)
+        return
+    if member is not None:
+        starts = [*places(value, text), len(text)]
+        number = list(value).index(member)
+        inside = range(starts[number], starts[number + 1])
+        yield from (place for place, depth in _opening_brackets(text) if depth == 3 and place in inside)
         return
     depth = 0
     for token in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Table reader: strict JSON, JSONL, CSV, TSV and XLSX files as records, each with its row.
+"""Table reader: strict JSON, JSONL, CSV, TSV, XLSX and Parquet files as records, each with its row.
 
 Every file of a person comes in here. Nothing is guessed, repaired or coerced: a cell arrives as the text that was
 written, and what cannot be read exactly is refused with its file, row and column, what was expected and how to mend it.
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, check_strings, decode, parse_json, places
 
@@ -24,7 +24,9 @@ COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds
 
 KEY, VALUE = "(key)", "(value)"
 """Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx")
+LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", "data")
+"""Members of a JSON object in which tools write the records as a list; lmms-eval's old files have `logs`."""
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".parquet")
 
 
 class Record(NamedTuple):
@@ -41,11 +43,12 @@ def read_records(
     name: str | None = None,
     members: bool = False,
 ) -> Iterator[Record]:
-    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv or .xlsx file.
+    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
-    Cells of tables are `str` exactly as written, "" if empty. Columns in `skip` are left out unread, whatever their
-    length. `name` is the person's name for the file. With `members`, a .json may also be one object: its members are
-    the records, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
+    Cells of tables are `str` exactly as written, "" if empty; Parquet's have their types. Columns in `skip` are left
+    out unread, whatever their length. `name` is the person's name for the file. With `members`, a .json may also be one
+    object: the objects in one of its `LISTS` are the records, with the "model" that stands beside the list; else its
+    members are, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
     where all or nothing may come in.
     """
     with _opened(path, limits, name) as file:
@@ -103,7 +106,9 @@ def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[st
     if suffix in (".jsonl", ".ndjson"):
         return _line_records(_lines(file, limits), limits, skip)
     if suffix == ".xlsx":
-        return _table_records(_workbook_rows(file, limits, skip), limits, skip)
+        return _table_records(_bounded_rows(_XLSX, file, limits, skip), limits, skip)
+    if suffix == ".parquet":
+        return (_record(row, cells, limits) for row, cells in _bounded_rows(_PARQUET, file, limits, skip))
     delimiter = "\t" if suffix == ".tsv" else ","
     return _table_records(_delimited_rows(_lines(file, limits), limits, delimiter), limits, skip)
 
@@ -152,16 +157,32 @@ def _check_no_gap(blank: int) -> None:
 def _json_records(text: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
-    items = [_member(*member) for member in value.items()] if isinstance(value, dict) and members else value
+    items, starts = value, places(value, text)
+    if isinstance(value, dict) and members:
+        lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
+        if len(lists) == 1:
+            items, starts = _listed(value, lists[0]), places(value, text, lists[0])
+        else:
+            items = [_member(*member) for member in value.items()]
     if not isinstance(items, list):
         raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
-    starts, row, counted = places(value, text), 1, 0
+    row, counted = 1, 0
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise RowsError(f"expected objects in the list, found another value as item {number}; make it an object")
         place = next(starts)
         row, counted = row + text.count("\n", counted, place), place
         yield _record(row, item, limits, skip)
+
+
+def _is_list_of_objects(value: JSON) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(inner, dict) for inner in value)
+
+
+def _listed(value: Mapping[str, Any], name: str) -> list[JSON]:
+    """The objects in an object's list, with the model's name that stands beside it."""
+    beside = {"model": value["model"]} if isinstance(value.get("model"), str) else {}
+    return [{**beside, **inner} for inner in value[name]]
 
 
 def _member(key: str, value: JSON) -> dict[str, JSON]:
@@ -195,9 +216,7 @@ _CSV_MENDS = {
     "new-line character": "expected lines that end in LF or CRLF, found CR alone; save the file anew with LF",
     "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
 }
-_CHILD = Path(__file__).with_name("xlsx.py")
-# Blocks what openpyxl would load and not use here: numpy's threads alone can fill the address space.
-_START = "import runpy, sys; sys.modules.update(numpy=None, PIL=None); runpy.run_path(sys.argv.pop(1), {}, '__main__')"
+_BOUNDED, _XLSX, _PARQUET = map(Path(__file__).with_name, ("bounded_reader.py", "xlsx.py", "parquet_rows.py"))
 
 
 def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
@@ -249,16 +268,17 @@ def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) ->
         yield row, cells
 
 
-def _workbook_rows(book: BinaryIO, limits: FileLimits, skip: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that `xlsx.py`, in its own bounded process, finds in the workbook."""
+def _bounded_rows(reader: Path, file: BinaryIO, limits: FileLimits, skip: frozenset[str]) -> Iterator[tuple[int, Any]]:
+    """Yield each row that a reader, in its own bounded process, finds in the file."""
     order = json.dumps({**asdict(limits), "skip": sorted(skip)})
-    command = [sys.executable, "-I", "-c", _START, str(_CHILD), order]
+    command = [sys.executable, "-I", str(_BOUNDED), str(reader), order]
     with tempfile.TemporaryFile() as answer:
         try:
             quiet = subprocess.DEVNULL
-            subprocess.run(command, stdin=book, stdout=answer, stderr=quiet, timeout=2 * limits.seconds, check=True)
+            subprocess.run(command, stdin=file, stdout=answer, stderr=quiet, timeout=2 * limits.seconds, check=True)
         except subprocess.SubprocessError as error:
-            raise RowsError("is no readable .xlsx, or too large to read; save it anew, or as .csv") from error
+            kind = "Parquet" if reader == _PARQUET else ".xlsx"
+            raise RowsError(f"is no readable {kind}, or too large to read; save it anew, or as .csv") from error
         answer.seek(0)
         for message in map(json.loads, answer):
             if isinstance(message, dict):

@@ -1,12 +1,6 @@
-"""XLSX reader: reads the workbook on stdin; `tables.py` runs this file in a bounded process, and nobody imports it.
+"""XLSX reader: rows of the workbook on stdin, each `[cells]`; only `bounded_reader.py` runs this file."""
 
-Each output line is JSON: `[row, [cells]]`, or at the end `{"problem", "row", "column"}`. What no rule below foresees
-may end the process with a traceback that nobody sees: the parent says what a person needs to know.
-"""
-
-import contextlib
 import datetime
-import json
 import math
 import re
 import sys
@@ -21,11 +15,6 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None
 
 CELL_LIMIT = 32_767
 """Characters that Excel keeps of a cell; writers silently cut longer text there."""
@@ -172,33 +161,11 @@ def _written(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
 
 
-def bound_process(memory: int, seconds: int) -> None:
-    """Bound this process's address space and computing time, where the system can."""
-    if resource is None:
-        return
-    for kind, bound in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(ValueError, OSError):  # macOS does not bound address space
-            resource.setrlimit(kind, (bound, bound))
-
-
-def main(order: dict[str, Any]) -> None:
-    """Write the rows, then the problem, if any; the sum of the text is bounded like the unpacked file."""
-    bound_process(order["memory"], order["seconds"])
-    left = order["unpacked"]
-    try:
-        if not openpyxl.DEFUSEDXML:
-            raise SpreadsheetError("cannot be read safely on this server: defusedxml is not installed; save it as .csv")
-        check_archive(order)
-        workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)
-        workbook.read()
-        for row, texts in table(workbook, set(order["skip"])):
-            left -= sum(map(len, texts))
-            if left < 0:
-                raise SpreadsheetError("holds more text than may be read at once; split it, or save it as .csv", row)
-            sys.stdout.write(json.dumps([row, texts]) + "\n")
-    except SpreadsheetError as error:
-        sys.stdout.write(json.dumps(error.message) + "\n")
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
+    if not openpyxl.DEFUSEDXML:
+        raise SpreadsheetError("cannot be read safely on this server: defusedxml is not installed; save it as .csv")
+    check_archive(order)
+    workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)
+    workbook.read()
+    yield from table(workbook, set(order["skip"]))

@@ -17,7 +17,6 @@ from arena.io.tables import Record, read_records
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.report import DATA, AnyReport, ScoreLine
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare"]
@@ -87,7 +86,8 @@ class FileBenchmark(Benchmark[R]):
         """Whether a file with this first row may be the benchmark's; benchmarks of one class fit alike."""
 
     @abstractmethod
-    def read(self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None) -> ReadFile[Any]: ...
+    def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
+        """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
     def recognises(self, rows: Sequence[Any]) -> bool:
         """Whether the rows that were read are the benchmark's, and not those of another one of its class."""
@@ -119,8 +119,8 @@ class OpenedFile:
     name: str
     """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
-    questions: Mapping[int, ChoiceQuestion] | None = None
-    """The benchmark's own questions, if its question file was given."""
+    questions: Mapping[Any, Any] | None = None
+    """The benchmark's own questions by id, if its question file was given."""
 
     @property
     def title(self) -> str:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
+from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from scoring.report import Filled, NoAnswersError, Question, QuestionSet
 
 Layout = Literal[
@@ -102,7 +102,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
     models: set[str] = set()
     try:
         for found in read_records(path, limits, _SKIPPED, label, members=True):
-            record = _flat(found)
+            record = sample(found)
             columns = columns or _columns(found, record)
             require_columns(record, [column for column in (columns.id, columns.answer) if column])
             prediction = Prediction(index.id_of(record, columns), _answer(record, columns), record.row)
@@ -207,19 +207,18 @@ class _Index:
         return meant[0].id if meant else repr(_folded(text)[:60])
 
 
-def _flat(record: Record) -> Record:
-    """lmms-eval's samples as plain records: there the question is an object, and the answer a list of one."""
+def sample(record: Record) -> Record:
+    """A sample of lmms-eval as a plain record: there the question is an object, and the answer a list of one."""
     answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
-    doc = record.values.get("doc")
     if answer is None:
         return record
-    text = record.values[answer]
+    text, doc = record.values[answer], record.values.get("doc")
     while isinstance(text, list) and len(text) == 1:
         text = text[0]
-    values: dict[str, JSON] = {"question_id": record.values.get("doc_id")}
-    if isinstance(doc, dict):
-        values |= {name: doc[name] for name in ("question_id", "question", "answer") if name in doc}
-    return Record(record.row, {**values, "prediction": text})
+    columns = {name: cell for name, cell in doc.items() if name not in _SKIPPED} if isinstance(doc, dict) else {}
+    if not columns.keys() & {*_IDS}:
+        columns["question_id"] = record.values.get("doc_id")
+    return Record(record.row, {**columns, "prediction": text})
 
 
 def _columns(found: Record, record: Record) -> _Columns:
@@ -233,7 +232,7 @@ def _columns(found: Record, record: Record) -> _Columns:
     if id is None and question is None:
         raise _unclear("a column of ids (" + ", ".join(_IDS) + ") or a column question", record)
     truth = next((column for column in names if names[column] in _TRUTHS and column != answer), None)
-    model = _only(names, ("model_id",), "the model", record)
+    model = _only(names, ("model_id", "model"), "the model", record)
     return _Columns(_layout(found, set(names.values()), id), answer, id, question, truth, model)
 
 

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from pydantic import StrictInt
 
-from arena.io.tables import JSON, Record
+from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
 from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
 from scoring.judges.run import Task
@@ -26,8 +27,8 @@ from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
+from scoring.report import DATA, Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -48,8 +49,17 @@ _TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\s*", re.DOTALL)
 _TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
 _PREDICTIONS = ("prediction", "pred", "response", "output")
+_INDEXES = ("index", "question_id", "questionid", "id")
+_SHOWN = 20
 _TEXTVQA_VALIDATION = range(34602, 39602)
 """Question ids of TextVQA's validation split, which tell its files from OK-VQA's."""
+
+
+class VQAQuestion(NamedTuple):
+    """A question with its reference answers."""
+
+    text: str
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class MarksReport:
     rows: tuple[VQAnswer, ...]
     grades: tuple[Grade, ...]
     problems: tuple[Problem, ...]
+    missing: StrictInt = 0
+    """Number of the question file's questions without an answer; 0 too if there is no question file."""
 
     @property
     def left(self) -> int:
@@ -124,35 +136,67 @@ class PublishedMark:
     mark: float
 
 
-def read_answers(records: Iterable[Record]) -> ReadFile[VQAnswer]:
-    """Rows of a file with the columns index, question, answer and prediction, with all problems."""
+def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None) -> ReadFile[VQAnswer]:
+    """Rows of a file with the columns index, question, answer and prediction, with all problems.
+
+    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer.
+    """
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
         values = {str(name).strip().lower(): value for name, value in record.values.items()}
-        prediction = next((values[name] for name in _PREDICTIONS if name in values), None)
+        prediction = _first(values, _PREDICTIONS if known is None else (*_PREDICTIONS, "text", "answer"))
         if not isinstance(prediction, str):
             found = ", ".join(map(repr, list(record.values)[:20]))
             text = f"expected a column prediction with text, found {found}; add it"
             problems.append(Problem(record.row, None, text, "scoring"))
             continue
-        id = str(values.get("index", values.get("question_id", values.get("id", place))))
-        answers = references(values.get("answer", values.get("answers")))
-        if not answers:
+        id = str(_first(values, _INDEXES, place))
+        asked = VQAQuestion(str(values.get("question") or ""), references(values.get("answer", values.get("answers"))))
+        if known is not None and id not in known:
+            text = f"index {id[:40]} is none of the question file's; correct or delete it"
+            problems.append(Problem(record.row, None, text, "scoring"))
+            continue
+        asked = known[id] if known is not None else asked
+        if not asked.answers:
             text = f"question {id} has no reference answer; it is not scored"
             problems.append(Problem(record.row, None, text, "nothing"))
-        rows.append(VQAnswer(id, str(values.get("question") or ""), answers, prediction, record.row))
+        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row))
     times = Counter(row.id for row in rows)
     problems += [
         Problem(row.row, None, f"index {row.id} stands there {times[row.id]} times; keep one of each", "scoring")
         for row in rows
         if times[row.id] > 1
     ]
+    if gone := [id for id in known or () if id not in times]:
+        ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
+        text = (
+            f"PARTIAL: {len(gone):,} of the {len(known or ()):,} questions of the question file have no answer: {ids}"
+        )
+        problems.insert(0, Problem(0, None, text, "whole"))
     return ReadFile(tuple(rows), tuple(problems))
 
 
+def read_references(path: Path, limits: FileLimits = PAGE) -> Mapping[str, VQAQuestion]:
+    """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
+    found: dict[str, VQAQuestion] = {}
+    for record in read_records(path, limits, IMAGE_COLUMNS, members=True):
+        values = {str(name).strip().lower(): value for name, value in record.values.items()}
+        id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
+        answers = references(values.get("answer", values.get("answers")))
+        if id is None or not isinstance(text, str) or not answers or str(id) in found:
+            problem = "expected an id, which no other has, a question and its answer; take the published file"
+            raise RowsError(problem, path.name, record.row)
+        found[str(id)] = VQAQuestion(text, answers)
+    return found
+
+
+def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = None) -> JSON:
+    return next((values[name] for name in names if name in values), default)
+
+
 def references(cell: JSON) -> tuple[str, ...]:
-    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer."""
+    """VQAQuestion answers in a cell: a list, a list written as text in JSON or Python, or one answer."""
     if isinstance(cell, list):
         return tuple(str(answer) for answer in cell)
     text = "" if cell is None else str(cell)
@@ -207,13 +251,32 @@ def prompt_digest(dataset: Dataset) -> str:
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {"none": "0", **{word: str(number) for number, word in enumerate(_WORDS)}}
 _ARTICLES = frozenset(("a", "an", "the"))
-_PUNCTUATION = re.compile(r"[;/\[\]\"{}()=+\\_<>@`?!]|,(?!\d)|(?<!\d),|(?<!\d)\.|\.(?!\d)")
+_MARKS = ';/[]"{}()=+\\_-><@`,?!'
+_THOUSANDS = re.compile(r"\d,\d")
+_FULL_STOP = re.compile(r"\.(?!\d)")
+_FULL_STOPS = 32
+"""As many as the published code takes off: it passes a flag, which has this value, where the count stands."""
+_CONTRACTIONS = {
+    word[:place] + word[place + 1 :]: word
+    for word in (DATA / "vqa_contractions.txt").read_text("utf-8").split()
+    for place, sign in enumerate(word)
+    if sign == "'"
+} | {"somebody'd": "somebodyd"}
+"""Contractions by their spelling without one of their apostrophes; the last one is the published code's slip."""
 
 
 def normal(answer: str) -> str:
-    """An answer as VQA compares it, but for its contractions: lower case, no articles, no punctuation, digits."""
-    words = _PUNCTUATION.sub(" ", answer.replace("\n", " ").replace("\t", " ").lower()).split()
-    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
+    """An answer as the VQA evaluation compares it (Antol et al. 2015; the code its authors published).
+
+    A mark becomes a blank, or nothing if one of its kind stands beside a blank, or if the answer has a comma between
+    digits; full stops, articles and missing apostrophes go, words of numbers become digits.
+    """
+    line = answer.replace("\n", " ").replace("\t", " ").strip()
+    joined, text = bool(_THOUSANDS.search(line)), line
+    for mark in _MARKS:
+        text = text.replace(mark, "" if joined or f"{mark} " in line or f" {mark}" in line else " ")
+    words = (_NUMBERS.get(word, word) for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split())
+    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
 
 
 def exact(row: VQAnswer) -> bool:
@@ -230,16 +293,17 @@ def consensus(prediction: str, answers: Sequence[str]) -> float:
 
 
 def tabulated(report: MarksReport) -> VQAReport:
-    return tabulate(report.gradable, report.grades, report.benchmark)
+    return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
 
 
-def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset) -> VQAReport:
-    """Exact match, VQA accuracy and the mean mark; rows without references are left out."""
+def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset, missing: int = 0) -> VQAReport:
+    """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
-    equal = share("exact match", map(exact, known))
-    soft = np.array([[consensus(row.prediction, row.answers)] for row in known]).reshape(-1, 1)
+    equal = share("exact match", map(exact, known), missing=missing)
+    accuracies = [consensus(row.prediction, row.answers) for row in known] + [math.nan] * missing
+    soft = np.array(accuracies).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
-    marks = _marks([marked.get(row.id) for row in known])
+    marks = _marks([*(marked.get(row.id) for row in known), *[None] * missing])
     return VQAReport(dataset, equal, line("VQA accuracy", soft), marks)
 
 
@@ -286,8 +350,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
         answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
         return "question" in names and bool(answers) and not mm_vet and not has_options(first)
 
-    def read(self, rows: Iterable[Record], questions: object) -> ReadFile[VQAnswer]:
-        return read_answers(rows)
+    def read(self, rows: Iterable[Record], questions: Mapping[str, VQAQuestion] | None) -> ReadFile[VQAnswer]:
+        return read_answers(rows, questions)
 
     def recognises(self, rows: Sequence[VQAnswer]) -> bool:
         return recognised(rows) == self.key
@@ -297,7 +361,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return (f"{self.key}: {len(file.rows):,} answers, {known:,} with references",)
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
-        return MarksReport(**head, rows=opened.file.rows, grades=(), problems=opened.file.problems)
+        rows, problems = opened.file.rows, opened.file.problems
+        missing = len((opened.questions or {}).keys() - {row.id for row in rows})
+        return MarksReport(**head, rows=rows, grades=(), problems=problems, missing=missing)
 
     def stamped(self, report: MarksReport, spec: JudgeSpec, address: str) -> MarksReport:
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER))
@@ -327,7 +393,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
-        stem = file_stem(report.file)
+        stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
         return LazyFiles(
             {
                 f"{stem}_acc.csv": lambda: _marks_csv(tabulated(report)),

@@ -98,9 +98,15 @@ def mark(
     yes: progress.Yes = False,
     title: progress.Title = "",
     dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
+    questions: Annotated[
+        Path | None, Option(metavar="FILE", help="the dataset's own, for a file without answers; needs --dataset")
+    ] = None,
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes)
-    found = open_upload(file, COMMAND_LINE, benchmark=dataset)
+    if questions and not dataset:
+        raise BadParameter("--questions are those of a dataset; give --dataset as well")
+    asked = vqa_marks.read_references(questions, COMMAND_LINE) if questions else None
+    found = open_upload(file, COMMAND_LINE, benchmark=dataset, questions=asked)
     if found is None or not isinstance(found.benchmark, VQAMarks):
         raise ChoicesError(
             f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
@@ -161,7 +167,7 @@ def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     else:
         yield from _tables(tables.tables())
     yield from _success(tables.success)
-    if report.protocol == "mmbench-paper":
+    if report.protocol == "mmbench-paper" and report.judge:
         yield f"What the judge left open was assigned at random from the seed {SEED}."
     if tables.without_answer:
         yield f"{tables.without_answer:,} answers have no right letter beside them: extracted, not scored."

@@ -88,6 +88,7 @@ class _Reader:
         self._shared: dict[str, str] = {}
         self._by_text: dict[str, list[int]] = {}
         self._unnamed_options = 0
+        self._unknown_answers = 0
         self._counted = False
         for index, question in (questions or {}).items():
             self._by_text.setdefault(_folded(question.text), []).append(index)
@@ -110,11 +111,7 @@ class _Reader:
 
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
-        times = Counter(row.question.index for row in self.rows)
-        for row in self.rows:
-            if times[row.question.index] > 1:
-                text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
-                self._tell(text, row.question.row, row.question.index)
+        self._tell_doubles()
         if len(self.models) > 1:
             named = ", ".join(sorted(self.models)[:20])
             self._tell(f"expected one model's answers, found those of {named}; split the file")
@@ -127,9 +124,18 @@ class _Reader:
         if self._counted:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
             self._tell(text, blocks="nothing")
+        if self._unknown_answers and not any(row.question.answer for row in self.rows):
+            self._tell("expected an option's letter in the column answer, found none in any row; write letters there")
         if not self.rows:
             self._tell("expected rows with predictions, found none that can be used")
         return tuple(sorted(self._problems, key=lambda problem: problem.row))
+
+    def _tell_doubles(self) -> None:
+        times = Counter(row.question.index for row in self.rows)
+        for row in self.rows:
+            if times[row.question.index] > 1:
+                text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
+                self._tell(text, row.question.row, row.question.index)
 
     def _tell(self, text: str, row: int = 0, index: int | None = None, blocks: Blocks = "scoring") -> None:
         self._problems.append(Problem(row, index, text, blocks))
@@ -220,11 +226,12 @@ class _Reader:
         written = (self._text(record, ("answer",)) or "").strip()
         if not written or written == "nan":
             return None
-        if written in options:
-            return written
+        if (letter := written.upper()) in options:
+            return letter
         known = ", ".join(options)
         text = f"the answer {written[:40]!r} is none of the options {known}; it is not scored until corrected"
         self._tell(text, record.row, index, "nothing")
+        self._unknown_answers += 1
         return None
 
     def _same(self, record: Record, names: Sequence[str]) -> str:

@@ -12,18 +12,22 @@ from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.phrases import FILLERS, IN_A_WORD, NONE_LIKE, NOT, REFUSALS, SECOND_THOUGHTS, STILL_ANSWERS
 from scoring.multiple_choice.plain_answers import plain, plain_content
 from scoring.multiple_choice.statements import Reference, hedged, last_statement, reference_at, speaks, taken_back
-from scoring.multiple_choice.types import LETTERS, NONE, Clue, Decision, Rule
+from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 
 FAILURE = "Failed to obtain answer via API"
 """Written by the public toolkit when a model's API failed."""
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
+_ENDLESS, _LAST = 6, 12
+"""Times from which a passage is endless, and the characters at the end that are looked for before."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
 _CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
 _NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)\s*+[:.]?\s*+[\"'(\[]*+)?"
-_NOTHING_MORE = re.compile(rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1)*{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE)
+_NOTHING_MORE = re.compile(
+    rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE
+)
 _ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
@@ -86,14 +90,13 @@ def _letter_alone(answer: AnswerText) -> Clue | None:
 
 
 def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
+    """The label that is written; another letter is an option's content, or no option."""
+    if written in options:
+        return Clue(Rule.ALONE, written, span)
     letter = written.upper()
-    meant = [other for other, text in options.items() if len(text) < 12 and plain_content(text) == written.lower()]
-    if meant and meant != [letter]:
-        return Clue(Rule.CONFLICT, None, span)
-    if letter in options:
-        return Clue(Rule.ALONE, letter, span)
-    outside = written.isupper() and (letter in LETTERS or letter in "XZ")
-    return Clue(Rule.OUTSIDE, NONE, span) if outside else None
+    if not any(len(text) < 12 and plain_content(text) == written.lower() for text in options.values()):
+        return Clue(Rule.ALONE, letter, span) if letter in options else Clue(Rule.OUTSIDE, NONE, span)
+    return Clue(Rule.CONFLICT, None, span) if letter in options else None
 
 
 def _content_alone(answer: AnswerText) -> Clue | None:
@@ -102,6 +105,16 @@ def _content_alone(answer: AnswerText) -> Clue | None:
     if not letters:
         return None
     return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
+
+
+def _repetition(answer: AnswerText) -> Clue | None:
+    """An answer that ends in one passage over and over, as models do that never come to an end."""
+    text = answer.text
+    last = text[-min(_LAST, len(text) // 2) :]
+    period = len(text) - len(last) - text.rfind(last, 0, -1)
+    passage = text[-period:]
+    endless = len(passage) > 1 and text.endswith(passage * _ENDLESS)
+    return Clue(Rule.REPETITION, None, passage[:200]) if endless else None
 
 
 def _speaks(answer: AnswerText) -> Clue | None:
@@ -213,6 +226,7 @@ def _refusal(answer: AnswerText) -> Clue | None:
 _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _letter_alone,
     _content_alone,
+    _repetition,
     _speaks,
     _statement,
     _leading_label,

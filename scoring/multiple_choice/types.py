@@ -45,6 +45,7 @@ class Rule(StrEnum):
     NAMED = "named content"
     REFUSAL = "refusal"
     OUTSIDE = "letter outside the options"
+    REPETITION = "endless repetition"
     CONFLICT = "conflict"
     """Two readings exclude each other."""
     UNDECIDED = "no rule"
@@ -115,7 +116,7 @@ class Decision:
     @property
     def open(self) -> bool:
         """Whether the rules leave it to a judge, and none was asked."""
-        return self.rule in (Rule.SPEAKS, Rule.CONFLICT, Rule.UNDECIDED)
+        return self.rule in (Rule.SPEAKS, Rule.REPETITION, Rule.CONFLICT, Rule.UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def test_what_is_undecided_counts_as_wrong_under_the_papers_protocols_only(comma
 
 @pytest.mark.parametrize(
     ("benchmark", "stem", "parted"),
-    [("mmt-bench", "vila_8b_MMT-Bench_VAL", 36), ("mmbench", "vila_8b_CCBench", 15)],
+    [("mmt-bench", "vila_8b_MMT-Bench_VAL", 34), ("mmbench", "vila_8b_CCBench", 15)],
 )
 def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, data, benchmark, stem, parted):
     file = data / "vlmevalkit" / f"{stem}.xlsx"
@@ -87,6 +87,38 @@ def test_textvqa_gets_exact_match(command, data):
     assert command("vqa", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge")[0] == 0
     (found,) = command.table("_acc.csv")
     assert (found["exact match"], found["mean mark"], found["marked"]) == ("67.0", "", "0")
+
+
+GQA = {"1": {"question": "Is it red?", "answer": "no"}, "2": {"question": "Who?", "answer": "a girl"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("a.json", [{"questionId": "1", "prediction": "No."}, {"questionId": "2", "prediction": "boy"}]),
+        ("a.json", [{"question_id": 1, "answer": "No."}, {"question_id": 2, "answer": "boy"}]),
+        ("a.jsonl", [{"question_id": "1", "text": "No.", "question": "?"}, {"question_id": "2", "text": "boy"}]),
+    ],
+)
+def test_a_file_of_answers_takes_its_questions_from_the_dataset(command, tmp_path, name, rows):
+    lines = json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows))
+    (tmp_path / name).write_text(lines)
+    (tmp_path / "questions.json").write_text(json.dumps(GQA))
+    options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
+    assert command("vqa", tmp_path / name, *options)[0] == 0
+    assert command.table("_acc.csv")[0]["Overall"] == "50.0"
+
+
+def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path, command):
+    (tmp_path / "a.json").write_text(json.dumps([{"questionId": "1", "prediction": "no"}]))
+    (tmp_path / "questions.json").write_text(json.dumps(GQA))
+    options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
+    code, said, _ = command("vqa", tmp_path / "a.json", *options)
+    assert code == 0 and "PARTIAL: 1 of the 2 questions of the question file have no answer: 2" in said
+    assert "1 of 2 unscored: 50.0 to 100.0" in said and (command.out / "partial_a_acc.csv").exists()
+    (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
+    code, _, complaint = command("vqa", tmp_path / "a.json", *options)
+    assert code == 2 and "index 3 is none of the question file's" in complaint
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.io.tables import read_records
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.multiple_choice.extract import PROMPTS, assigned, extract, extraction, language, prompt_digest, read_reply
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, ChoiceQuestion, Clue, Decision, Rule
@@ -15,6 +16,7 @@ from tests.support.timing import work_seconds
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 NINE = dict(zip("ABCDEFGHI", "dog cat bird fish horse sheep cow bear zebra".split(), strict=True))
+SWAPPED = {"A": "B", "B": "A"}
 YES_NO = {"A": "yes", "B": "no"}
 VITAMINS = {"A": "vitamin C", "B": "vitamin D", "C": "vitamin A", "D": "vitamin B"}
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
@@ -128,7 +130,18 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("The answer is vitamin C", VITAMINS, "A"),
         ("None of the above", {"A": "dog", "B": "None of the above"}, "B"),
         ("cannot be determined", {"A": "dog", "B": "unknown"}, None),
-        ("B", {"A": "B", "B": "A"}, None),
+        ("B", SWAPPED, "B"),
+        ("(B).", SWAPPED, "B"),
+        ("b", SWAPPED, None),
+        ("E", {"A": "E", "B": "F"}, "A"),
+        ("C", {"A": "cat", "B": "dog"}, NONE),
+        ("k", {"A": "cat", "B": "dog"}, NONE),
+        ("B, B, B", ANIMALS, "B"),
+        ("B " * 40, ANIMALS, None),
+        ("The answer is B. " * 12, ANIMALS, None),
+        ("It has whiskers. " + "It is a cat. " * 9 + "It is a", ANIMALS, None),
+        ("It is a cat. It is a cat. It is a cat.", ANIMALS, "B"),
+        ("1.000000000", {"A": "1.000000000", "B": "2"}, "A"),
         ("It is a hot dog", {"A": "dog", "B": "hot dog"}, "B"),
         ("左图是张大千的作品", {"A": "徐悲鸿", "B": "张大千"}, "B"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
@@ -162,6 +175,18 @@ def test_vectors(data):
         letters += human != NONE
         right += ours == human != NONE
     assert right >= 0.85 * letters
+
+
+@pytest.mark.parametrize("benchmark", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
+def test_what_rules_decide_is_what_the_public_toolkit_decided(data, benchmark):
+    rows = [row.values for row in read_records(data / "vlmevalkit" / f"vila_8b_{benchmark}_openai_result.xlsx")]
+    same = decided = 0
+    for row in rows:
+        options = {letter: str(row[letter]) for letter in "ABCDE" if row.get(letter)}
+        letter = extract(str(row["prediction"]), options).letter
+        decided += letter is not None
+        same += letter is not None and (letter == row["answer"]) == (row["hit"] == "1")
+    assert same >= 0.99 * decided >= 0.99 * 0.99 * len(rows)
 
 
 def test_the_trail_names_what_was_taken_off_and_what_decided():
@@ -213,7 +238,7 @@ def test_letter_and_content_are_read_in_any_order_of_options(texts, letter, form
 
 
 def test_strict_reads_both_ends_of_a_long_answer_and_says_so():
-    middle = "It has whiskers and a tail. " * 2000
+    middle = " ".join(f"It has {number} whiskers and a tail." for number in range(2000)) + " "
     cut = Clue(Rule.CUT, None, "all but the first and the last 4,000 characters")
     ends = (f"The answer is B. {middle}", f"{middle}The answer is B.", f"{middle}It is A. {middle}B is correct.")
     for text in ends:

@@ -1,0 +1,52 @@
+"""Bounded reader: runs the reader of one kind of file in this process, with memory, time and output bounded.
+
+`tables.py` runs this file, as `bounded_reader.py READER ORDER < FILE`, and nobody imports it. READER is a file with a
+function `rows`, which yields what is written as lines of JSON: `[row, cells]`. An error with a `message`, the fields of
+`strict_json.RowsError`, is written as the last line. What no rule foresees may end the process with a traceback that
+nobody sees: the parent says what a person needs to know.
+"""
+
+import contextlib
+import json
+import runpy
+import sys
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+# Blocks what the readers' libraries would load and not use here: numpy's threads alone can fill the address space.
+sys.modules |= {"numpy": None, "PIL": None}
+
+
+def bound_process(memory: int, seconds: int) -> None:
+    """Bound this process's address space and computing time, where the system can."""
+    if resource is None:
+        return
+    for kind, bound in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # macOS does not bound address space
+            resource.setrlimit(kind, (bound, bound))
+
+
+def main(reader: str, order: dict) -> None:
+    bound_process(order["memory"], order["seconds"])
+    left = order["unpacked"]
+    try:
+        for row, cells in runpy.run_path(reader)["rows"](order):
+            line = json.dumps([row, cells], default=str)
+            left -= len(line)
+            if left < 0:
+                problem = "holds more text than may be read at once; split it, or save it as .csv or .jsonl"
+                sys.stdout.write(json.dumps({"problem": problem, "row": row}) + "\n")
+                return
+            sys.stdout.write(line + "\n")
+    except ValueError as error:
+        message = getattr(error, "message", None)
+        if message is None:
+            raise
+        sys.stdout.write(json.dumps(message) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))
