@@ -45,6 +45,16 @@ class Question:
     """File name of its image, as published."""
 
 
+_ECHO = 20
+"""Characters from which a question's text in its answer is no chance."""
+
+
+def repeats(answer: str, question: str) -> bool:
+    """Whether the answer holds its question's text, as files of prompts with answers do."""
+    text = question.strip()
+    return len(text) >= _ECHO and text in answer
+
+
 class Filled(NamedTuple):
     """A question with its prediction; None if the file has none."""
 
@@ -91,6 +101,11 @@ class Row:
     prediction: str | None
     grades: tuple[Grade, ...]
     flags: tuple[str, ...] = ()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model answered; a file of grades holds what the judge replied, and not the prediction."""
+        return self.prediction is not None or any(grade.replies for grade in self.grades)
 
 
 @dataclass(frozen=True)
@@ -160,8 +175,8 @@ class Report:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Ids of questions without a prediction; if there are any, the report is partial."""
-        return tuple(row.question.id for row in self.rows if row.prediction is None)
+        """Ids of questions without an answer; if there are any, the report is partial."""
+        return tuple(row.question.id for row in self.rows if not row.answered)
 
     @property
     def trusted(self) -> bool:
@@ -292,7 +307,7 @@ def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: 
 
 
 def missing_csv(report: Report) -> bytes:
-    missing = [row.question for row in report.rows if row.prediction is None]
+    missing = [row.question for row in report.rows if not row.answered]
     rows = (map(safe_cell, (question.id, " ".join(question.groups), question.text)) for question in missing)
     return csv_bytes(["id", "groups", "question"], rows)
 

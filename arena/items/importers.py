@@ -3,6 +3,8 @@
 Every file is read whole and checked before anything is stored; errors name file, row and column.
 """
 
+import ast
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +25,22 @@ DEMO_SOURCE = "demo bank"
 FETCHED_AT_ONCE = 32
 PREDICTION = " prediction"
 """Suffix of the answer column's name in VisIT-Bench's submission files."""
+
+_IMAGES = ("images", "image_url", "image", "file_name")
+_CAPTIONS = (
+    "images_dense_captions",
+    "image_dense_captions",
+    "image_dense_caption",
+    "instruction_conditioned_captions",
+    "instruction_conditioned_caption",
+    "visual",
+)
+_REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
+"""Columns under the names that VisIT-Bench's authors used in their files; the first that exists counts."""
+_CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
+_LICENCES = ("license", "licence", "license_name", "rights", "license_url")
+_LONGEST_RIGHTS = 20_000
+_STRING_OR_NULL = re.compile(r"""("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)|\b(?:null|NaN|nan)\b""")
 
 _PARAMETERS = re.compile(r"[?#]")
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
@@ -67,11 +85,11 @@ class ItemImporter:
         return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
-        """Import one of VisIT-Bench's CSV files, single- or multi-image; with `fetch` its images too.
+        """Import one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.
 
-        The reference is `output_human_annotated`, or `gpt4_prediction` where `human_ratings_gpt4_correct` is true;
-        instances rated incorrect are left out, as in the paper (section 3). A `reference_output` that is filled is the
-        answer of the contestant "dataset answer".
+        The reference is `gpt4_prediction` where `human_ratings_gpt4_correct` is true, else `output_human_annotated`,
+        else `reference_output`; instances rated incorrect are left out, as in the paper (section 3). A
+        `reference_output` beside another reference is the answer of the contestant "dataset answer".
         """
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
@@ -140,15 +158,17 @@ class ItemImporter:
         """Draft of an instance; None if its reference is rated incorrect."""
         if not _is_verified(row):
             return None
-        multi = "images" in row
-        column = "images" if multi else "image" if "image" in row and "image_url" not in row else "image_url"
-        names = _cell_list(row, column) if multi else [_text(row, column)]
-        captions = _captions(row, len(names), "images_dense_captions" if multi else "image_dense_caption", multi)
+        column = _image_column(row, "image_url")
+        names = _cell_list(row, column)
+        texts, rights = _captions(row, len(names)), _rights(row, len(names))
         found = (self._image(name, column, folder, kept) for name in names)
-        images = tuple(replace(image, caption=caption) for image, caption in zip(found, captions, strict=True))
-        reference = "gpt4_prediction" if "gpt4_prediction" in row else "output_human_annotated"
+        images = tuple(
+            replace(image, caption=caption, credit=credit, licence=licence)
+            for image, caption, (credit, licence) in zip(found, texts, rights, strict=True)
+        )
+        reference = next((name for name in _REFERENCES if name in row), "output_human_annotated")
         answers = {REFERENCE: _text(row, reference)}
-        if str(row.get("reference_output") or "").strip():
+        if reference != "reference_output" and str(row.get("reference_output") or "").strip():
             answers[DATASET_ANSWER] = _text(row, "reference_output")
         return ItemDraft(_text(row, "instruction"), _text(row, "instruction_category"), images, answers)
 
@@ -213,7 +233,7 @@ class _KnownItems:
         if "item" in row:
             return self._by_key.get(_text(row, "item"))
         instruction = _text(row, "instruction")
-        names = _cell_list(row, next((name for name in ("images", "image", "image_url") if name in row), "image"))
+        names = _cell_list(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
         return by_address or self._by_names.get((folded(instruction), tuple(map(_last_part, names))))
 
@@ -256,11 +276,16 @@ def _text(row: Row, column: str, empty: bool = False) -> str:
     return value
 
 
+def _image_column(row: Row, default: str = "image") -> str:
+    there = [name for name in _IMAGES if name in row]
+    return next((name for name in there if row[name]), there[0] if there else default)
+
+
 def _cell_list(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
     value: Any = row.get(column)
     if isinstance(value, str):
-        value = _parsed(value, column) if value.lstrip().startswith("[") else [value]
+        value = _parsed(value, column) if value.lstrip().startswith("[") else [_text(row, column)]
     return _strings(value, column)
 
 
@@ -277,15 +302,39 @@ def _strings(value: JSON, column: str) -> list[str]:
     return [str(part) for part in value]
 
 
-def _captions(row: Row, count: int, column: str, multi: bool) -> list[str]:
-    value = row.get(column)
-    if not value:
+def _captions(row: Row, count: int) -> list[str]:
+    """An instance's captions, one an image, under any of the names that its authors used; "" without."""
+    column = next((name for name in _CAPTIONS if row.get(name)), None)
+    if column is None:
         return [""] * count
-    # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
-    captions = _parsed(_STRING_OR_NAN.sub(lambda found: found[1] or "null", str(value)), column) if multi else [value]
+    captions: Any = row[column]
+    if isinstance(captions, str):
+        # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
+        filled = _STRING_OR_NAN.sub(lambda found: found[1] or "null", captions)
+        captions = (
+            _parsed(filled, column) if column.startswith("images") or filled.lstrip().startswith("[") else [captions]
+        )
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
         raise RowsError(f"expected a list of {count} captions, one an image", column=column)
     return [str(caption or "") for caption in captions[:count]]
+
+
+def _rights(row: Row, count: int) -> list[tuple[str, str]]:
+    """Credit and licence of each image in `public_images_metadata`: an object, or one an image; "" if not told."""
+    told: Any = row.get("public_images_metadata")
+    if isinstance(told, str) and len(told) <= _LONGEST_RIGHTS:
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            told = ast.literal_eval(_STRING_OR_NULL.sub(lambda found: found[1] or "None", told))
+    if isinstance(told, dict) and len(told) == count and all(isinstance(one, dict) for one in told.values()):
+        told = list(told.values())
+    each = told if isinstance(told, list) and len(told) == count else [told] * count
+    return [(_first(one, _CREDITS), _first(one, _LICENCES)) for one in each]
+
+
+def _first(told: Any, names: Iterable[str]) -> str:
+    """The first of these entries that is told, in whatever case its name is written, on one line."""
+    entries = {str(name).lower(): told[name] for name in told} if isinstance(told, dict) else {}
+    return next((" ".join(str(entries[name]).split())[:500] for name in names if entries.get(name)), "")
 
 
 def _answers(row: Row) -> dict[str, str]:

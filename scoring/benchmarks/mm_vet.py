@@ -218,7 +218,7 @@ def ungraded(report: Report) -> str:
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
         return ""
-    reasons = [grade.reason for row in report.rows if row.prediction is not None for grade in row.grades]
+    reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
     why = next(filter(None, reasons), "no question has an answer")
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
 
@@ -240,7 +240,7 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
-    model = file_stem(report.file)
+    model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
     stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs{ending}"
@@ -249,6 +249,16 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
         f"{stem}-cap-int-score-{runs}.csv": _score_file(model, integrations),
     }
+
+
+_GRADE_FILE = re.compile(r"(.+?)(?:_[^_]+)?-grade-\d+runs?(?:_dev8)?")
+
+
+def model_stem(file: str) -> str:
+    """The start of an upload's download names: of the authors' `<model>_<judge>-grade-<runs>runs.json`, the model."""
+    stem = file_stem(file)
+    named = _GRADE_FILE.fullmatch(stem)
+    return named[1] if named else stem
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
@@ -260,7 +270,7 @@ def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None
             "score": [grade.score for grade in row.grades],
         }
         for row in report.rows
-        if row.prediction is not None
+        if row.answered
     }
 
 
@@ -385,7 +395,7 @@ class MMVet(Benchmark[Report]):
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
-        stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
+        stem = f"{'partial_' if report.missing else ''}{model_stem(report.file)}"
         more = {
             f"{stem}-scores.csv": lines_csv(self.tables(report)),
             f"{stem}-audit.jsonl": audit(report),

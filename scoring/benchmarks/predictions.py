@@ -13,10 +13,17 @@ from pathlib import Path
 from typing import Literal
 
 from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
-from scoring.report import Filled, NoAnswersError, Question, QuestionSet
+from scoring.report import Filled, NoAnswersError, Question, QuestionSet, repeats
 
 Layout = Literal[
-    "id: text", "id: record", "records", "LLaVA answers", "lmms-eval samples", "VLMEvalKit table", "question texts"
+    "id: text",
+    "id: record",
+    "records",
+    "LLaVA answers",
+    "lmms-eval samples",
+    "VLMEvalKit table",
+    "question texts",
+    "authors' grades",
 ]
 Missing = Literal["stop", "unscored"]
 """What happens to questions without an answer: nothing is scored, or they stay in the report as unscored."""
@@ -148,9 +155,15 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
     return "correct or delete them"
 
 
-def notices(upload: Upload) -> tuple[str, ...]:
+def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
+    asked = {question.id: question.text for question in questions.questions}
+    echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
     lines = (
+        f"answers that repeat their question: {_counted(echoes)}; was the prompt written into the file? cut it off, "
+        "since a judge reads it as the model's words"
+        if echoes
+        else "",
         f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
         f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
     )

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Context, Option, Typer
+from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import COMMAND_LINE
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import MM_VET, Options, tabulate
+from scoring.benchmarks.mm_vet_grades import differences, differences_csv, graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
-from scoring.report import Protocol, Report, bounds, missing_notice
+from scoring.report import Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
 
 app = Typer(rich_markup_mode=None)
 
@@ -23,9 +24,9 @@ app = Typer(rich_markup_mode=None)
 @app.command("mm-vet-v2")
 def score(
     context: Context,
-    file: Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV or XLSX")],
-    judge: progress.JudgeModel,
+    file: Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json")],
     out: progress.Out,
+    judge: Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")] = "",
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
@@ -39,6 +40,12 @@ def score(
     subset: Annotated[Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")] = None,
     sample: Annotated[bool, Option("--sample", help="our own MM-Vet questions, to try it out")] = False,
     title: progress.Title = "",
+    answers: Annotated[
+        Path | None, Option(metavar="FILE", help="the answers that a grade file is about, for its audit")
+    ] = None,
+    against: Annotated[
+        Path | None, Option(metavar="FILE", help="another model's *-grade-*.json, to be compared with")
+    ] = None,
 ) -> Iterator[str]:
     settings = Settings.from_env()
     if sample:
@@ -48,27 +55,58 @@ def score(
     else:
         chosen = load_mm_vet(questions or settings.mm_vet)
     chosen = part_of(chosen, subset) if subset else chosen
+    baseline = graded_report(read_grades(against, COMMAND_LINE), chosen, "unscored") if against else None
+    if holds_grades(file, COMMAND_LINE):
+        if judge:
+            raise BadParameter(f"{file.name} holds grades, and nothing is left to --judge; leave it out")
+        held = read_predictions(answers, chosen, COMMAND_LINE) if answers else None
+        report = graded_report(read_grades(file, COMMAND_LINE), chosen, missing, title, held)
+        yield f"{chosen.name}: grades of {report.judge.model} for {len(report.rows):,} questions, runs: {report.runs}."
+    else:
+        if not judge or answers:
+            problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
+            raise BadParameter(f"{file.name} holds answers: {problem}")
+        serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
+        report = yield from _judged(file, chosen, Options(protocol, runs, samples, missing), title, serving)
+    yield from progress.finished(report, _tables(report), out)
+    if baseline:
+        yield from _compared(report, baseline, out)
+
+
+def _judged(
+    file: Path, chosen: QuestionSet, options: Options, title: str, serving: progress.CommandJudge
+) -> progress.Lines[Report]:
     upload = read_predictions(file, chosen, COMMAND_LINE)
-    filled = fill(chosen, upload, missing)
-    yield from notices(upload)
+    filled = fill(chosen, upload, options.missing)
+    yield from notices(upload, chosen)
     if not any((one.prediction or "").strip() for one in filled):
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
-    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
     spec = yield from serving.spec()
-    options = Options(protocol, runs, samples, missing)
     benchmark = MM_VET_V2 if chosen.benchmark == MM_VET_V2.key else MM_VET
     report = benchmark.draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)
     yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
-    report = yield from serving.judged(report, spec)
-    yield from progress.finished(report, _tables(report), out)
+    return (yield from serving.judged(report, spec))
 
 
 @app.command()
 def fetch(folder: Path) -> Iterator[str]:
     """Download MM-Vet's questions and images from its authors."""
     yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
+
+
+def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
+    found = differences(report, baseline)
+    name = f"{file_stem(report.file)}-against-{file_stem(baseline.file)}.csv"
+    progress.written({name: differences_csv(found)}, out)
+    yield f"\n{report.title} less {baseline.title}, over the questions that both have"
+    for line in found:
+        interval = "" if line.low is None else f"  [{line.low:+.1f}, {line.high:+.1f}]"
+        yield f"{line.name:>24} {line.n:>5} {'' if line.mean is None else f'{line.mean:+6.1f}'}{interval}".rstrip()
+    if report.judge.model != baseline.judge.model:
+        yield f"Two judges gave these grades: {report.judge.model} and {baseline.judge.model}."
+    yield f"\nThe comparison is in {out / name}."
 
 
 def _tables(report: Report) -> Iterator[str]:

@@ -13,6 +13,7 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options
+from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
@@ -77,9 +78,13 @@ class JobService:
     submissions: Submissions
 
     def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
-        arrived = self.upload_store.find(owner, token)
-        upload = read_predictions(arrived.path, self._questions(questions), name=arrived.name)
-        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload))
+        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        if holds_grades(arrived.path):
+            file = read_grades(arrived.path, name=arrived.name)
+            told = f"grades of {', '.join(file.judges)} for {len(file.grades):,} questions, {file.runs} runs"
+            return file.upload.title, (f"{told}: a report without any judge, which is free",)
+        upload = read_predictions(arrived.path, chosen, name=arrived.name)
+        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload, chosen))
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""
@@ -94,8 +99,13 @@ class JobService:
     def quote(
         self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
     ) -> Job:
+        """Quote judging a file of answers; a file of grades is a report at once, stored as a finished job."""
         arrived = self.upload_store.find(owner, token)
         chosen = self._questions(questions)
+        if holds_grades(arrived.path):
+            file = read_grades(arrived.path, name=arrived.name)
+            report = graded_report(file, chosen, options.missing, title)
+            return self.jobs.add_done(owner, report, arrived.network)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
         address, spec = self._judge(judge)

@@ -16,10 +16,10 @@ from arena.types import REFERENCE, folded
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
-from scoring.report import AnyReport, JudgeStamp, Protocol
+from scoring.report import AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
-from scoring.visit_bench.reader import ItemIndex, SubmissionFile
+from scoring.visit_bench.reader import UNKNOWN, ItemIndex, SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
@@ -78,6 +78,8 @@ class _Asked(NamedTuple):
     stored: bool
     answers: Mapping[str, str]
     rivals: Mapping[str, Mapping[str, str]]
+    left_out: Sequence[str] = ()
+    """Answers to instances that are not in the item bank."""
 
 
 class Submissions:
@@ -97,6 +99,7 @@ class Submissions:
         for entry in file.entries:
             if misfit := index.join(entry, found):
                 wrong.setdefault(misfit, []).append(entry.shown)
+        left_out = wrong.pop(UNKNOWN, [])
         problems += [misfit.format(_counted(entries)) for misfit, entries in wrong.items()]
         sources = Counter(bank[item].source for item in found)
         if len(sources) > 1:
@@ -104,7 +107,10 @@ class Submissions:
             problems.append(f"instances of several sources: {told}; submit a file for each")
         title, source = " ".join((request.title or file.model).split()), next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
-        asked = _Asked(title, file.file, False, found, self._rivals(bank, found, owner, title, source))
+        if left_out and (problems or not found):
+            problems.append(UNKNOWN.format(_counted(left_out)))
+        rivals = self._rivals(bank, found, owner, title, source)
+        asked = _Asked(title, file.file, False, found, rivals, left_out)
         return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
 
     def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
@@ -335,6 +341,11 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     ]
     if empty:
         lines.append(f'empty answers, shown as "(no answer)": {empty:,}')
+    if asked.left_out:
+        lines.append(f"answers to instances that are not in the item bank, left out: {_counted(asked.left_out)}")
+    echoes = sum(repeats(asked.answers[one.item], one.instruction) for one in report.instances)
+    if echoes:
+        lines.append(f"answers that repeat their instruction: {echoes:,}; was the prompt written into the file?")
     if missing:
         lines.append(f"items without an answer: {missing:,}; a partial submission gets a report, and no public place")
     return lines

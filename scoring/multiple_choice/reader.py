@@ -15,6 +15,7 @@ from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record
 from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
+from scoring.report import repeats
 
 T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
@@ -112,18 +113,10 @@ class _Reader:
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
         self._tell_doubles()
+        self._tell_oddities()
         if len(self.models) > 1:
             named = ", ".join(sorted(self.models)[:20])
             self._tell(f"expected one model's answers, found those of {named}; split the file")
-        if len(splits := dict.fromkeys(row.question.split for row in self.rows)) > 1:
-            named = ", ".join(split or "(none)" for split in splits)
-            self._tell(f"the file mixes the splits {named}; each is reported on its own", blocks="nothing")
-        if self._unnamed_options:
-            text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
-            self._tell(text, blocks="nothing")
-        if self._counted:
-            text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
-            self._tell(text, blocks="nothing")
         if self._unknown_answers and not any(row.question.answer for row in self.rows):
             self._tell("expected an option's letter in the column answer, found none in any row; write letters there")
         if not self.rows:
@@ -136,6 +129,20 @@ class _Reader:
             if times[row.question.index] > 1:
                 text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
                 self._tell(text, row.question.row, row.question.index)
+
+    def _tell_oddities(self) -> None:
+        if len(splits := dict.fromkeys(row.question.split for row in self.rows)) > 1:
+            named = ", ".join(split or "(none)" for split in splits)
+            self._tell(f"the file mixes the splits {named}; each is reported on its own", blocks="nothing")
+        if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
+            text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
+            self._tell(text, blocks="nothing")
+        if self._unnamed_options:
+            text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
+            self._tell(text, blocks="nothing")
+        if self._counted:
+            text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
+            self._tell(text, blocks="nothing")
 
     def _tell(self, text: str, row: int = 0, index: int | None = None, blocks: Blocks = "scoring") -> None:
         self._problems.append(Problem(row, index, text, blocks))

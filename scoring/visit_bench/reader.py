@@ -18,7 +18,7 @@ from scoring.report import NoAnswersError
 PREDICTION = "prediction"
 _PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
-IMAGE_COLUMNS = ("images", "image", "image_url")
+IMAGE_COLUMNS = ("images", "image", "image_url", "file_name")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
 _WANTED = "expected an image's name, or a list of them; write it so"
 
@@ -75,10 +75,15 @@ def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = No
 
 
 def is_submission(path: Path, name: str) -> bool:
-    """Whether a file looks like a submission: a column "<model name> prediction" beside an instruction or item."""
+    """Whether a file looks like a submission: an instruction or item beside a column "<model name> prediction".
+
+    A column `prediction` alone belongs to many benchmarks: beside an item, or an instruction with images, it is ours.
+    """
     first = next(read_records(path, name=name, members=True), None)
-    columns = first.values.keys() if first else ()
-    return any(_NAMED.fullmatch(column) for column in columns) and not {"instruction", "item"}.isdisjoint(columns)
+    columns = first.values.keys() if first else set()
+    named = any(_NAMED.fullmatch(column) for column in columns)
+    plain = PREDICTION in columns and ("item" in columns or not columns.isdisjoint(IMAGE_COLUMNS))
+    return (named or plain) and not columns.isdisjoint(("instruction", "item"))
 
 
 def last_part(name: str) -> str:
@@ -115,7 +120,8 @@ def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
-UNKNOWN = "unknown instances: {}; correct or delete them, or import their items first"
+UNKNOWN = "unknown instances: {}; import their items first, or correct the keys"
+"""No hindrance if others are known: the item bank leaves out what VisIT-Bench's raters found incorrect."""
 DOUBLE = "instances that stand there more than once: {}; keep one of each"
 SHARED = "instructions that several items share: {}; add a column image, images or item"
 

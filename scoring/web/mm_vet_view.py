@@ -32,16 +32,18 @@ DISAGREEMENT = 0.2
 """Runs disagree when a question's best and worst scores differ by at least this."""
 SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "all questions": lambda row: True,
-    "unscored": lambda row: row.prediction is not None and len(_scores(row)) < len(row.grades),
+    "unscored": lambda row: row.answered and len(_scores(row)) < len(row.grades),
     "flagged": lambda row: bool(flags_of(row)),
     "runs disagree": lambda row: max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT,
     "below 0.5": lambda row: bool(_scores(row)) and sum(_scores(row)) / len(_scores(row)) < 0.5,
-    "no prediction": lambda row: row.prediction is None,
+    "no prediction": lambda row: not row.answered,
 }
 PROTOCOL_NOTES = {
     "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
     "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the mean",
 }
+
+GRADES_NOTE = "Grades read from a file, which does not hold the answers; nothing was judged here"
 
 
 class MMVetView:
@@ -88,7 +90,8 @@ class MMVetView:
 def mm_vet_head_html(report: Report, table: ScoreTable) -> str:
     line = table.lines[-1]
     runs = f"{report.runs} separate runs" if report.runs > 1 else "1 run"
-    notes = [PROTOCOL_NOTES[report.protocol], f"{report.runs} samples of one call" if report.sampled else runs]
+    how = PROTOCOL_NOTES[report.protocol] if report.judge.prompt else GRADES_NOTE
+    notes = [how, f"{report.runs} samples of one call" if report.sampled else runs]
     if not report.questions.official:
         notes.append(f"questions: {report.questions.name}")
     parts = judge_notes(report.judge, "; ".join(notes))

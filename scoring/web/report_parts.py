@@ -51,13 +51,14 @@ def head_html(
 
 def judge_text(judge: JudgeStamp) -> str:
     versions = ", ".join(version for version in judge.versions if version != judge.model)
-    return f"Judge: {judge.model} at {judge.address}{f' (answered as {versions})' if versions else ''}"
+    at = f" at {judge.address}" if judge.address else ""
+    return f"Judge: {judge.model}{at}{f' (answered as {versions})' if versions else ''}"
 
 
 def judge_notes(judge: JudgeStamp, how: str) -> tuple[str, str]:
     return (
         PARTS.note(f"{judge_text(judge)}. {how}."),
-        PARTS.note(f"Prompt {judge.prompt[:12]} · reading {judge.parser}"),
+        PARTS.note(f"Prompt {judge.prompt[:12] or 'not told'} · reading {judge.parser}"),
     )
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
-from arena.items.importers import ItemImporter
+from arena.items.importers import ItemImporter, _rights
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
 from arena.types import DATASET_ANSWER, REFERENCE, item_key
@@ -332,3 +332,48 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
     assert url in problem
     assert report.changes == Changes(items_new=1, answers_new=1)
     assert ItemBank(bench.database).bank().missing == 1
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("columns", "caption", "reference", "rights"),
+    [
+        ({"image": "red.png", "image_dense_caption": "a", "gpt4_prediction": "R"}, "a", "R", ("", "")),
+        (
+            {"file_name": "red.png", "instruction_conditioned_caption": "b", "reference_output": "R"},
+            "b",
+            "R",
+            ("Ann", "by 2.0"),
+        ),
+        (
+            {"image_url": "", "file_name": "red.png", "visual": "c", "output_human_annotated": "R"},
+            "c",
+            "R",
+            ("Ann", "by 2.0"),
+        ),
+        ({"images": '["red.png"]', "images_dense_captions": '["d", NaN]', "gpt4_prediction": "R"}, "d", "R", ("", "")),
+    ],
+)
+def test_every_name_that_the_authors_used_is_read(bench, columns, caption, reference, rights):
+    told = "{'creator': 'Ann', 'License': 'by 2.0', 'title': None}" if rights[0] else "{}"
+    row = {"instruction": "What?", "instruction_category": "Color", "public_images_metadata": told, **columns}
+    report = bench.importer.visit(bench.csv("metadata.csv", list(row), list(row.values())), "v")
+    assert report.changes == Changes(items_new=1, answers_new=1, pictures_new=1)
+    (item,) = bench.shown()
+    assert [(one.caption, one.credit, one.licence) for one in item.images] == [(caption, *rights)]
+    assert bench.answers()["What?"] == {REFERENCE: reference}
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ('[{"author": "A", "licence": "CC0"}, {"author": "B", "rights": "PD"}]', [("A", "CC0"), ("B", "PD")]),
+        ("{'u/1': {'creator': 'A', 'license': null}, 'u/2': {'creator': 'B'}}", [("A", ""), ("B", "")]),
+        ("{'creator': 'A', 'license': 'by'}", [("A", "by")] * 2),
+        ("not an object", [("", "")] * 2),
+        ("[" * 9_000, [("", "")] * 2),
+        ("__import__('os')", [("", "")] * 2),
+    ],
+)
+def test_credit_and_licence_of_each_picture_are_read_as_written(told, found):
+    assert _rights({"public_images_metadata": told}, 2) == found

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,6 +79,13 @@ def llava(place: int) -> dict:
     return {**named, "answer_id": f"x{place}", "model_id": "llava-v1.5-13b", "metadata": {}}
 
 
+def parquet(columns: dict) -> bytes:
+    pictures = [{"bytes": b"x", "path": "a.png"}] * len(next(iter(columns.values())))
+    found = io.BytesIO()
+    pandas.DataFrame({**columns, "image": pictures}).to_parquet(found)
+    return found.getvalue()
+
+
 KIT = ["index", "question", "answer", "category", "prediction"]
 KIT_ROWS = [
     [str(place), question.text, question.truth, ",".join(question.groups), ANSWERS[question.id]]
@@ -104,6 +112,23 @@ LAYOUTS = {
     "numbers": ("m.json", json.dumps(numbered(("index", "prediction"))), "VLMEvalKit table"),
     "no index": ("m.csv", table([KIT[1:], *[row[1:] for row in KIT_ROWS]]), "question texts"),
     "llava": ("answers.jsonl", lines([llava(place) for place in range(len(ANSWERS))]), "LLaVA answers"),
+    "parquet": ("a.parquet", parquet({"id": list(ANSWERS), "response": list(ANSWERS.values())}), "records"),
+    "lmms logs": (
+        "results.json",
+        json.dumps(
+            {
+                "args": {"model": "llava"},
+                "model_configs": {"x": [{"y": 1}]},
+                "logs": [lmms(i, q) for i, q in enumerate(SAMPLE.questions)],
+            }
+        ),
+        "lmms-eval samples",
+    ),
+    "results": (
+        "a.json",
+        json.dumps({"model": "llava", "results": [{"id": id, "answer": text} for id, text in ANSWERS.items()]}),
+        "records",
+    ),
     "lmms": ("s.jsonl", lines([lmms(i, q) for i, q in enumerate(SAMPLE.questions)]), "lmms-eval samples"),
 }
 
@@ -123,7 +148,7 @@ def test_the_real_outputs_of_218_questions_are_read_and_filled(data):
     path = data / "mm-vet" / "llava_llama2_13b_chat.json"
     upload = read_predictions(path, questions)
     assert answers(upload) == json.loads(path.read_text("utf-8"))
-    assert (upload.layout, upload.title, notices(upload)) == ("id: text", "llava_llama2_13b_chat", ())
+    assert (upload.layout, upload.title, notices(upload, questions)) == ("id: text", "llava_llama2_13b_chat", ())
     assert [filled.question for filled in fill(questions, upload, "stop")] == list(questions.questions)
 
 
@@ -322,7 +347,7 @@ def test_only_the_first_20_ids_of_each_problem_are_named(tmp_path):
 def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     upload = read(tmp_path, "a.json", '{"v1_2": " ", "v1_0": ""}', THREE)
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
-    assert notices(upload) == ("empty answers, which count as they are: 2 (v1_2, v1_0)",)
+    assert notices(upload, THREE) == ("empty answers, which count as they are: 2 (v1_2, v1_0)",)
 
 
 @given(st.lists(st.sampled_from(["v1_0", "v1_1", "v1_2", "v9_9"]), min_size=1, max_size=6), st.booleans())
@@ -481,7 +506,30 @@ def test_a_subset_takes_the_file_of_the_whole_set(tmp_path, layout):
     upload = read(tmp_path, "outputs.jsonl", content, part)
     filled = fill(part, upload, "stop")
     assert [(one.question.id, one.prediction) for one in filled] == [(id, ANSWERS[id]) for id in (IDS[1], IDS[3])]
-    assert notices(upload) == ("answers to questions outside the subset, left out: 14",)
+    assert notices(upload, part) == ("answers to questions outside the subset, left out: 14",)
+
+
+def test_a_model_that_stands_beside_its_results_is_the_title(tmp_path):
+    assert read(tmp_path, *LAYOUTS["results"][:2]).title == "llava"
+
+
+def test_answers_that_repeat_their_question_are_noticed(tmp_path):
+    echoed = {id: f"USER: {question.text} ASSISTANT: 5" for id, question in zip(IDS, SAMPLE.questions, strict=True)}
+    (told,) = notices(read(tmp_path, "a.json", json.dumps({**ANSWERS, IDS[0]: echoed[IDS[0]]})), SAMPLE)
+    assert told.startswith(f"answers that repeat their question: 1 ({IDS[0]}); was the prompt written into the file?")
+
+
+def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
+    whole = LAYOUTS["parquet"][1]
+    for content in (
+        b"PAR1",
+        whole[: len(whole) // 2],
+        b"PAR1" + bytes(2000) + b"PAR1",
+        whole[:-9] + b"\xff" + whole[-8:],
+    ):
+        assert "Parquet" in str(refusal(tmp_path, "a.parquet", content)), content[-20:]
+    infinite = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values()), "n": [float("inf")] * len(ANSWERS)})
+    assert "row 1, column 'n': expected a finite number" in str(refusal(tmp_path, "a.parquet", infinite))
 
 
 def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tmp_path):
@@ -501,4 +549,4 @@ def test_the_bard_subset_takes_the_218_answers_of_a_real_model(data, tmp_path):
     part = subset(whole, bard_set(tmp_path, *[question.id for question in whole.questions[::4]]))
     upload = read_predictions(data / "mm-vet" / "llava_llama2_13b_chat.json", part)
     assert len(fill(part, upload, "stop")) == 55
-    assert notices(upload) == ("answers to questions outside the subset, left out: 163",)
+    assert notices(upload, part) == ("answers to questions outside the subset, left out: 163",)

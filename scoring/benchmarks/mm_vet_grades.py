@@ -1,0 +1,161 @@
+"""MM-Vet's grade files, `*-grade-*.json`: grades that a judge has given by the authors' script become a report again.
+
+A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one place a run, and no answers.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from arena.database import now
+from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
+from arena.validation import one_line
+from scoring.benchmarks.mm_vet import OFF_GRID, UNREADABLE, model_stem, read_paper, tabulate
+from scoring.benchmarks.predictions import Missing, Prediction, Upload, fill
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    Question,
+    QuestionSet,
+    Report,
+    Row,
+    ScoreLine,
+    csv_bytes,
+    line,
+    safe_cell,
+    scores,
+)
+
+PARSER = "grades of a file 1"
+_COLUMNS = ("model", "content", "score")
+
+
+class _Grades(TypedDict):
+    model: list[str]
+    content: list[str]
+    score: list[float | None]
+
+
+@dataclass(frozen=True)
+class GradeFile:
+    """A file of grades, read completely."""
+
+    upload: Upload
+    """Its ids, with empty answers: the file has none."""
+    grades: Mapping[str, tuple[Grade, ...]]
+    runs: int
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return tuple(sorted({grade.model for given in self.grades.values() for grade in given}))
+
+
+def holds_grades(path: Path, limits: FileLimits = PAGE) -> bool:
+    first = next(read_records(path, limits, members=True), None)
+    return first is not None and {KEY, *_COLUMNS} == first.values.keys()
+
+
+def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> GradeFile:
+    """Grades by question id. Raises RowsError."""
+    label = name or path.name
+    grades: dict[str, tuple[Grade, ...]] = {}
+    predictions = []
+    for record in read_records(path, limits, name=label, members=True):
+        try:
+            given = _grades(record)
+        except RowsError as error:
+            raise error.at(label, record.row) from error
+        id = given[0].question
+        grades[id] = given
+        predictions.append(Prediction(id, "", record.row))
+    runs = max(map(len, grades.values()), default=0)
+    if short := [one for one in predictions if len(grades[one.id]) < runs]:
+        problem = f"expected {runs} scores as elsewhere, found {len(grades[short[0].id])}; complete the runs"
+        raise RowsError(problem, label, short[0].row, short[0].id)
+    return GradeFile(Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs)
+
+
+def graded_report(
+    file: GradeFile, questions: QuestionSet, missing: Missing = "stop", title: str = "", answers: Upload | None = None
+) -> Report:
+    """The report of a grade file, with the answers that were graded if they are given. Raises UploadError."""
+    filled = fill(questions, file.upload, missing)
+    texts = {one.id: one.text for one in answers.predictions} if answers else {}
+    rows = (Row(one.question, texts.get(one.question.id), file.grades.get(one.question.id, ())) for one in filled)
+    judge, *others = file.judges
+    return Report(
+        benchmark=questions.benchmark,
+        questions=questions,
+        protocol="paper",
+        judge=JudgeStamp(judge, (judge, *others), "", "", PARSER),
+        runs=file.runs,
+        sampled=False,
+        title=title.strip()[:120] or file.upload.title,
+        file=file.upload.file,
+        created=now().isoformat(timespec="seconds"),
+        rows=tuple(rows),
+    )
+
+
+def _grades(record: Record) -> tuple[Grade, ...]:
+    """The grades of one question, a run each. Raises RowsError."""
+    id = str(record.values.get(KEY, ""))
+    try:
+        given = TypeAdapter(_Grades).validate_python(
+            {name: record.values[name] for name in record.values if name != KEY}, strict=True
+        )
+    except ValidationError as error:
+        problem = f"expected model, content and score, a list of one place a run each ({one_line(error)})"
+        raise RowsError(f"{problem}; take the file as the authors' script wrote it", column=id) from error
+    if len({len(given[name]) for name in _COLUMNS}) > 1 or not given["score"]:
+        raise RowsError("expected as many models, contents and scores, one or more; correct them", column=id)
+    if wrong := [score for score in given["score"] if score is not None and not 0 <= score <= 1]:
+        raise RowsError(f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id)
+    places = zip(given["model"], given["content"], given["score"], strict=True)
+    return tuple(_grade(id, run, *place) for run, place in enumerate(places))
+
+
+def _grade(id: str, run: int, model: str, content: str, score: float | None) -> Grade:
+    if score is None or (score == 0 and read_paper(content) is None):
+        reason = f"the judge's reply {content!r:.80} holds no score"
+        return Grade(id, run, score, reason, (UNREADABLE,), (content,), model)
+    flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
+    return Grade(id, run, float(score), "", flags, (content,), model)
+
+
+def differences(first: Report, second: Report) -> tuple[ScoreLine, ...]:
+    """Mean score of the first less that of the second, by capability and in total, over the questions both have.
+
+    Means are over runs and questions, times 100, with a 95% bootstrap interval over these questions.
+    """
+    means = ({row.question.id: mean for row, mean in _means(report)} for report in (first, second))
+    one, other = means
+    shared = {id: one[id] - other[id] for id in one.keys() & other.keys()}
+    lines = []
+    for found in tabulate(first)[0].lines:
+        ids = [row.question.id for row in first.rows if row.question.id in shared and _tests(row.question, found.name)]
+        lines.append(line(found.name, np.array([[shared[id]] for id in ids]).reshape(-1, 1)))
+    return tuple(lines)
+
+
+def _means(report: Report) -> Iterator[tuple[Row, float]]:
+    """Rows with a score, and its mean over runs."""
+    for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
+        if not np.isnan(given).all():
+            yield row, float(np.nanmean(given))
+
+
+def _tests(question: Question, name: str) -> bool:
+    return name == "total" or name in question.groups
+
+
+def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
+    cells = (
+        [safe_cell(one.name), one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
+        for one in lines
+    )
+    return csv_bytes(["name", "n", "difference", "low", "high"], cells)

@@ -1,0 +1,121 @@
+"""MM-Vet's grade files: grades already paid for become tables, an audit and a baseline again, with no judge."""
+
+import json
+
+import pytest
+
+from arena.io.tables import RowsError
+from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded
+from scoring.benchmarks.mm_vet_grades import differences, graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
+from scoring.benchmarks.predictions import UploadError, read_predictions
+from scoring.report import audit
+from tests.support.commands import Command
+
+SAMPLE = own_sample()
+IDS = [question.id for question in SAMPLE.questions]
+
+
+def graded(*scores: float | None, content: str | None = None) -> dict:
+    contents = [str(score) if content is None else content for score in scores]
+    return {"model": ["judge-1"] * len(scores), "content": contents, "score": list(scores)}
+
+
+def put(folder, entries: dict, name: str = "m_judge-1-grade-2runs.json"):
+    path = folder / name
+    path.write_text(json.dumps(entries))
+    return path
+
+
+WHOLE = {id: graded(0.5, 1.0) for id in IDS}
+
+
+@pytest.fixture
+def real(data):
+    name = "llava-v1.5-7b_gpt-4-0613-grade-1runs.json"
+    return read_grades(data / "mm-vet" / name), load_mm_vet(data / "mm-vet"), data / "mm-vet"
+
+
+def test_the_real_grades_of_a_model_give_its_tables(real):
+    file, questions, folder = real
+    report = graded_report(file, questions)
+    capabilities, _ = tabulate(report)
+    means = {line.name: round(line.mean, 1) for line in capabilities.lines}
+    wanted = {"rec": 35.5, "ocr": 23.4, "know": 16.4, "gen": 21.2, "spat": 25.9, "math": 11.5, "total": 30.7}
+    assert means == wanted and (report.title, report.judge.model) == ("llava-v1.5-7b", "gpt-4-0613")
+    assert not report.missing and not ungraded(report)
+    original = json.loads((folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json").read_text())
+    again = json.loads(files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
+    assert again == original, "what was read is what is written"
+
+
+def test_the_answers_can_stand_beside_their_grades_in_the_audit(real):
+    file, questions, folder = real
+    answers = read_predictions(folder / "llava-v1.5-7b.json", questions)
+    held = [row.prediction for row in graded_report(file, questions, answers=answers).rows]
+    assert held == [one.text for one in answers.predictions]
+    assert json.loads(audit(graded_report(file, questions)).splitlines()[1])["prediction"] is None
+
+
+def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tmp_path):
+    entries = {**WHOLE, IDS[0]: graded(0.0, 0.0, content="Correctness: high"), IDS[1]: graded(None, 0.25)}
+    report = graded_report(read_grades(put(tmp_path, entries)), SAMPLE)
+    flags = [[grade.flags for grade in row.grades] for row in report.rows[:3]]
+    assert flags == [[("unreadable",)] * 2, [("unreadable",), ("off the 0.1 grid",)], [(), ()]]
+    assert report.runs == 2 and tabulate(report)[0].lines[-1].unscored == 1
+
+
+@pytest.mark.parametrize(
+    ("id", "entry", "told"),
+    [
+        (IDS[0], {**graded(0.5, 1.0), "content": ["0.5"]}, "expected as many models, contents and scores"),
+        (IDS[0], graded(0.5), "expected 2 scores as elsewhere, found 1"),
+        (IDS[0], graded(0.5, 1.5), "expected scores from 0.0 to 1.0, found 1.5"),
+        (IDS[0], {**graded(0.5, 1.0), "score": ["0.5", "1.0"]}, "expected model, content and score, a list"),
+        (IDS[0], {**graded(0.5, 1.0), "score": 0.5}, "expected model, content and score, a list"),
+        (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
+        (IDS[0], graded(), "expected as many models, contents and scores"),
+    ],
+)
+def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, told):
+    with pytest.raises(RowsError, match=told) as caught:
+        read_grades(put(tmp_path, {**WHOLE, id: entry}))
+    assert (caught.value.file, caught.value.column) == ("m_judge-1-grade-2runs.json", id) and caught.value.row
+
+
+def test_grades_of_other_questions_or_too_few_are_named(tmp_path):
+    some = {id: WHOLE[id] for id in IDS[1:]}
+    with pytest.raises(UploadError, match="questions without an answer: 1"):
+        graded_report(read_grades(put(tmp_path, some)), SAMPLE)
+    report = graded_report(read_grades(put(tmp_path, some)), SAMPLE, "unscored")
+    assert report.missing == (IDS[0],) and all(
+        name.startswith(("partial_m", "m_16questions_partial_")) for name in MM_VET.files(report)
+    )
+    with pytest.raises(UploadError, match=r"score the file with mm-vet-v2"):
+        graded_report(read_grades(put(tmp_path, {**WHOLE, "v2_1": graded(0.5, 1.0)})), SAMPLE)
+
+
+def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
+    one = graded_report(read_grades(put(tmp_path, WHOLE)), SAMPLE)
+    lower = {id: graded(0.25, 0.25) for id in IDS[4:]}
+    other = graded_report(read_grades(put(tmp_path, lower)), SAMPLE, "unscored")
+    total = differences(one, other)[-1]
+    assert (total.name, total.n, total.mean, total.low, total.high) == ("total", len(IDS) - 4, 50.0, 50.0, 50.0)
+
+
+def test_grades_are_told_from_answers(tmp_path):
+    assert holds_grades(put(tmp_path, WHOLE)) and not holds_grades(put(tmp_path, {IDS[0]: "an answer"}))
+    assert not holds_grades(put(tmp_path, {IDS[0]: {"model": "m", "text": "an answer"}}))
+
+
+def test_the_command_needs_no_judge_and_compares(tmp_path):
+    command = Command(tmp_path)
+    file = put(tmp_path, WHOLE)
+    other = put(tmp_path, {id: graded(0.5, 0.5) for id in IDS}, "n_judge-2-grade-2runs.json")
+    done = command("mm-vet", file, "--sample", "--against", other)
+    assert done.code == 0, done.err
+    assert "total    16  75.0" in done.out and "total    16  +25.0  [+25.0, +25.0]" in done.out
+    assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs.csv" in command.files()
+    assert command("mm-vet", file, "--sample", "--judge", "j").code == 2
+    answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
+    assert "choose a judge with --judge MODEL" in command("mm-vet", answers, "--sample").err
