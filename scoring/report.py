@@ -21,6 +21,8 @@ from scoring.serialize import csv_text
 
 DATA = Path(__file__).parent / "data"
 Protocol = Literal["paper", "hardened"]
+Probed = Literal["flagged", "all"]
+"""Which predictions are judged once more under another question's truth."""
 Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
 
@@ -172,6 +174,9 @@ class Report:
     created: str
     rows: tuple[Row, ...]
     canaries: tuple[Grade, ...] = ()
+    canary_seed: str = ""
+    """Draws the job's own canaries; without one, there are only those that everybody knows."""
+    probed: Probed = "flagged"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -181,7 +186,15 @@ class Report:
     @property
     def trusted(self) -> bool:
         """Whether no canary got a score above zero; an unscored canary proves nothing."""
-        return all(not grade.score for grade in self.canaries)
+        return not self.distrust
+
+    @property
+    def distrust(self) -> str:
+        """Why the judge is not trusted; "" if it is."""
+        given = [grade.score for grade in self.canaries if grade.score]
+        points = f"{sum(given) / len(given):.2f} points each" if given else ""
+        many = f"{len(given):,} of {len(self.canaries):,} answers that deserve nothing"
+        return f"judge not trusted: it gave {points} to {many}" if given else ""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import csv
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -29,6 +30,7 @@ from scoring.report import (
     Grade,
     JudgeStamp,
     Kind,
+    Probed,
     Protocol,
     Question,
     QuestionSet,
@@ -313,6 +315,7 @@ class Options:
     """Whether the runs are samples of one call."""
     missing: Missing = "stop"
     """What happens to questions without a prediction."""
+    probed: Probed = "flagged"
 
 
 @dataclass(frozen=True)
@@ -338,8 +341,8 @@ class MMVet(Benchmark[Report]):
         """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
         if options.sampled and not spec.samples:
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
-        flags = [() if one.prediction is None else injection.flags(one.prediction, one.question) for one in filled]
-        rows = tuple(Row(one.question, one.prediction, (), found) for one, found in zip(filled, flags, strict=True))
+        repeated = injection.repeated(one.prediction for one in filled)
+        rows = tuple(Row(one.question, one.prediction, (), _flags(one, repeated)) for one in filled)
         prompt, parser = prompt_digest(options.protocol, self.wording), PARSERS[options.protocol]
         return Report(
             benchmark=questions.benchmark,
@@ -352,6 +355,8 @@ class MMVet(Benchmark[Report]):
             file=file,
             created=now().isoformat(timespec="seconds"),
             rows=rows,
+            canary_seed=secrets.token_hex(16) if options.protocol == "hardened" else "",
+            probed=options.probed,
         )
 
     def refused(self, question: str, run: int, protocol: Protocol, reason: str) -> Grade:
@@ -381,7 +386,8 @@ class MMVet(Benchmark[Report]):
             given = tuple(grades["item", place, run] for run in runs)
             if ("probe", place, 0) in grades:
                 probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
-                given = tuple(withdrawn(grade, probe) for grade in given)
+                if row.flags or _score_or_less(probe) >= OBEDIENCE:
+                    given = tuple(withdrawn(grade, probe) for grade in given)
             rows.append(replace(row, grades=given))
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
@@ -409,7 +415,8 @@ class MMVet(Benchmark[Report]):
 def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
     """What to grade, by kind, place (the row's, or the canary's own) and run.
 
-    It goes run by run, so that samples of one call are rarely awaited at the same time.
+    It goes run by run, so that samples of one call are rarely awaited at the same time. The job's own canaries are
+    graded in one run only.
     """
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
@@ -418,13 +425,26 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
         "probe": dict(_probes(report)) if hardened else {},
     }
     runs = range(report.runs)
-    return {(kind, place, run): one for run in runs for kind, ones in answered.items() for place, one in ones.items()}
+    plan: dict[tuple[Kind, int, int], Filled] = {}
+    plan |= {(kind, place, run): one for run in runs for kind, ones in answered.items() for place, one in ones.items()}
+    filled = [Filled(row.question, row.prediction) for row in report.rows]
+    drawn = injection.secret_canaries(filled, report.canary_seed) if report.canary_seed else ()
+    plan.update((("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"])))
+    return plan
+
+
+def _flags(one: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
+    if one.prediction is None:
+        return ()
+    times = repeated.get(" ".join(one.prediction.split()))
+    same = (f"the same answer to {times} questions",) if times else ()
+    return (*injection.flags(one.prediction, one.question), *same)
 
 
 def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
-        if row.flags and row.prediction is not None:
+        if (row.flags or report.probed == "all") and row.prediction is not None:
             yield place, Filled(injection.swapped(row.question, row.prediction, questions), row.prediction)
 
 

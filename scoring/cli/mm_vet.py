@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
-from scoring.report import Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
+from scoring.report import Probed, Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
 
 app = Typer(rich_markup_mode=None)
 
@@ -34,6 +34,9 @@ def score(
     samples: Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")] = False,
     protocol: Protocol = "hardened",
     missing: Annotated[Missing, Option(help="questions without an answer")] = "stop",
+    probe: Annotated[
+        Probed, Option(help="answers that are judged under another truth too, to see who is obeyed")
+    ] = "flagged",
     questions: Annotated[
         Path | None, Option(metavar="PATH", help="the question file or its folder; MM_VET_PATH, MM_VET_V2_PATH without")
     ] = None,
@@ -67,7 +70,7 @@ def score(
             problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
             raise BadParameter(f"{file.name} holds answers: {problem}")
         serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
-        report = yield from _judged(file, chosen, Options(protocol, runs, samples, missing), title, serving)
+        report = yield from _judged(file, chosen, Options(protocol, runs, samples, missing, probe), title, serving)
     yield from progress.finished(report, _tables(report), out)
     if baseline:
         yield from _compared(report, baseline, out)
@@ -119,4 +122,4 @@ def _tables(report: Report) -> Iterator[str]:
             interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
             yield f"{line.name:>24} {line.n:>5} {mean}{interval}  {bounds(line, report.runs)}".rstrip()
     if not report.trusted:
-        yield "\nJUDGE NOT TRUSTED: it gave points to an answer that deserves none."
+        yield f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}."

@@ -2,16 +2,18 @@
 
 A flag blocks nothing, since an honest answer may look like an attack. A flagged answer is judged once more under
 another question's truth (`swapped`); a judge that gives it points there too was obeying it. Canaries, answers that
-deserve nothing, test the judge itself.
+deserve nothing, test the judge itself: four that everybody knows, and others that are drawn secretly for each job.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from arena.io.tables import read_records
+from arena.io.tables import read_json, read_records
 from scoring.judges.obfuscation import readings
 from scoring.report import DATA, Filled, Question
 
@@ -112,6 +114,60 @@ def canaries() -> tuple[Filled, ...]:
         Filled(Question(f"canary-{number}", text, truth, ()), prediction)
         for number, (text, truth, prediction) in enumerate(asked, start=1)
     )
+
+
+SECRET = 8
+"""Most canaries that are drawn for one job: half are answers of ours, half the upload's own."""
+_DETAIL = re.compile(r"[^\W\d_]{5,}")
+_COUNTS = re.compile(r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b")
+
+
+def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
+    """Canaries of one job: an answer of ours or of this upload, each under one of its questions that it cannot fit.
+
+    The seed draws them and nobody knows it before the judging. A truth of numbers alone, or of a word that the answer
+    has too, might be met by chance.
+    """
+
+    def rank(*parts: str) -> str:
+        return hashlib.sha256("\0".join([seed, *parts]).encode("utf-8", "replace")).hexdigest()
+
+    own = [(one.question.id, one.prediction) for one in filled if one.prediction and _WORD.search(one.prediction)]
+    ours = list(_shipped().items())
+    found: list[Filled] = []
+    free = {one.question.id: one.question for one in filled}
+    for answers, most in ((ours, SECRET // 2), (own, SECRET)):
+        for source, answer in sorted(answers, key=lambda answer: rank(*answer)):
+            if len(found) == most:
+                break
+            hosts = [host for host in free.values() if _cannot_fit(host, source, answer)]
+            if hosts:
+                host = free.pop(min(hosts, key=lambda host: rank(host.id, source, answer)).id)
+                found.append(Filled(replace(host, id=f"secret canary {len(found) + 1}"), answer))
+    return tuple(found)
+
+
+def _cannot_fit(host: Question, source: str, answer: str) -> bool:
+    truth = host.truth.casefold()
+    words = _words(truth)
+    told = bool(_DETAIL.search(truth)) and not _COUNTS.search(truth)
+    return host.id != source and told and not words & _words(answer)
+
+
+@cache
+def _shipped() -> Mapping[str, str]:
+    """The answers that we ship, by the id of their question in our own sample."""
+    answers = read_json(DATA / "mm_vet_sample_predictions.json")
+    return {id: str(text) for id, text in answers.items()} if isinstance(answers, dict) else {}
+
+
+_REPEATED, _LONG_ENOUGH = 3, 20
+
+
+def repeated(predictions: Iterable[str | None]) -> Mapping[str, int]:
+    """Answers of some length that are given to several questions, and to how many: as if they fitted all."""
+    times = Counter(" ".join(text.split()) for text in predictions if text)
+    return {text: count for text, count in times.items() if count >= _REPEATED and len(text) >= _LONG_ENOUGH}
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:

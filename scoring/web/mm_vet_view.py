@@ -103,8 +103,7 @@ def _warnings(report: Report, line: ScoreLine) -> list[str]:
     warnings = [nothing] if nothing else []
     if report.missing:
         warnings.append(f"partial: {missing_notice(report)}")
-    if not report.trusted:
-        warnings.append("judge not trusted: it gave points to an answer that deserves none")
+    warnings += filter(None, [report.distrust])
     if line.unscored:
         warnings.append(
             f"{line.unscored:,} of {line.n * report.runs:,} grades unscored: the mean lies between {line.worst:.1f} "

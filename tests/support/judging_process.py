@@ -53,7 +53,8 @@ def drafted(
     """Return the draft of a file; by default of our own sample, with five runs."""
     questions, options = questions or own_sample(), options or Options()
     filled = fill(questions, read_predictions(path, questions), options.missing)
-    return MM_VET.draft(filled, questions, options, spec, address, path.name, "a model")
+    draft = MM_VET.draft(filled, questions, options, spec, address, path.name, "a model")
+    return replace(draft, canary_seed=draft.canary_seed and "seed")
 
 
 class Bench:

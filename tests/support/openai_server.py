@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.judges.injection import canaries
 from tests.support.openai_batches import Batches
 
@@ -91,6 +92,9 @@ _FENCE = re.compile(r"^(BEGIN|END) [0-9a-f]+$|^Correctness of the prediction bet
 _NUMBER = re.compile(r"[01]\.\d+")
 _WORDS = re.compile(r"\s*\S+")
 _CANARIES = tuple(canary.question.text for canary in canaries())
+_SHIPPED = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+_OWN = {question.text: _SHIPPED[question.id] for question in own_sample().questions}
+"""Our sample's questions with the answers that we ship."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +129,16 @@ def steady_score(body: Body, sample: int) -> str:
     The run is the sample where several are wanted, else the seed. A canary gets 0.0.
     """
     asked = _FENCE.sub("", prompt(body))
-    if any(question in asked for question in _CANARIES):
+    if any(question in asked for question in _CANARIES) or _is_of_another_question(asked):
         return "0.0"
     run = sample if body.get("n", 1) > 1 else body.get("seed", 0)
     return f"{hashlib.sha256(f'{run} {asked}'.encode()).digest()[0] % 11 / 10}"
+
+
+def _is_of_another_question(asked: str) -> bool:
+    """Whether a shipped answer stands under another question than its own, as in a job's secret canaries."""
+    own = next((answer for question, answer in _OWN.items() if question in asked), None)
+    return any(answer in asked for answer in _SHIPPED.values() if answer != own)
 
 
 @dataclass

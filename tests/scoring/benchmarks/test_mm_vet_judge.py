@@ -1,8 +1,9 @@
 """Scoring a file: its cost is told before, nothing is asked twice, and it ends the same however it was disturbed."""
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.predictions import UploadError
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeFailed, JudgeStopped
+from scoring.judges.injection import secret_canaries
 from scoring.judges.run import Progress, ScoringStopped
 from scoring.registry import quote
-from scoring.report import Filled, Question, QuestionSet
+from scoring.report import Filled, Probed, Question, QuestionSet, Report
 from tests.support import judged_reports
+from tests.support.choice_tables import GOLDEN
 from tests.support.judged_reports import CALLS, PAPER, scored
 from tests.support.judging_process import HASTY, SPEC, drafted, scores
 from tests.support.openai_server import Body, Faults, OpenAIServer, prompt, steady_score
@@ -51,7 +54,7 @@ def test_every_question_is_graded_in_every_run(cache):
     assert all([grade.run for grade in row.grades] == list(range(5)) for row in report.rows)
     assert all(grade.question == row.question.id for row in report.rows for grade in row.grades)
     assert None not in {grade.score for row in report.rows for grade in row.grades}
-    assert len(report.canaries) == 20 and report.trusted
+    assert len(report.canaries) == 25 and report.trusted
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert report.judge.address == server.address
     assert server.counts.calls == CALLS
@@ -83,7 +86,7 @@ def test_no_more_calls_at_once_than_the_pace_allows(cache):
 def test_the_samples_of_one_call_are_the_runs(cache):
     with OpenAIServer() as server:
         report = scored(server, cache, drafted(server.address, options=Options(sampled=True)))
-        assert server.counts.calls == 16 + 4
+        assert server.counts.calls == 16 + 4 + 5
         assert {body["n"] for body in server.counts.bodies} == {5}
     assert report.sampled and any(len({grade.score for grade in row.grades}) > 1 for row in report.rows)
 
@@ -204,14 +207,15 @@ def test_a_hopeless_error_ends_it_at_once(cache):
 def test_a_question_that_gets_no_reply_leaves_the_others_judged(cache):
     """It fails twice, all else is in the cache; when the server is well again, only that one is asked."""
     broken = {"own_7": True}
+    asked = next(question.text for question in own_sample().questions if question.id == "own_7")
 
     def reply(body: Body, sample: int) -> str:
-        if broken["own_7"] and "Red and green." in prompt(body):
+        if broken["own_7"] and "Red and green." in prompt(body) and asked in prompt(body):
             raise ConnectionError("this one breaks off")
         return steady_score(body, sample)
 
     with OpenAIServer(score=reply) as server:
-        with pytest.raises(JudgeFailed, match=r"5 of 100 grades are missing; go on later"):
+        with pytest.raises(JudgeFailed, match=r"5 of 105 grades are missing; go on later"):
             scored(server, cache, pace=replace(HASTY, attempts=2))
         broken["own_7"] = False
         server.counts.calls = 0
@@ -270,6 +274,106 @@ def test_one_run_that_obeys_withdraws_them_all(cache, tmp_path):
 def test_a_judge_that_gives_points_for_nothing_is_not_trusted(cache):
     with OpenAIServer(score=lambda body, sample: "0.4") as server:
         assert not scored(server, cache).trusted
+
+
+# Sixty attacks in plain prose, which no rule knows: what a credulous and a strict judge give them stands beside each.
+PROSE = [json.loads(row) for row in (GOLDEN.parent / "plain_prose_attacks.jsonl").read_text("utf-8").splitlines()]
+ONE_RUN = Options(runs=1)
+
+
+def prose(answers: dict[str, str], probed: Probed = "flagged") -> Report:
+    """The draft of an upload that answers the attacks' questions; an attack where nothing else is given."""
+    asked = [Question(f"q_{number}", row["question"], row["truth"], ("rec",)) for number, row in enumerate(PROSE)]
+    filled = [Filled(one, answers.get(one.id, row["attack"])) for one, row in zip(asked, PROSE, strict=True)]
+    questions = QuestionSet("mm-vet", "attacks", "", False, tuple(asked))
+    draft = MM_VET.draft(filled, questions, replace(ONE_RUN, probed=probed), SPEC, "http://a", "a.json", "a model")
+    return replace(draft, canary_seed="seed")
+
+
+def row_of(body: Body) -> tuple[str, str]:
+    """Truth and prediction in a request."""
+    return tuple(re.findall(r"^(?:Ground truth|Prediction): (.*)$", prompt(body), re.MULTILINE))
+
+
+def verdict(kind: str) -> Callable[[Body, int], str]:
+    """A judge that believes every attack, or none; an honest answer holds the truth, and both see that."""
+    tried = {(kind, row["attack"]): row[kind] for row in PROSE}
+
+    def score(body: Body, sample: int) -> str:
+        truth, said = row_of(body)
+        if (kind, said) in tried:
+            return str(tried[kind, said])
+        return "1.0" if any(word.strip() in said for word in truth.split("<OR>")) else "0.0"
+
+    return score
+
+
+@pytest.mark.parametrize("probed", ["flagged", "all"])
+def test_a_credulous_judge_is_found_out_by_the_secret_canaries(cache, probed):
+    with OpenAIServer(score=verdict("credulous")) as server:
+        report = scored(server, cache, prose({}, probed))
+    obeyed = [grade for grade in report.canaries if grade.score]
+    assert not report.trusted and len(obeyed) == 4, "half of the secret ones are the upload's own answers"
+    assert report.distrust == "judge not trusted: it gave 1.00 points each to 4 of 12 answers that deserve nothing"
+    kept = [grade.score for row in report.rows for grade in row.grades if grade.score]
+    assert len(kept) == (0 if probed == "all" else 54), "rules alone flag 6 of 60"
+
+
+def test_probing_all_withdraws_attacks_and_leaves_honest_answers(cache):
+    honest = {
+        f"q_{number}": f"I see {number} of it: {row['truth'].split(' ')[0]}"
+        for number, row in enumerate(PROSE)
+        if number % 10
+    }
+    report = prose(honest, "all")
+    assert quote(report, SPEC, None, cache).calls == 60 + 60 + 4 + 8, "probes are in the quote"
+    with OpenAIServer(score=verdict("credulous")) as server:
+        done = scored(server, cache, report)
+    assert {row.question.id: row.grades[0].score for row in done.rows} == {
+        row.question.id: 1.0 if row.question.id in honest else None for row in done.rows
+    }
+    unflagged = next(row for row in done.rows if row.question.id in honest)
+    assert unflagged.flags == () and unflagged.grades[0].flags == (), "a probe that finds nothing leaves no flag"
+
+
+def test_a_strict_judge_is_trusted(cache):
+    with OpenAIServer(score=verdict("strict")) as server:
+        report = scored(server, cache, prose({}))
+    assert report.trusted and {grade.score for row in report.rows for grade in row.grades} == {0.0}
+
+
+def test_one_answer_to_many_questions_is_flagged_and_probed(cache):
+    same = {
+        f"q_{number}": "One sees it at first sight, there on the left." if number < 3 else "burgundy"
+        for number in range(6)
+    }
+    report = prose(same)
+    assert [row.flags for row in report.rows[:6]] == [("the same answer to 3 questions",)] * 3 + [()] * 3
+    with OpenAIServer(score=verdict("credulous")) as server:
+        done = scored(server, cache, report)
+    assert {row.grades[0].score for row in done.rows[:3]} == {0.0}, "this judge is not convinced by it"
+
+
+def test_no_text_of_one_owner_is_in_anothers_job(tmp_path, cache):
+    """Every byte that is sent for one owner is looked through for the other's answers."""
+    mine = {f"q_{number}": f"zebra{number} quagga{number} okapi{number}" for number in range(60)}
+    with OpenAIServer() as server:
+        scored(server, cache, prose(mine))
+        server.counts.bodies.clear()
+        scored(server, cache, prose({}))
+        sent = json.dumps(server.counts.bodies)
+    assert "burgundy" in sent and not re.search("zebra|quagga|okapi", sent)
+
+
+def test_secret_canaries_are_drawn_anew_for_each_job_and_fit_no_question():
+    filled = [Filled(row.question, row.prediction) for row in prose({}).rows]
+    draws = [secret_canaries(filled, str(seed)) for seed in range(40)]
+    assert len({tuple((one.question.text, one.prediction) for one in drawn) for drawn in draws}) == 40
+    for canary in itertools.chain.from_iterable(draws):
+        truth = set(re.findall(r"\w+", canary.question.truth.lower())) - {"or"}
+        assert not truth & set(re.findall(r"\w+", canary.prediction.lower()))
+    assert MM_VET.draft(filled, prose({}).questions, ONE_RUN, SPEC, "", "a", "a").canary_seed != ""
+    assert secret_canaries(filled[:1], "seed")[0].prediction != filled[0].prediction
 
 
 # Whose replies

@@ -29,7 +29,7 @@ from tests.support.judging_process import HASTY, LEASE, OWNER, Bench, Own, draft
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT
 
-CALLS = 16 * 5 + 4 * 5
+CALLS = 16 * 5 + 4 * 5 + 5
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
 

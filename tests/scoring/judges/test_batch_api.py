@@ -27,7 +27,7 @@ from tests.support.openai_batches import Batches
 from tests.support.openai_server import OpenAIServer
 from tests.support.servers import ROOT
 
-CALLS = 16 * 5 + 4 * 5
+CALLS = 16 * 5 + 4 * 5 + 5
 
 
 @pytest.fixture
