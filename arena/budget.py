@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Lock
 from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, insert, select, update
@@ -102,13 +103,14 @@ class Budget:
         self._fund = fund
         self._total = f"{fund.prefix}total"
 
-    def for_job(self, job: str, user: str) -> "JobBudget":
-        return JobBudget(self, job, user)
+    def for_job(self, job: str, user: str, most: int | None = None) -> "JobBudget":
+        """The budget of one job, which may have a ceiling of its own below that of all jobs."""
+        return JobBudget(self, job, user, most)
 
-    def reserve(self, job: str, user: str, amount: int) -> int:
+    def reserve(self, job: str, user: str, amount: int, most: int | None = None) -> int:
         """Reserve an amount in the budgets of job, day and total, or in none; return its id. Raises BudgetError."""
         _check(amount)
-        limits = self._limits(job, user)
+        limits = self._limits(job, user, most)
         with self._database.write() as connection:
             for limit in limits:  # always in this order, so that two reservations never deadlock
                 self._reserve_in(connection, limit, amount)
@@ -141,10 +143,11 @@ class Budget:
             row = connection.execute(query).one_or_none()
         return Total(row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
-    def _limits(self, job: str, user: str) -> tuple[_Limit, _Limit, _Limit]:
+    def _limits(self, job: str, user: str, most: int | None = None) -> tuple[_Limit, _Limit, _Limit]:
         ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund
+        ceiling = ceilings.job if most is None else min(ceilings.job, most)
         return (
-            _Limit(f"{prefix}job {job}", ceilings.job, f"for {whose}", settings[0]),
+            _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", settings[0]),
             _Limit(f"{prefix}day {now():%Y-%m-%d} {user}", ceilings.user_day, "for one person and day", settings[1]),
             _Limit(self._total, ceilings.total, "for all together", settings[2]),
         )
@@ -178,12 +181,40 @@ class JobBudget:
     budget: Budget
     job: str
     user: str
+    most: int | None = None
 
     def reserve(self, amount: int) -> int:
-        return self.budget.reserve(self.job, self.user, amount)
+        return self.budget.reserve(self.job, self.user, amount, self.most)
 
     def commit(self, number: int, amount: int) -> None:
         self.budget.commit(number, amount)
+
+
+class RunBudget:
+    """The budget of one run with a person's own key, kept by its process; amounts as above."""
+
+    def __init__(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        self._lock = Lock()
+        self._held: dict[int, int] = {}
+        self._spent = self._last = 0
+
+    def reserve(self, amount: int) -> int:
+        with self._lock:
+            if self._spent + sum(self._held.values()) + amount > self._ceiling:
+                raise BudgetError(
+                    f"This run may cost ${self._ceiling / 1e6:.2f}, of which ${self._spent / 1e6:.2f} are spent, and "
+                    f"the next call may cost ${amount / 1e6:.4f}; what is judged is kept: go on with a larger budget",
+                    passing=self._spent + amount <= self._ceiling,
+                )
+            self._last += 1
+            self._held[self._last] = amount
+            return self._last
+
+    def commit(self, number: int, amount: int) -> None:
+        with self._lock:
+            if self._held.pop(number, None) is not None:
+                self._spent += amount
 
 
 class Reservation:
@@ -194,7 +225,7 @@ class Reservation:
 
 
 @asynccontextmanager
-async def reserved(budget: JobBudget | None, amount: int) -> AsyncIterator[Reservation]:
+async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIterator[Reservation]:
     """Hold an upper bound for the length of a call; commit what it cost, also when cancelled. Raises BudgetError."""
     held = Reservation()
     if budget is None:

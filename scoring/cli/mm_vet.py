@@ -30,6 +30,7 @@ def score(
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
+    budget: progress.Dollars = None,
     runs: Annotated[int, Option(min=1, max=20)] = 5,
     samples: Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")] = False,
     protocol: Protocol = "hardened",
@@ -69,7 +70,7 @@ def score(
         if not judge or answers:
             problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
             raise BadParameter(f"{file.name} holds answers: {problem}")
-        serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
+        serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
         report = yield from _judged(file, chosen, Options(protocol, runs, samples, missing, probe), title, serving)
     yield from progress.finished(report, _tables(report), out)
     if baseline:

@@ -38,9 +38,10 @@ def score(
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
+    budget: progress.Dollars = None,
     title: progress.Title = "",
 ) -> Iterator[str]:
-    serving = _serving(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     found = open_upload(file, COMMAND_LINE, benchmark=benchmark)
     if found is None:
         raise ChoicesError(f"{file.name}: expected answers with their questions; choose another file, or --benchmark")
@@ -61,13 +62,14 @@ def score_choices(
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
+    budget: progress.Dollars = None,
     title: progress.Title = "",
     questions: Annotated[
         Path | None, Option(metavar="FILE", help="the benchmark's own, for a file without options")
     ] = None,
     against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
 ) -> Iterator[str]:
-    serving = _serving(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     asked = question_file(questions, COMMAND_LINE) if questions else None
 
     def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
@@ -96,13 +98,14 @@ def mark(
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
+    budget: progress.Dollars = None,
     title: progress.Title = "",
     dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
     questions: Annotated[
         Path | None, Option(metavar="FILE", help="the dataset's own, for a file without answers; needs --dataset")
     ] = None,
 ) -> Iterator[str]:
-    serving = _serving(judge, no_judge, base_url, batch, yes)
+    serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     if questions and not dataset:
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
     asked = vqa_marks.read_references(questions, COMMAND_LINE) if questions else None
@@ -117,12 +120,12 @@ def mark(
 
 
 def _serving(
-    judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool
+    judge: str, no_judge: bool, base_url: str | None, batch: bool, yes: bool, budget: float | None
 ) -> Callable[[], progress.CommandJudge] | None:
     """Return what reaches the judge for what rules leave open; None: rules alone."""
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
-    return None if no_judge else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes)
+    return None if no_judge else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes, budget)
 
 
 def _judged(

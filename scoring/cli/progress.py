@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from tqdm import tqdm
 from typer import Option
 
+from arena.budget import BudgetError, RunBudget
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.images import PictureStore
@@ -20,7 +21,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, probe
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress
-from scoring.judges.spec import JudgeSpec, read_prices, with_price
+from scoring.judges.spec import JudgeSpec, prices_date, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
 from scoring.report import AnyReport
 
@@ -33,8 +34,14 @@ JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is 
 BaseUrl = Annotated[str | None, Option(metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")]
 Batch = Annotated[bool, Option("--batch", help="OpenAI's Batch API: half the price, within a day")]
 Yes = Annotated[bool, Option("--yes", help="accept the cost")]
+Dollars = Annotated[
+    float | None, Option("--budget", metavar="DOLLARS", min=0, help="stop there; three times the estimate without")
+]
 Out = Annotated[Path, Option(metavar="DIR")]
 Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
+
+
+_TELL_PRICE = "name a CSV with the columns model, prompt and completion in JUDGE_PRICES"
 
 
 class DeclinedError(Exception):
@@ -56,9 +63,15 @@ class NothingGradedError(Exception):
 
 
 class CommandJudge:
-    """The judge of one command; `yes` skips the question about the cost, `batch` uses the Batch API."""
+    """The judge of one command: `yes` skips the question about the cost, `batch` uses the Batch API.
 
-    def __init__(self, settings: Settings, model: str, base_url: str | None, batch: bool, yes: bool) -> None:
+    A run stops at the `budget` in US dollars.
+    """
+
+    def __init__(
+        self, settings: Settings, model: str, base_url: str | None, batch: bool, yes: bool, budget: float | None
+    ) -> None:
+        self._budget = budget
         self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
         self._database = Database(settings.database_url)
         self._cache = ReplyCache(self._database)
@@ -79,20 +92,25 @@ class CommandJudge:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         cost = quote(draft, priced, None, self._cache)
-        price = "its price is not known (JUDGE_PRICES)"
+        price = f"its price is not known: {_TELL_PRICE}"
+        most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
-            price = f"about ${cost.dollars:,.2f}, at most ${cost.most_dollars:,.2f} and calls that fail on top"
+            price = f"about ${cost.dollars:,.2f} by the prices of {prices_date()}, at most ${most / 1e6:,.2f} in all"
+        elif self._budget is not None:
+            raise StoppedError(f"{spec.model}: {price}; no --budget can be kept without")
+        if self._batch and self._budget is not None and cost.most > most:
+            raise StoppedError(f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}")
         yield (
             f"{cost.calls:,} calls to {spec.model} at {self.address.shown} ({cost.cached:,} replies are here already): "
             f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
         )
         if cost.calls:
             self._agree()
-        report = _asked(self._scored(draft, spec))
+        report = _asked(self._scored(draft, spec, RunBudget(most)))
         self._database.close()
         return report
 
-    async def _scored(self, draft: R, spec: JudgeSpec) -> R:
+    async def _scored(self, draft: R, spec: JudgeSpec, budget: RunBudget) -> R:
         pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
         with tqdm(desc="judging", unit="grade") as bar:
 
@@ -100,7 +118,7 @@ class CommandJudge:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            asked = Judge(spec, self.address, pace, pictures=self._pictures)
+            asked = Judge(spec, self.address, pace, budget, pictures=self._pictures)
             if self._batch:
                 asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
             async with asked as judge:
@@ -114,7 +132,7 @@ class CommandJudge:
 def _asked(calls: Coroutine[None, None, T]) -> T:
     try:
         return asyncio.run(calls)
-    except JudgeError as error:
+    except (JudgeError, BudgetError) as error:
         raise StoppedError(f"{error}\nWhat is judged is kept: give the same command again to go on.") from error
 
 

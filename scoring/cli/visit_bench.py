@@ -48,6 +48,7 @@ def compare(
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
+    budget: progress.Dollars = None,
     reference: Annotated[ReferenceUse, Option(help="what the judge is shown")] = "free",
     protocol: Protocol = "hardened",
     context: Annotated[Context, Option(help="images: a vision judge")] = "captions",
@@ -58,7 +59,7 @@ def compare(
     if file is None and not stored:
         raise RowsError("name a file of predictions, or a model of the item bank with --stored")
     settings = Settings.from_env()
-    serving = progress.CommandJudge(settings, judge, base_url, batch, yes)
+    serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
     with closing(Database(settings.database_url)) as database:
         submissions = Submissions(database)
         if stored:

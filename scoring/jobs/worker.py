@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from arena.budget import Budget, BudgetError
+from arena.budget import Budget, BudgetError, RunBudget
 from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
@@ -161,7 +161,7 @@ class JobWorker:
         async with self._judge_of(running) as judge:
 
             def tell(progress: Progress) -> None:
-                running.progress, running.ratio = progress, judge.tokens_per_estimate
+                running.progress, running.ratio = progress, judge.cost_per_estimate
 
             return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 
@@ -170,12 +170,13 @@ class JobWorker:
         claim, operator = running.claim, self._operator
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
-            return Judge(claim.spec, running.own, pace, fetcher=self._fetcher, pictures=self._pictures)
+            bound = RunBudget(claim.job.quote.most)
+            return Judge(claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures)
         job = claim.job
         if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
             raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
-        job_budget = self._budget.for_job(job.link, job.owner)
+        job_budget = self._budget.for_job(job.link, job.owner, job.quote.most)
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arena.budget import JobBudget, reserved
+from arena.budget import JobBudget, RunBudget, reserved
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
 from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, counted, data_url
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
+from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.spec import (
     Ask,
@@ -26,6 +27,7 @@ from scoring.judges.spec import (
     TokensField,
     closed_schema,
     estimated_tokens,
+    likely_completion,
     most_cost,
     request,
     response_format,
@@ -83,7 +85,7 @@ class Judge:
         spec: JudgeSpec,
         address: Endpoint,
         pace: RateLimits | None = None,
-        job_budget: JobBudget | None = None,
+        job_budget: JobBudget | RunBudget | None = None,
         meter: RateLimiter | None = None,
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
@@ -97,6 +99,7 @@ class Judge:
         self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
         self._reply_times = ReplyTimes(self.pace.timeout)
         self._reported, self._estimated = 0, 0
+        self._cost, self._estimated_cost = 0.0, 0.0
         self._failures = 0
         self._stopped = ""
         """Why the client stopped asking; "" while it still asks."""
@@ -117,6 +120,11 @@ class Judge:
         """Prompt tokens counted by the server per estimated token, over all replies so far; 1.0 before any."""
         return self._reported / self._estimated if self._estimated else 1.0
 
+    @property
+    def cost_per_estimate(self) -> float:
+        """Cost by the server's count of tokens per estimated cost, over all replies so far; 1.0 before any."""
+        return self._cost / self._estimated_cost if self._estimated_cost else 1.0
+
     async def ask(self, ask: Ask) -> Reply:
         """Return the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
@@ -127,6 +135,9 @@ class Judge:
         if answer.tokens:
             self._reported += answer.tokens.prompt
             self._estimated += estimate
+            price = self.spec.price or Price(1.0, 1.0)
+            self._cost += cost(price, *answer.tokens)
+            self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
         used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
             tuple(map(self.address.redacted, answer.texts[: ask.samples])),

@@ -4,7 +4,6 @@ A run that is killed and started again ends with the same outcomes, since every 
 """
 
 import asyncio
-import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
@@ -15,11 +14,11 @@ from arena.database import DatabaseError
 from arena.inference.limits import cost
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
-from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, most_completion, most_cost
+from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, likely_completion, most_cost
 
 PASSES = 2
-_TYPICAL = 0.25
-"""Assumed share of the reply room that a judge uses, hidden tokens included."""
+MARGIN = 3
+"""Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
 RESERVE_SECONDS = 0.5
 """How long to wait while only the reservations of running calls leave no room in the budget."""
 
@@ -53,11 +52,13 @@ class Quote:
     prompt_tokens: int
     completion_tokens: int
     most: int
-    """Upper bound of the cost in millionths of a US dollar."""
+    """Upper bound of the cost in millionths of a US dollar, at which the run stops: the worst case, or `MARGIN`."""
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
-        return replace(self, prompt_tokens=round(self.prompt_tokens * ratio))
+        """The quote by what the replies so far cost, as a ratio to what they were estimated to cost."""
+        prompt, completion = (round(tokens * ratio) for tokens in (self.prompt_tokens, self.completion_tokens))
+        return replace(self, prompt_tokens=prompt, completion_tokens=completion)
 
     @property
     def dollars(self) -> float | None:
@@ -78,7 +79,7 @@ class Progress(NamedTuple):
 
 
 def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
-    """The cost of the tasks, failed calls apart: as if each first reply could be read, and at most as if none could."""
+    """The cost of the tasks as if each first reply could be read, and its bound."""
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
         asks = _asks(task)
@@ -87,13 +88,17 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
             calls[key] = max(calls.get(key, ()), asks, key=len)
     known = cache.known(calls)
     wanted = [asks for key, asks in calls.items() if key not in known]
+    prompt = sum(estimated_tokens(first.messages) for first, *_ in wanted)
+    completion = sum(likely_completion(spec, first) for first, *_ in wanted)
+    dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
+    bound = max(MARGIN * cost(spec.price, prompt, completion), dearest)
     return Quote(
         grades=len(tasks),
         calls=len(wanted),
         cached=len(known),
-        prompt_tokens=sum(estimated_tokens(first.messages) for first, *_ in wanted),
-        completion_tokens=sum(math.ceil(_TYPICAL * most_completion(spec, first)) for first, *_ in wanted),
-        most=sum(most_cost(spec, ask) for asks in wanted for ask in asks),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        most=min(sum(most_cost(spec, ask) for asks in wanted for ask in asks), bound),
         price=spec.price,
     )
 

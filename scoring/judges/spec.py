@@ -1,6 +1,7 @@
 """Judge requests: messages, asks, replies and what a judge model accepts, shared by the client and the benchmarks."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +20,14 @@ from scoring.report import DATA, Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
 
-_JUDGES = DATA / "judges.csv"
+_JUDGES, _PRICES = DATA / "judges.csv", DATA / "judge_prices.csv"
 PROMPTS = Path(__file__).parent.parent / "prompts"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_EDITION = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-preview(?:-\d{2}-\d{2})?)$")
 _PER_MESSAGE, _PER_PROMPT = 4, 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
+_TYPICAL, _THOUGHT = 0.25, 300
+"""Assumed share of the reply's room that a judge uses, and hidden tokens a reply; the first replies correct both."""
 _TEMPLATE = 10
 """How many times more markup another server's chat template may add."""
 _PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
@@ -129,6 +133,12 @@ def most_tokens(messages: Sequence[Message]) -> int:
     return written + _TEMPLATE * (_PER_MESSAGE * len(messages) + _PER_PROMPT)
 
 
+def likely_completion(spec: JudgeSpec, ask: Ask) -> int:
+    """Estimate the tokens of the reply, with what a model that reasons thinks of so short a task."""
+    hidden = min(_THOUGHT, spec.reasoning_tokens)
+    return math.ceil(ask.samples * (ask.reply_tokens * _TYPICAL + hidden))
+
+
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:
     return ask.samples * (ask.reply_tokens + spec.reasoning_tokens)
 
@@ -182,8 +192,26 @@ def known_judges() -> Mapping[str, JudgeSpec]:
 
 def _known(record: Record) -> JudgeSpec:
     """A row of the judges' file; pydantic reads "yes" and "no"."""
-    price = _price(record, "prompt_price", "completion_price", _JUDGES.name) if record.values["prompt_price"] else None
+    price = list_price(str(record.values["model"]))
     return TypeAdapter(JudgeSpec).validate_python({**record.values, "price": price})
+
+
+@cache
+def _list_prices() -> Mapping[str, Price]:
+    return MappingProxyType(read_prices(_PRICES))
+
+
+def prices_date() -> str:
+    """The month in which the list of prices was read, "2026-11"."""
+    return max(str(record.values["as_of"]) for record in read_records(_PRICES))
+
+
+def list_price(model: str) -> Price | None:
+    """The list price of a model under the name that people type: of a provider, dated, `latest`; None if unknown."""
+    bare = model.lower().rsplit("/", 1)[-1].split(":")[0].split("@")[0]
+    undated = _EDITION.sub("", bare)
+    names = (bare, undated, undated.replace(".", "-"))
+    return next((_list_prices()[name] for name in names if name in _list_prices()), None)
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
@@ -208,4 +236,4 @@ def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
-    return replace(spec, price=prices.get(spec.model, spec.price))
+    return replace(spec, price=prices.get(spec.model) or spec.price or list_price(spec.model))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.judges.injection import canaries
+from scoring.judges.injection import canaries, neutralise
 from tests.support.openai_batches import Batches
 
 Body = Mapping[str, Any]
@@ -92,7 +92,7 @@ _FENCE = re.compile(r"^(BEGIN|END) [0-9a-f]+$|^Correctness of the prediction bet
 _NUMBER = re.compile(r"[01]\.\d+")
 _WORDS = re.compile(r"\s*\S+")
 _CANARIES = tuple(canary.question.text for canary in canaries())
-_SHIPPED = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+_SHIPPED = {id: neutralise(text) for id, text in json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).items()}
 _OWN = {question.text: _SHIPPED[question.id] for question in own_sample().questions}
 """Our sample's questions with the answers that we ship."""
 

