@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,6 +21,9 @@ from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, check_string
 
 COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
 """Files of any length: JSONL, CSV and TSV are streamed, so that memory does not grow with them."""
+
+ANSWERS = replace(COMMAND_LINE, rows=250_000)
+"""Files of a model's answers on the command line: no benchmark has as many questions."""
 
 KEY, VALUE = "(key)", "(value)"
 """Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
@@ -55,6 +58,8 @@ def read_records(
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
+        if limits.rows is not None and _has_more(file, suffix, limits.rows):
+            raise RowsError(f"expected at most {limits.rows:,} records, found more; split the file")
         for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
@@ -98,6 +103,22 @@ def _opened(path: Path, limits: FileLimits, name: str | None) -> Iterator[Binary
         raise error.at(file=name or path.name) from error
     except OSError as error:
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
+
+
+def _has_more(file: BinaryIO, suffix: str, rows: int) -> bool:
+    """Whether a text file surely has more records, by a count that checks nothing and is fast."""
+    if suffix not in (".jsonl", ".ndjson", ".csv", ".tsv"):
+        return False
+    counted: Iterator[object] = iter(file)
+    if suffix in (".csv", ".tsv"):
+        delimiter = "\t" if suffix == ".tsv" else ","
+        counted = csv.reader((line.decode("latin-1") for line in file), delimiter=delimiter)
+    with contextlib.suppress(csv.Error):
+        more = next(itertools.islice(counted, rows + 1, None), None) is not None
+        file.seek(0)
+        return more
+    file.seek(0)
+    return False
 
 
 def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:

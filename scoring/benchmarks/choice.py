@@ -170,6 +170,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
             f"{stem}-scores.csv": lambda: lines_csv(found.tables()),
+            f"{stem}-letters.csv": found.letters_csv,
+            f"{stem}-steps.csv": found.steps_csv,
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(

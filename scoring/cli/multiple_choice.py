@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
-from arena.io.tables import COMMAND_LINE
+from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
@@ -15,7 +15,7 @@ from scoring.benchmarks.choice import ChoiceReport, comparison_csv
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import ChoiceTables, Compared, Level, Node, Success
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, LetterCount, Level, Node, Success
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
 from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file
@@ -42,7 +42,7 @@ def score(
     title: progress.Title = "",
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
-    found = open_upload(file, COMMAND_LINE, benchmark=benchmark)
+    found = open_upload(file, ANSWERS, benchmark=benchmark)
     if found is None:
         raise ChoicesError(f"{file.name}: expected answers with their questions; choose another file, or --benchmark")
     first, *_ = found.benchmark.protocols.values()
@@ -70,10 +70,10 @@ def score_choices(
     against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
-    asked = question_file(questions, COMMAND_LINE) if questions else None
+    asked = question_file(questions, ANSWERS) if questions else None
 
     def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
-        found = open_upload(path, COMMAND_LINE, benchmark=context.info_name, questions=asked)
+        found = open_upload(path, ANSWERS, benchmark=context.info_name, questions=asked)
         assert found, "a benchmark that is given takes any file"
         return (yield from _judged(found, found.report(protocol, title), judge, serving))
 
@@ -108,8 +108,8 @@ def mark(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     if questions and not dataset:
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
-    asked = vqa_marks.read_references(questions, COMMAND_LINE) if questions else None
-    found = open_upload(file, COMMAND_LINE, benchmark=dataset, questions=asked)
+    asked = vqa_marks.read_references(questions, ANSWERS) if questions else None
+    found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
     if found is None or not isinstance(found.benchmark, VQAMarks):
         raise ChoicesError(
             f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
@@ -170,6 +170,7 @@ def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     else:
         yield from _tables(tables.tables())
     yield from _success(tables.success)
+    yield from _letters(tables.letters)
     if report.protocol == "mmbench-paper" and report.judge:
         yield f"What the judge left open was assigned at random from the seed {SEED}."
     if tables.without_answer:
@@ -221,6 +222,9 @@ def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
                 for line in (overalls.subtasks, overalls.samples, overalls.star):
                     yield _line(f"{name}{line.name}", line)
             yield from (_node(node) for node in scores.tree.children if node.line.n)
+            for name, board in (("By image type", scores.image_types), ("By capability", scores.capabilities)):
+                yield f"\n{name}"
+                yield from (_line(line.name, line) for line in board if line.n)
 
 
 def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
@@ -242,6 +246,13 @@ def _success(success: Success) -> Iterator[str]:
     if success.n:
         shares = {step: 100 * times / success.n for step, times in success.by_step.items()}
         yield "\nLetters come from: " + ", ".join(f"{step} {share:.1f}%" for step, share in shares.items())
+
+
+def _letters(letters: Sequence[LetterCount]) -> Iterator[str]:
+    predicted, right = sum(one.predicted for one in letters) or 1, sum(one.right for one in letters) or 1
+    if letters:
+        shares = (f"{one.letter} {one.predicted / predicted:.1%} ({one.right / right:.1%})" for one in letters)
+        yield f"Letters predicted (right): {', '.join(shares)}"
 
 
 def _node(node: Node) -> str:

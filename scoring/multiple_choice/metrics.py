@@ -110,8 +110,7 @@ def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuesti
     return Problem(0, None, text, "whole")
 
 
-@dataclass(frozen=True)
-class LetterCount:
+class LetterCount(NamedTuple):
     """How often a letter is predicted, and how often it is right (MMBench, Figure 4)."""
 
     letter: str
@@ -170,6 +169,15 @@ class ChoiceTables(Generic[S]):
             means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
             rows.append((split, [means.get(key) for key in keys]))
         return fractions_csv([name for _, name in keys], rows)
+
+    def letters_csv(self) -> bytes:
+        """How often each letter is predicted, and how often it is right, Z for none of the options."""
+        return csv_bytes(["letter", "predicted", "right"], self.letters, "utf-8")
+
+    def steps_csv(self) -> bytes:
+        """How many answers each step of the extraction read, with their share of all in percent."""
+        rows = ((step, times, repr(100 * times / self.success.n)) for step, times in self.success.by_step.items())
+        return csv_bytes(["step", "answers", "percent"], rows, "utf-8")
 
 
 def fractions_csv(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.plain_answers import squeezed
 from scoring.multiple_choice.statements import denied_letter, speaks
-from scoring.multiple_choice.strict import FAILURE
+from scoring.multiple_choice.strict import FAILURE, as_asked
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 
 _WORD_MARKS = ".,:;!?()[]*\"'`"
@@ -42,7 +42,8 @@ def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
     if letter in _ARTICLES and len(words) > 1:
         return _undecided(prediction)
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
-    if len(words) > 1:
+    asked = as_asked(prediction, options)
+    if len(words) > 1 and not (asked and asked.letter == letter):
         answer = AnswerText(squeezed(prediction), options)
         if speaks(answer) or denied_letter(answer, letter) or _another_option(answer, letter):
             return Decision(None, (Clue(Rule.CONFLICT, None, span),))

@@ -29,6 +29,7 @@ _NOTHING_MORE = re.compile(
     rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE
 )
 _ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
+_STATED = re.compile(r"[Tt]he (?:correct )?answer is:? \(?([A-I])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII)
 _LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
@@ -48,7 +49,7 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by the strict rules, from the surest to the boldest; None if they are not sure."""
     if FAILURE in prediction:
         return Decision(None, (Clue(Rule.FAILED, None, FAILURE),))
-    if clue := _as_asked(prediction, options):
+    if clue := as_asked(prediction, options):
         return Decision(clue.letter, (clue,))
     text, cuts = plain(prediction)
     trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
@@ -72,15 +73,19 @@ def _ends(text: str) -> str:
     return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
 
 
-def _as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The most common answers, "B." or "B. cat", word for word: a shortcut to what the rules below would find."""
-    found = _ASKED.fullmatch(prediction)
+def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """The most common answers, "B.", "B. cat" or "The answer is B.": a shortcut to what the rules below would find."""
+    stated = _STATED.fullmatch(prediction)
+    found = stated or _ASKED.fullmatch(prediction)
     if not found or found[1] not in options:
         return None
+    if stated and any(len(text.strip()) == 1 for text in options.values()):
+        return None
     if not found[2]:
-        return _alone(found[1], prediction, options)
+        return Clue(Rule.STATEMENT, found[1], prediction) if stated else _alone(found[1], prediction, options)
     own = options[found[1]].strip() == found[2]
-    return Clue(Rule.LABEL, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
+    rule = Rule.STATEMENT if stated else Rule.LABEL
+    return Clue(rule, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
 
 
 def _letter_alone(answer: AnswerText) -> Clue | None:

@@ -57,6 +57,24 @@ def test_what_is_undecided_counts_as_wrong_under_the_papers_protocols_only(comma
         assert command.items()[3_000_002]["letter"] is None
 
 
+@pytest.mark.parametrize(("name", "row"), [("a.csv", "{0},dog,cat,B,B"), ("a.jsonl", '{{"index": {0}}}')])
+def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_path, name, row):
+    """No later row is looked at: the last one is broken."""
+    lines = ["index,A,B,answer,prediction"] if name == "a.csv" else []
+    lines += [row.format(number) for number in range(250_001)]
+    (tmp_path / name).write_text("\n".join([*lines, '"never closed']) + "\n")
+    code, _, complaint = command("mmbench", tmp_path / name, "--no-judge")
+    assert (code, complaint.strip()) == (2, f"{name}: expected at most 250,000 records, found more; split the file")
+
+
+def test_letters_and_steps_are_in_files_and_told(command):
+    code, said, _ = command("mmbench", GOLDEN / "complete.tsv", "--no-judge")
+    assert code == 0 and "Letters predicted (right): A " in said
+    letters = {line["letter"]: (line["predicted"], line["right"]) for line in command.table("-letters.csv")}
+    assert sum(int(right) for _, right in letters.values()) == 8 and set(letters) >= set("ABCD")
+    assert {line["step"]: line["answers"] for line in command.table("-steps.csv")} == {"letter": "8"}
+
+
 # Real files
 
 
