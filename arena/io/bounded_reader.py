@@ -16,9 +16,6 @@ try:
 except ImportError:  # Windows
     resource = None
 
-# Blocks what the readers' libraries would load and not use here: numpy's threads alone can fill the address space.
-sys.modules |= {"numpy": None, "PIL": None}
-
 
 def bound_process(memory: int, seconds: int) -> None:
     """Bound this process's address space and computing time, where the system can."""
@@ -49,4 +46,6 @@ def main(reader: str, order: dict) -> None:
 
 
 if __name__ == "__main__":
+    # Blocks what the readers' libraries would load and not use here: numpy's threads alone can fill the address space.
+    sys.modules |= {"numpy": None, "PIL": None}
     main(sys.argv[1], json.loads(sys.argv[2]))
