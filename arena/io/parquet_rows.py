@@ -1,5 +1,6 @@
 """Parquet reader: rows of the file on stdin, each `{column: value}`; only `bounded_reader.py` runs this file."""
 
+import contextlib
 import math
 import sys
 from collections.abc import Iterator
@@ -21,29 +22,42 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows, from 1, without skipped columns and columns of bytes, which are pictures. Raises ParquetError."""
+    """Yield the rows, from 1, without skipped columns, pictures and bytes that are no text. Raises ParquetError."""
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
-            kept = [part.name for part in file.schema_arrow if part.name not in order["skip"] and not _binary(part)]
+            if file.metadata.num_rows > (order["rows"] or math.inf):
+                raise ParquetError(f"expected at most {order['rows']:,} records, found more; split the file")
+            names = [part.name for part in file.schema_arrow]
+            if double := [name for name in names if names.count(name) > 1]:
+                raise ParquetError("expected each column name once, found this one twice; rename one", 1, double[0])
+            kept = [part.name for part in file.schema_arrow if part.name not in order["skip"] and not _pictures(part)]
             batches = file.iter_batches(_AT_ONCE, columns=kept, use_threads=False)
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), start=1):
-                yield number, {column: _finite(value, number, column) for column, value in row.items()}
+                values = {column: _plain(value, number, column) for column, value in row.items()}
+                yield number, {column: value for column, value in values.items() if not isinstance(value, bytes)}
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ParquetError):
             raise
         raise ParquetError("is no readable Parquet, or too large to read; export it anew, or as .jsonl") from error
 
 
-def _binary(part: Any) -> bool:
-    return "binary" in str(part.type)
+def _pictures(part: Any) -> bool:
+    """Whether a column holds pictures as `datasets` writes them: bytes with a path, alone or in a list."""
+    kind = part.type
+    while hasattr(kind, "value_type"):
+        kind = kind.value_type
+    return pyarrow.types.is_struct(kind) and "bytes" in [inner.name for inner in kind]
 
 
-def _finite(value: Any, row: int, column: str) -> Any:
-    """A value with None for NaN, as in pandas. Raises ParquetError for an infinite number."""
+def _plain(value: Any, row: int, column: str) -> Any:
+    """A value with None for NaN, and bytes as text if they are UTF-8. Raises ParquetError for an infinite number."""
     if isinstance(value, list):
-        return [_finite(inner, row, column) for inner in value]
+        return [_plain(inner, row, column) for inner in value]
     if isinstance(value, dict):
-        return {key: _finite(inner, row, column) for key, inner in value.items()}
+        return {key: _plain(inner, row, column) for key, inner in value.items()}
+    if isinstance(value, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return value.decode("utf-8")
     if isinstance(value, float) and math.isinf(value):
         raise ParquetError("expected a finite number, found an infinite one; write null", row, column)
     return None if isinstance(value, float) and math.isnan(value) else value

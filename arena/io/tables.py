@@ -5,6 +5,7 @@ written, and what cannot be read exactly is refused with its file, row and colum
 """
 
 import codecs
+import collections
 import contextlib
 import csv
 import itertools
@@ -58,8 +59,8 @@ def read_records(
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
-        if limits.rows is not None and _has_more(file, suffix, limits.rows):
-            raise RowsError(f"expected at most {limits.rows:,} records, found more; split the file")
+        if limits.rows is not None:
+            _refuse_more(file, suffix, limits, limits.rows)
         for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
@@ -105,20 +106,25 @@ def _opened(path: Path, limits: FileLimits, name: str | None) -> Iterator[Binary
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
 
 
-def _has_more(file: BinaryIO, suffix: str, rows: int) -> bool:
-    """Whether a text file surely has more records, by a count that checks nothing and is fast."""
-    if suffix not in (".jsonl", ".ndjson", ".csv", ".tsv"):
-        return False
-    counted: Iterator[object] = iter(file)
-    if suffix in (".csv", ".tsv"):
-        delimiter = "\t" if suffix == ".tsv" else ","
-        counted = csv.reader((line.decode("latin-1") for line in file), delimiter=delimiter)
-    with contextlib.suppress(csv.Error):
-        more = next(itertools.islice(counted, rows + 1, None), None) is not None
-        file.seek(0)
-        return more
+def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
+    """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
+    row, more, lines = 0, False, _raw_lines(file, limits)
+    if suffix in (".jsonl", ".ndjson"):
+        collections.deque(itertools.islice(lines, rows), maxlen=0)
+        row, more = rows + 1, bool(next(lines, b"").strip())
+    elif suffix in (".csv", ".tsv"):
+        table = _csv_reader((line.decode("latin-1") for line in lines), limits, suffix)
+        with contextlib.suppress(csv.Error):
+            collections.deque(itertools.islice(table, 1 + rows), maxlen=0)
+            row, more = table.line_num + 1, bool(next(table, ()))
     file.seek(0)
-    return False
+    if more:
+        raise RowsError(f"expected at most {rows:,} records; split the file", row=row)
+
+
+def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
+    """Yield the lines with their ends, one byte more than allowed of one that is too long."""
+    return iter(lambda: file.readline(limits.line + 1), b"")
 
 
 def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
@@ -130,8 +136,7 @@ def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[st
         return _table_records(_bounded_rows(_XLSX, file, limits, skip), limits, skip)
     if suffix == ".parquet":
         return (_record(row, cells, limits) for row, cells in _bounded_rows(_PARQUET, file, limits, skip))
-    delimiter = "\t" if suffix == ".tsv" else ","
-    return _table_records(_delimited_rows(_lines(file, limits), limits, delimiter), limits, skip)
+    return _table_records(_delimited_rows(_csv_reader(_lines(file, limits), limits, suffix)), limits, skip)
 
 
 # Text: UTF-8 that a database stores.
@@ -151,7 +156,7 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
-    for row, raw in enumerate(iter(lambda: file.readline(limits.line + 1), b""), start=1):
+    for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
             raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
         yield _decoded(raw, file, row)
@@ -181,7 +186,10 @@ def _json_records(text: str, limits: FileLimits, skip: frozenset[str], members: 
     items, starts = value, places(value, text)
     if isinstance(value, dict) and members:
         lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
-        if len(lists) == 1:
+        if len(lists) > 1:
+            named = " and ".join(map(repr, lists))
+            raise RowsError(f"expected one list of records, found {named}; keep one of them", row=1)
+        if lists:
             items, starts = _listed(value, lists[0]), places(value, text, lists[0])
         else:
             items = [_member(*member) for member in value.items()]
@@ -260,14 +268,16 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
             raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
 
 
-def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
+def _csv_reader(lines: Iterator[str], limits: FileLimits, suffix: str) -> Any:
     first = next(lines, "")
-    if delimiter == "," and "," not in first:
-        delimiter = max(",;\t", key=first.count)
+    delimiter = "\t" if suffix == ".tsv" else "," if "," in first else max(",;\t", key=first.count)
     # One limit for the whole process: only ever raised, so that no other reader breaks.
     csv.field_size_limit(max(csv.field_size_limit(), limits.line))
-    reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    return csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+
+
+def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
     width = blank = 0
     while True:
         row = reader.line_num + 1
@@ -284,7 +294,8 @@ def _delimited_rows(lines: Iterator[str], limits: FileLimits, delimiter: str) ->
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            problem = f"expected {width} cells between {delimiter!r}, found {len(cells)}; put text with it in quotes"
+            expected = f"expected {width} cells between {reader.dialect.delimiter!r}"
+            problem = f"{expected}, found {len(cells)}; put text with it in quotes"
             raise RowsError(problem, row=row)
         yield row, cells
 

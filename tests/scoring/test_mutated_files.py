@@ -84,21 +84,6 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
     found = bytearray(whole)
     for _ in range(dice.randint(1, 3)):
         place, many = dice.randrange(len(found) or 1), dice.randint(1, 12)
-        wild = [
-            b'"',
-            b",",
-            b"\t",
-            b"\n",
-            b"{",
-            b"]",
-            b"\0",
-            b"\xff",
-            b"null",
-            b"1e999",
-            b"\xef\xbb\xbf",
-            b"\\ud800",
-            b"-1",
-        ]
         kind = dice.randrange(4)
         if kind == 0:
             del found[place : place + many]
