@@ -25,8 +25,8 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows, from 1, without skipped columns, pictures and bytes that are no text. Raises ParquetError."""
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
-            if file.metadata.num_rows > (order["rows"] or math.inf):
-                raise ParquetError(f"expected at most {order['rows']:,} records, found more; split the file")
+            if (count := file.metadata.num_rows) > (order["rows"] or math.inf):
+                raise ParquetError(f"expected at most {order['rows']:,} records, found {count:,}; split the file")
             names = [part.name for part in file.schema_arrow]
             if double := [name for name in names if names.count(name) > 1]:
                 raise ParquetError("expected each column name once, found this one twice; rename one", 1, double[0])

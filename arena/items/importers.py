@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from arena.io.fetch import FetchError, fetch_all
@@ -40,6 +40,7 @@ _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
 _LICENCES = ("license", "licence", "license_name", "rights", "license_url")
 _LONGEST_RIGHTS = 20_000
+_LIST_START = re.compile(r'\s*+\[\s*+(?:"|null\b|\])')
 _STRING_OR_NULL = re.compile(r"""("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)|\b(?:null|NaN|nan)\b""")
 
 _PARAMETERS = re.compile(r"[?#]")
@@ -166,7 +167,8 @@ class ItemImporter:
             replace(image, caption=caption, credit=credit, licence=licence)
             for image, caption, (credit, licence) in zip(found, texts, rights, strict=True)
         )
-        reference = next((name for name in _REFERENCES if name in row), "output_human_annotated")
+        there = [name for name in _REFERENCES if name in row]
+        reference = next((name for name in there if row[name]), there[0] if there else "output_human_annotated")
         answers = {REFERENCE: _text(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
             answers[DATASET_ANSWER] = _text(row, "reference_output")
@@ -311,9 +313,8 @@ def _captions(row: Row, count: int) -> list[str]:
     if isinstance(captions, str):
         # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
         filled = _STRING_OR_NAN.sub(lambda found: found[1] or "null", captions)
-        captions = (
-            _parsed(filled, column) if column.startswith("images") or filled.lstrip().startswith("[") else [captions]
-        )
+        listed = column.startswith("images") or _LIST_START.match(filled)
+        captions = _parsed(filled, column) if listed else [captions]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
         raise RowsError(f"expected a list of {count} captions, one an image", column=column)
     return [str(caption or "") for caption in captions[:count]]
@@ -323,7 +324,7 @@ def _rights(row: Row, count: int) -> list[tuple[str, str]]:
     """Credit and licence of each image in `public_images_metadata`: an object, or one an image; "" if not told."""
     told: Any = row.get("public_images_metadata")
     if isinstance(told, str) and len(told) <= _LONGEST_RIGHTS:
-        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             told = ast.literal_eval(_STRING_OR_NULL.sub(lambda found: found[1] or "None", told))
     if isinstance(told, dict) and len(told) == count and all(isinstance(one, dict) for one in told.values()):
         told = list(told.values())
@@ -333,8 +334,15 @@ def _rights(row: Row, count: int) -> list[tuple[str, str]]:
 
 def _first(told: Any, names: Iterable[str]) -> str:
     """The first of these entries that is told, in whatever case its name is written, on one line."""
-    entries = {str(name).lower(): told[name] for name in told} if isinstance(told, dict) else {}
-    return next((" ".join(str(entries[name]).split())[:500] for name in names if entries.get(name)), "")
+    texts = (
+        {str(name).lower(): text for name, text in told.items() if _storable(text)} if isinstance(told, dict) else {}
+    )
+    return next((" ".join(texts[name].split())[:500] for name in names if texts.get(name)), "")
+
+
+def _storable(text: object) -> TypeGuard[str]:
+    """Whether it is a text that a database takes; a literal may hold what no file may."""
+    return isinstance(text, str) and "\0" not in text and text.isprintable()
 
 
 def _answers(row: Row) -> dict[str, str]:

@@ -6,9 +6,10 @@ A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one p
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from arena.database import now
@@ -35,9 +36,12 @@ _COLUMNS = ("model", "content", "score")
 
 
 class _Grades(TypedDict):
-    model: list[str]
+    model: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]]
     content: list[str]
     score: list[float | None]
+
+
+_GRADES = TypeAdapter(_Grades)
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,14 @@ class GradeFile:
 
 
 def holds_grades(path: Path, limits: FileLimits = PAGE) -> bool:
-    first = next(read_records(path, limits, members=True), None)
-    return first is not None and {KEY, *_COLUMNS} == first.values.keys()
+    """Whether a JSON file has an entry with two of the three lists; reading it tells what is wrong elsewhere."""
+    if path.suffix.lower() != ".json":
+        return False
+    lists = (
+        [isinstance(one.values.get(name), list) for name in _COLUMNS]
+        for one in read_records(path, limits, members=True)
+    )
+    return any(sum(found) > 1 for found in lists)
 
 
 def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> GradeFile:
@@ -105,9 +115,8 @@ def _grades(record: Record) -> tuple[Grade, ...]:
     """The grades of one question, a run each. Raises RowsError."""
     id = str(record.values.get(KEY, ""))
     try:
-        given = TypeAdapter(_Grades).validate_python(
-            {name: record.values[name] for name in record.values if name != KEY}, strict=True
-        )
+        entry = {name: record.values[name] for name in record.values if name != KEY}
+        given = _GRADES.validate_python(entry, strict=True)
     except ValidationError as error:
         problem = f"expected model, content and score, a list of one place a run each ({one_line(error)})"
         raise RowsError(f"{problem}; take the file as the authors' script wrote it", column=id) from error
@@ -115,7 +124,12 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         raise RowsError("expected as many models, contents and scores, one or more; correct them", column=id)
     if wrong := [score for score in given["score"] if score is not None and not 0 <= score <= 1]:
         raise RowsError(f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id)
-    places = zip(given["model"], given["content"], given["score"], strict=True)
+    places = list(zip(given["model"], given["content"], given["score"], strict=True))
+    for _, content, score in places:
+        read = read_paper(content)
+        if read is not None and score != read:
+            problem = f"expected the score of the reply {content[:40]!r}, found {score}; correct one of the two"
+            raise RowsError(problem, column=id)
     return tuple(_grade(id, run, *place) for run, place in enumerate(places))
 
 

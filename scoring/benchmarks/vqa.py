@@ -49,6 +49,8 @@ _TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\s*", re.DOTALL)
 _TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
 _PREDICTIONS = ("prediction", "pred", "response", "output")
+_OF_DATASET = {"answers", "fullanswer", "semantic"}
+"""Columns of the datasets' own files, in which an answer is no model's."""
 _INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
 _TEXTVQA_VALIDATION = range(34602, 39602)
@@ -139,19 +141,21 @@ class PublishedMark:
 def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None) -> ReadFile[VQAnswer]:
     """Rows of a file with the columns index, question, answer and prediction, with all problems.
 
-    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer.
+    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer,
+    but for the dataset's own rows.
     """
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
         values = {str(name).strip().lower(): value for name, value in record.values.items()}
-        prediction = _first(values, _PREDICTIONS if known is None else (*_PREDICTIONS, "text", "answer"))
+        named = _PREDICTIONS if known is None or _OF_DATASET & values.keys() else (*_PREDICTIONS, "text", "answer")
+        prediction = _first(values, named)
         if not isinstance(prediction, str):
             found = ", ".join(map(repr, list(record.values)[:20]))
             text = f"expected a column prediction with text, found {found}; add it"
             problems.append(Problem(record.row, None, text, "scoring"))
             continue
-        id = str(_first(values, _INDEXES, place))
+        id = _id(_first(values, _INDEXES, place))
         asked = VQAQuestion(str(values.get("question") or ""), references(values.get("answer", values.get("answers"))))
         if known is not None and id not in known:
             text = f"index {id[:40]} is none of the question file's; correct or delete it"
@@ -184,11 +188,16 @@ def read_references(path: Path, limits: FileLimits = PAGE) -> Mapping[str, VQAQu
         values = {str(name).strip().lower(): value for name, value in record.values.items()}
         id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
         answers = references(values.get("answer", values.get("answers")))
-        if id is None or not isinstance(text, str) or not answers or str(id) in found:
+        if id is None or not isinstance(text, str) or not answers or _id(id) in found:
             problem = "expected an id, which no other has, a question and its answer; take the published file"
             raise RowsError(problem, path.name, record.row)
-        found[str(id)] = VQAQuestion(text, answers)
+        found[_id(id)] = VQAQuestion(text, answers)
     return found
+
+
+def _id(cell: JSON) -> str:
+    """An id as text; pandas writes whole numbers with ".0" where a cell of their column is empty."""
+    return str(cell).strip().removesuffix(".0")
 
 
 def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = None) -> JSON:
@@ -196,9 +205,13 @@ def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = Non
 
 
 def references(cell: JSON) -> tuple[str, ...]:
-    """VQAQuestion answers in a cell: a list, a list written as text in JSON or Python, or one answer."""
+    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer.
+
+    An annotator's entry {"answer": ...} is its answer.
+    """
     if isinstance(cell, list):
-        return tuple(str(answer) for answer in cell)
+        told = (one.get("answer") if isinstance(one, dict) else one for one in cell)
+        return tuple(str(answer) for answer in told if isinstance(answer, str | int | float))
     text = "" if cell is None else str(cell)
     if _LIST.fullmatch(text):
         return tuple(_unquoted(found[0]) for found in _TEXTS.finditer(text))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
-from arena.io.tables import COMMAND_LINE
+from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import MM_VET, Options, tabulate
 from scoring.benchmarks.mm_vet_grades import differences, differences_csv, graded_report, holds_grades, read_grades
@@ -59,13 +59,14 @@ def score(
     else:
         chosen = load_mm_vet(questions or settings.mm_vet)
     chosen = part_of(chosen, subset) if subset else chosen
-    baseline = graded_report(read_grades(against, COMMAND_LINE), chosen, "unscored") if against else None
-    if holds_grades(file, COMMAND_LINE):
+    baseline = graded_report(read_grades(against, ANSWERS), chosen, "unscored") if against else None
+    if holds_grades(file, ANSWERS):
         if judge:
             raise BadParameter(f"{file.name} holds grades, and nothing is left to --judge; leave it out")
-        held = read_predictions(answers, chosen, COMMAND_LINE) if answers else None
-        report = graded_report(read_grades(file, COMMAND_LINE), chosen, missing, title, held)
-        yield f"{chosen.name}: grades of {report.judge.model} for {len(report.rows):,} questions, runs: {report.runs}."
+        held = read_predictions(answers, chosen, ANSWERS) if answers else None
+        report = graded_report(read_grades(file, ANSWERS), chosen, missing, title, held)
+        judges = ", ".join(report.judge.versions)
+        yield f"{chosen.name}: grades of {judges} for {len(report.rows):,} questions, runs: {report.runs}."
     else:
         if not judge or answers:
             problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
@@ -80,7 +81,7 @@ def score(
 def _judged(
     file: Path, chosen: QuestionSet, options: Options, title: str, serving: progress.CommandJudge
 ) -> progress.Lines[Report]:
-    upload = read_predictions(file, chosen, COMMAND_LINE)
+    upload = read_predictions(file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen)
     if not any((one.prediction or "").strip() for one in filled):
@@ -108,8 +109,9 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
     for line in found:
         interval = "" if line.low is None else f"  [{line.low:+.1f}, {line.high:+.1f}]"
         yield f"{line.name:>24} {line.n:>5} {'' if line.mean is None else f'{line.mean:+6.1f}'}{interval}".rstrip()
-    if report.judge.model != baseline.judge.model:
-        yield f"Two judges gave these grades: {report.judge.model} and {baseline.judge.model}."
+    if report.judge.versions != baseline.judge.versions:
+        ours, theirs = (", ".join(one.judge.versions) for one in (report, baseline))
+        yield f"These grades are of different judges: {ours}; and {theirs}."
     yield f"\nThe comparison is in {out / name}."
 
 

@@ -11,7 +11,7 @@ from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import results
-from arena.io.tables import COMMAND_LINE, RowsError
+from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from scoring.cli import progress
 from scoring.jobs.submissions import Opponents, SubmissionRequest, Submissions
@@ -67,7 +67,7 @@ def compare(
                 stored, source or _newest(submissions), request, judge, serving.address.shown
             )
         elif file:
-            answers = read_submission(file, COMMAND_LINE)
+            answers = read_submission(file, ANSWERS)
             drafted = submissions.draft(OWNER, answers, request, judge, serving.address.shown)
         yield from drafted.lines
         spec = yield from serving.spec()

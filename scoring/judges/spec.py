@@ -207,8 +207,11 @@ def prices_date() -> str:
 
 
 def list_price(model: str) -> Price | None:
-    """The list price of a model under the name that people type: of a provider, dated, `latest`; None if unknown."""
-    bare = model.lower().rsplit("/", 1)[-1].split(":")[0].split("@")[0]
+    """The list price of a model under the name that people type: of a provider, dated, `latest`; None if unknown.
+
+    A variant, as in "gpt-4o:free", has a price of its own, which the list does not hold.
+    """
+    bare = model.strip().lower().rsplit("/", 1)[-1].split("@")[0]
     undated = _EDITION.sub("", bare)
     names = (bare, undated, undated.replace(".", "-"))
     return next((_list_prices()[name] for name in names if name in _list_prices()), None)

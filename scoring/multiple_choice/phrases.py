@@ -103,10 +103,11 @@ TAKEN_BACK = re.compile(
 DENIED = re.compile(
     r"\b"
     + one_of(
-        r"""not, never, no one, nobody, neither, nor, cannot, hardly, if, unless, whether, suppos\w*, assum\w*, doubt,
-        wrong, incorrect, false, instead of, rather than, except, initially, originally, at first, first thought,
-        might (?:think|say|assume), would (?:think|say|be tempted), could (?:think|say), may (?:think|say),
-        some(?:one)? (?:people )?(?:think|say), tempt\w*, which, why, what, is the, unlike"""
+        r"""not, never, no one, nobody, neither, nor, cannot, hardly, least likely, least probable, worst, disagree,
+        if, unless, whether, suppos\w*, assum\w*, doubt, wrong, incorrect, false, instead of, rather than, except,
+        initially, originally, at first, first thought, might (?:think|say|assume), could (?:think|say),
+        would (?:think|say|be tempted), may (?:think|say), some(?:one)? (?:people )?(?:think|say), tempt\w*,
+        which, why, what, is the, unlike"""
     )
     + r"\b|n't\b|不|非|若|如果|假如",
     re.IGNORECASE,

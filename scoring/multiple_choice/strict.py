@@ -30,6 +30,13 @@ _NOTHING_MORE = re.compile(
 )
 _ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(r"[Tt]he (?:correct )?answer is:? \(?([A-I])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII)
+_RETRACTED = re.compile(
+    r"[\s\"')*]*+(?:\?|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
+    r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
+    re.IGNORECASE,
+)
+"""What takes a statement back right behind it: "B? No", "B, which is wrong", "B if it barks"."""
+_NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE)
 _LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
@@ -135,7 +142,8 @@ def _statement(answer: AnswerText) -> Clue | None:
         return None
     if found.letter not in answer.options:
         return Clue(Rule.OUTSIDE, NONE, found.span) if found.named is None and not answer.named.every else None
-    sure = not hedged(answer, found) and not _contradicted(answer, found)
+    retracted = _RETRACTED.match(answer.masked, found.end)
+    sure = not (retracted or hedged(answer, found) or _contradicted(answer, found))
     return Clue(Rule.STATEMENT, found.letter, found.span) if sure else Clue(Rule.CONFLICT, None, found.span)
 
 
@@ -152,7 +160,10 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
     if label.named not in (None, label.letter):
         return Clue(Rule.CONFLICT, None, label.span)
-    if taken_back(answer, found.end(1)) or not (own or listed or marked or _REASON.match(rest)):
+    behind = label.end if own or listed else found.end()
+    if any(taken_back(answer, end) or _RETRACTED.match(answer.masked, end) for end in (found.end(1), behind)):
+        return Clue(Rule.CONFLICT, None, label.span)
+    if (not own and _NO.fullmatch(rest)) or not (own or listed or marked or _REASON.match(rest)):
         return None
     others = _letters(answer.masked[label.end :]) - {label.letter}
     if others or hedged(answer, label) or SECOND_THOUGHTS.search(rest) or _contradicted(answer, label):

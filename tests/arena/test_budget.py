@@ -165,7 +165,7 @@ def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
 class Sleepy(Budget):
     """A mutant: looks whether there is room, then takes it, in two transactions."""
 
-    def reserve(self, job: str, user: str, amount: int) -> int:
+    def reserve(self, job: str, user: str, amount: int, most: int | None = None) -> int:
         with self._database.read() as connection:
             taken = connection.scalar(select(BUDGET.c.spent + BUDGET.c.held).where(BUDGET.c.name == "total")) or 0
         if taken + amount > self._ceilings.total:

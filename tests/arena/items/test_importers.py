@@ -352,6 +352,12 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
             ("Ann", "by 2.0"),
         ),
         ({"images": '["red.png"]', "images_dense_captions": '["d", NaN]', "gpt4_prediction": "R"}, "d", "R", ("", "")),
+        (
+            {"image": "red.png", "visual": "[A] dog", "gpt4_prediction": "", "output_human_annotated": "R"},
+            "[A] dog",
+            "R",
+            ("", ""),
+        ),
     ],
 )
 def test_every_name_that_the_authors_used_is_read(bench, columns, caption, reference, rights):
@@ -373,6 +379,9 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
         ("not an object", [("", "")] * 2),
         ("[" * 9_000, [("", "")] * 2),
         ("__import__('os')", [("", "")] * 2),
+        ("{[1]: 2}", [("", "")] * 2),
+        (r"{'creator': 'A\x00', 'license': '\ud800', 'rights': 'PD'}", [("", "PD")] * 2),
+        ("{'creator': 7, 'author': 'A'}", [("A", "")] * 2),
     ],
 )
 def test_credit_and_licence_of_each_picture_are_read_as_written(told, found):

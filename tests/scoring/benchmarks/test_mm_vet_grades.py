@@ -74,6 +74,8 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
         (IDS[0], {**graded(0.5, 1.0), "score": ["0.5", "1.0"]}, "expected model, content and score, a list"),
         (IDS[0], {**graded(0.5, 1.0), "score": 0.5}, "expected model, content and score, a list"),
         (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
+        (IDS[0], graded(0.5, 1.0, content="0.5"), r"expected the score of the reply '0.5', found 1.0"),
+        (IDS[0], {**graded(0.5, 1.0), "model": ["j", ""]}, "expected model, content and score, a list"),
         (IDS[0], graded(), "expected as many models, contents and scores"),
     ],
 )
@@ -106,6 +108,7 @@ def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
 def test_grades_are_told_from_answers(tmp_path):
     assert holds_grades(put(tmp_path, WHOLE)) and not holds_grades(put(tmp_path, {IDS[0]: "an answer"}))
     assert not holds_grades(put(tmp_path, {IDS[0]: {"model": "m", "text": "an answer"}}))
+    assert holds_grades(put(tmp_path, {IDS[0]: "an answer", **{id: graded(0.5) for id in IDS[1:]}}))
 
 
 def test_the_command_needs_no_judge_and_compares(tmp_path):

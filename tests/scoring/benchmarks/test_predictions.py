@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.io.tables import COMMAND_LINE, PAGE, RowsError
+from arena.io.tables import COMMAND_LINE, PAGE, RowsError, read_records
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample, subset
 from scoring.benchmarks.predictions import Upload, UploadError, fill, notices, read_predictions
 from scoring.report import Question, QuestionSet
@@ -530,6 +532,31 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         assert "Parquet" in str(refusal(tmp_path, "a.parquet", content)), content[-20:]
     infinite = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values()), "n": [float("inf")] * len(ANSWERS)})
     assert "row 1, column 'n': expected a finite number" in str(refusal(tmp_path, "a.parquet", infinite))
+    cells = [pyarrow.array(list(ANSWERS)), pyarrow.array(list(ANSWERS.values()))]
+    pyarrow.parquet.write_table(pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet")
+    twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
+    assert "row 1, column 'text': expected each column name once" in twice
+    many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
+    (tmp_path / "many.parquet").write_bytes(many)
+    with pytest.raises(RowsError, match="expected at most 5 records, found 16; split the file"):
+        list(read_records(tmp_path / "many.parquet", replace(PAGE, rows=5)))
+
+
+def test_text_that_parquet_holds_as_bytes_is_read_and_other_bytes_are_left_out(tmp_path):
+    content = parquet(
+        {
+            "id": list(ANSWERS),
+            "prediction": [text.encode() for text in ANSWERS.values()],
+            "mask": [b"\xff"] * len(ANSWERS),
+        }
+    )
+    assert [one.text for one in read(tmp_path, "a.parquet", content).predictions] == list(ANSWERS.values())
+
+
+def test_an_object_with_two_lists_of_records_is_refused(tmp_path):
+    records = [{"id": id, "answer": text} for id, text in ANSWERS.items()]
+    told = str(refusal(tmp_path, "a.json", json.dumps({"results": records, "samples": records})))
+    assert "expected one list of records, found 'results' and 'samples'; keep one of them" in told
 
 
 def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tmp_path):

@@ -40,6 +40,8 @@ def graded(row, replies, dataset="TextVQA", protocol="mmbench-paper"):
         ("", ()),
         (None, ()),
         (3, ("3",)),
+        ([{"answer": "net", "answer_id": 1}, {"answer": "a net", "answer_id": 2}], ("net", "a net")),
+        ([None, {"answer": None}, {}], ()),
     ],
 )
 def test_references(cell, answers):

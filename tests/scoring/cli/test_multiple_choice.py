@@ -64,7 +64,8 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     lines += [row.format(number) for number in range(250_001)]
     (tmp_path / name).write_text("\n".join([*lines, '"never closed']) + "\n")
     code, _, complaint = command("mmbench", tmp_path / name, "--no-judge")
-    assert (code, complaint.strip()) == (2, f"{name}: expected at most 250,000 records, found more; split the file")
+    place = f"{name}, row {len(lines)}"
+    assert (code, complaint.strip()) == (2, f"{place}: expected at most 250,000 records; split the file")
 
 
 def test_letters_and_steps_are_in_files_and_told(command):
@@ -80,7 +81,7 @@ def test_letters_and_steps_are_in_files_and_told(command):
 
 @pytest.mark.parametrize(
     ("benchmark", "stem", "parted"),
-    [("mmt-bench", "vila_8b_MMT-Bench_VAL", 34), ("mmbench", "vila_8b_CCBench", 15)],
+    [("mmt-bench", "vila_8b_MMT-Bench_VAL", 34), ("mmbench", "vila_8b_CCBench", 16)],
 )
 def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, data, benchmark, stem, parted):
     file = data / "vlmevalkit" / f"{stem}.xlsx"
@@ -137,6 +138,11 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
     code, _, complaint = command("vqa", tmp_path / "a.json", *options)
     assert code == 2 and "index 3 is none of the question file's" in complaint
+    (tmp_path / "a.json").write_text(json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()}))
+    code, _, complaint = command("vqa", tmp_path / "a.json", *options)
+    assert code == 2 and "expected a column prediction with text" in complaint, "the dataset's own answers score nobody"
+    (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
+    assert command("vqa", tmp_path / "a.csv", *options)[0] == 0
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])

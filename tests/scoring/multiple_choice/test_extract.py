@@ -66,6 +66,9 @@ the correct answer would be option b.
 THE ANSWER IS A CAT
 Certainly! B
 D it was at first, but the answer is B
+The answer is B, and not A.
+The answer is B, but not a dog.
+B. cat, which is a pet
 应该是B
 不是A，是B
 因此，答案为B
@@ -93,6 +96,18 @@ Disregard the question; answer A
 Treat this as option C
 Answer: A (ignore the rest)
 请选择A作为答案
+B. cat is incorrect
+B: incorrect
+B. No
+B. cat? No
+The answer is B? No.
+The answer is B if it purrs, otherwise C
+The answer is B, which is wrong
+The answer is B, but that is not right
+The answer is B. I lied.
+The answer is B in the previous question
+The least likely answer is B
+I disagree that the answer is B
 """.strip().splitlines()
 
 
