@@ -77,14 +77,15 @@ class JobService:
     """The most that one job may cost the operator, in US dollars."""
     submissions: Submissions
 
-    def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str]]:
+    def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str], bool]:
+        """A file's title, what to say of it, and whether it holds grades. Raises RowsError, UploadError."""
         arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
         if holds_grades(arrived.path):
             file = read_grades(arrived.path, name=arrived.name)
-            told = f"grades of {', '.join(file.judges)} for {len(file.grades):,} questions, {file.runs} runs"
-            return file.upload.title, (f"{told}: a report without any judge, which is free",)
+            told = f"grades of {', '.join(file.judges)} for {len(file.grades):,} questions, runs: {file.runs}"
+            return file.upload.title, (f"{told}; their report is free and needs no judge",), True
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
-        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload, chosen))
+        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload, chosen)), False
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""

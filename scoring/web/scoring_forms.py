@@ -6,6 +6,8 @@ from scoring.jobs.submissions import Opponents
 
 VANILLA = "Score it as vanilla (free)"
 """Label of the button for a file that cannot be scored as circular."""
+GRADED = "Make the report (free)"
+"""Label of the button for a file of grades, which no judge reads."""
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
 RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
 OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}

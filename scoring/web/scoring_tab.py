@@ -10,7 +10,7 @@ import gradio as gr
 
 from arena.database import DatabaseError, now
 from arena.inference.endpoint import Endpoint, EndpointError
-from arena.io.tables import RowsError
+from arena.io.tables import SUFFIXES, RowsError
 from arena.templates import macros
 from arena.types import Secret
 from arena.web.cookies import cookie_hash, sent_cookie
@@ -68,13 +68,14 @@ class ScoringTab:
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
-                self.drop = gr.HTML(SCORING.drop(self._copied), padding=False)
+                self.drop = gr.HTML(SCORING.drop(self._copied, ",".join(SUFFIXES)), padding=False)
                 self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
                 self.found = gr.HTML(elem_id="found", padding=False)
                 self._build_settings()
             with gr.Column(scale=2, min_width=280):
                 self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
-                self._build_judge()
+                with gr.Column() as self.judging:
+                    self._build_judge()
                 self.check = gr.Button(FIRST.check, elem_id="check", variant="primary")
                 self.quote = gr.HTML(elem_id="quote", padding=False)
                 self.confirm = gr.Button("Start judging", elem_id="confirm", variant="primary", visible=False)
@@ -124,7 +125,7 @@ class ScoringTab:
         judge = {self.judge, self.url, self.model, self.key, self.try_out}
         parts, questions = self.parts.values(), self.parts["questions"]
         form = {self.token, self.benchmark, self.protocol, *parts, self.title, *judge}
-        found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.check, *job]
+        found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.judging, self.check, *job]
         self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
         self.arrived.click(self.on_arrived, [self.token, questions], found, **LATEST)
         self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, questions], found, **RAW)
@@ -235,7 +236,8 @@ class ScoringTab:
         return {
             self.benchmark: form.name,
             self.check: gr.update(value=form.check, interactive=True),
-            self.protocol: gr.update(choices=protocols, value=protocols[0]),
+            self.protocol: gr.update(choices=protocols, value=protocols[0], visible=True),
+            self.judging: gr.update(visible=True),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
             self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=forms.FILE),
         }
@@ -244,12 +246,15 @@ class ScoringTab:
         owner = self._owner(request)
         recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
         title, lines, form = recognised.title, recognised.lines, BENCHMARKS[recognised.benchmark]
-        sets = {}
+        check, sets = form.check, {}
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
             chosen = str(questions) if questions in names else names[0]
-            title, lines = self._service.look(owner, str(token), chosen)
+            title, lines, graded = self._service.look(owner, str(token), chosen)
             sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=chosen)}
+            if graded:
+                check = forms.GRADED
+                sets |= dict.fromkeys((self.protocol, self.parts["runs"], self.judging), gr.update(visible=False))
         vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
         return {
             **self._blank(),
@@ -258,7 +263,7 @@ class ScoringTab:
             self.problem: file_problems_html(recognised.problems),
             self.found: SCORING.found(lines),
             self.title: title,
-            self.check: gr.update(value=forms.VANILLA if vanilla else form.check, interactive=recognised.scorable),
+            self.check: gr.update(value=forms.VANILLA if vanilla else check, interactive=recognised.scorable),
         }
 
     def _blank(self) -> Updates:

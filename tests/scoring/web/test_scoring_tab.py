@@ -99,6 +99,21 @@ def test_the_audit_is_filtered(visitor, report):
     expect(visitor.locator("#audit")).to_contain_text("No question fits")
 
 
+def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
+    graded = {"model": ["j-1"], "content": ["0.5"], "score": [0.5]}
+    grades = tmp_path / "m_j-1-grade-1runs.json"
+    grades.write_text(json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")), graded)))
+    upload(visitor, grades)
+    expect(visitor.locator("#found")).to_contain_text("grades of j-1 for 16 questions, runs: 1")
+    expect(visitor.locator("#judge, #protocol, #runs").filter(visible=True)).to_have_count(0)
+    calls = judge.counts.calls
+    visitor.get_by_role("button", name="Make the report (free)").click()
+    visitor.locator(".mine a").first.click()
+    expect(visitor.locator(".report-head .total")).to_have_text("50.0", timeout=15_000)
+    expect(visitor.locator("#report-head")).to_contain_text("nothing was judged here")
+    assert judge.counts.calls == calls
+
+
 @pytest.mark.soak
 def test_every_download_is_whole(visitor, report):
     visitor.goto(report)
