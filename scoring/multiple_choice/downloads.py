@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, Decided, Decision
@@ -27,7 +26,7 @@ def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
             "category": question.category,
             "l2-category": question.group,
             "split": question.split,
-            "trail": list(map(asdict, decision.trail)),
+            "trail": [{"rule": clue.rule, "letter": clue.letter, "span": clue.span} for clue in decision.trail],
             "replies": decision.replies,
             "judge": decision.model,
         }
