@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
@@ -43,7 +44,7 @@ from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_tab import BattleTab
-from arena.web.cookies import YEAR
+from arena.web.cookies import YEAR, VoterCookies
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
 from arena.web.leaderboard_tab import LeaderboardTab
@@ -103,12 +104,17 @@ class AppContext:
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
+        self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
         self.leaderboard = Leaderboard(database, settings.counts)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
         self.admin = AdminSetup(settings, database, operators, self.backup, live, queues)
+
+    def _known_since(self, owner: str) -> datetime | None:
+        """When somebody first voted, logged in or scored with a cookie of this hash."""
+        return self.voters.since(owner) or self.scoring.jobs.since(owner)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -125,11 +131,12 @@ class AppContext:
 
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
+    eligibility = VoteEligibility(context.database, settings.counts)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     for router in (
         page_routes(context.pictures, context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
-        login_api.routes(context.voters, VoteEligibility(context.database, settings.counts), settings.oauth),
+        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth),
         *context.admin.routers,
         *context.live.routers(),
         leaderboard_api.routes(context.leaderboard),
@@ -160,8 +167,8 @@ def create_app(context: AppContext) -> FastAPI:
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    https, hosts = settings.space, settings.image_hosts
-    app.add_middleware(RequestMiddleware, image_hosts=hosts, https=https, uploads=uploads, limits=limits, events=events)
+    guarded = {"image_hosts": settings.image_hosts, "https": settings.space, "uploads": uploads}
+    app.add_middleware(RequestMiddleware, cookies=context.cookies, limits=limits, events=events, **guarded)
     return app
 
 

@@ -8,6 +8,7 @@ both, a read transaction sees one snapshot.
 import hashlib
 import logging
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -89,6 +90,8 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept."""
 
+SECRET_KEY = Table("secret_key", METADATA, Column("name", Text, primary_key=True), Column("key", Text, nullable=False))
+"""Random keys of this database, by what they are for; no copy and no export holds them."""
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
 log = logging.getLogger(__name__)
@@ -184,6 +187,14 @@ class Database:
     def insert(self, table: Table):
         """Return this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def secret_key(self, name: str) -> bytes:
+        """Return the random key of this name; the first call, on any server, makes it. Raises DatabaseError."""
+        fresh = self.insert(SECRET_KEY).values(name=name, key=secrets.token_hex(32)).on_conflict_do_nothing()
+        with self.write() as connection:
+            connection.execute(fresh)
+            key = connection.execute(select(SECRET_KEY.c.key).where(SECRET_KEY.c.name == name)).scalar_one()
+        return bytes.fromhex(key)
 
     def become_server(self) -> None:
         """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""

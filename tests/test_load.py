@@ -14,8 +14,9 @@ import httpx
 import psutil
 import pytest
 
-from arena.web.cookies import new_cookie
+from arena.web.cookies import VoterCookies, new_cookie
 from tests.support.servers import AppServer
+from tests.support.signer import signer_of
 from tests.support.voter import Voter
 
 BYTES = 1_000_000_000
@@ -49,14 +50,14 @@ class Seen:
 class Crowd:
     """Voters from networks of their own, and one attacker from one network, before an app that trusts one proxy."""
 
-    def __init__(self, client: httpx.AsyncClient, events: dict[str, Any], seen: Seen) -> None:
-        self._client, self._seen = client, seen
+    def __init__(self, client: httpx.AsyncClient, signer: VoterCookies, events: dict[str, Any], seen: Seen) -> None:
+        self._client, self._signer, self._seen = client, signer, seen
         self._ids = {name: event["id"] for name, event in events.items()}
 
     async def vote(self, number: int, votes: int, pause: float) -> None:
         """Be a voter: open the page, and choose as often as is asked."""
         headers = {
-            "cookie": f"stereoscope_voter={new_cookie()}",
+            "cookie": f"stereoscope_voter={self._signer.new()}",
             "x-forwarded-for": f"6.6.6.6, 11.{number // 250}.{number % 250}.7",
         }
         session = f"honest {number}"
@@ -123,7 +124,7 @@ async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> S
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=siege.voters, keepalive_expiry=2)
     settings: dict[str, Any] = {"base_url": server.address, "timeout": 60, "limits": limits}
     async with httpx.AsyncClient(**settings) as honest, httpx.AsyncClient(**settings) as attacks:
-        crowd = Crowd(honest, events, seen)
+        crowd = Crowd(honest, signer_of(server.data_dir), events, seen)
         floods = [asyncio.create_task(crowd.flood(attacks, place)) for place in range(siege.lines)]
         visits = [asyncio.create_task(crowd.vote(n, siege.votes, siege.pause)) for n in range(siege.voters)]
         pending = set(visits)

@@ -7,7 +7,7 @@ person as well; a guest's cookie used after that login (a stolen or a planted on
 
 import hashlib
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, ForeignKey, Table, Text, literal, select
 
@@ -60,8 +60,8 @@ class Voters:
         self._database = database
         self._guests: dict[str, int] = {}
 
-    def voter(self, cookie_hash: str) -> int:
-        """The voter of a cookie; the first call creates it."""
+    def voter(self, cookie_hash: str, since: datetime | None = None) -> int:
+        """The voter of a cookie; the first call creates it, as one who came at the time of the cookie's issue."""
         known = self._guests.get(cookie_hash)
         if known is not None:
             return known
@@ -71,7 +71,7 @@ class Voters:
                 return person
             guest = connection.scalar(of_cookie)
         if guest is None:
-            values = {"cookie_hash": cookie_hash, "since": now()}
+            values = {"cookie_hash": cookie_hash, "since": since or now()}
             with self._database.write() as connection:
                 connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
                 guest = connection.execute(of_cookie).scalar_one()
@@ -79,6 +79,13 @@ class Voters:
             self._guests.clear()
         self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
         return guest
+
+    def since(self, cookie_hash: str) -> datetime | None:
+        """When a cookie's voter came, or its login was; None if nobody has used it."""
+        of_login = select(LOGIN.c.since).where(LOGIN.c.cookie_hash == cookie_hash)
+        with self._database.read() as connection:
+            of_voter = connection.scalar(select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash))
+            return of_voter or connection.scalar(of_login)
 
     def name(self, cookie_hash: str) -> str | None:
         """The user name of a cookie's login; None for a guest."""

@@ -25,7 +25,7 @@ from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
 from arena.web.cookies import sent_cookie
 from arena.web.events import LATEST, RAW, Updates, shows_errors
-from arena.web.visitor_api import NoVisitorError, sent_hash
+from arena.web.visitor_api import NoVisitorError, sent_voter
 
 ANY_FAMILY = "Any family"
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
@@ -314,7 +314,7 @@ class BattleTab:
         return f"Your votes: {self._store.votes_of(voter)}"
 
     def _voter(self, request: gr.Request) -> int:
-        return self._store.voter(sent_hash(request.headers))
+        return sent_voter(self._store.voter, request.headers)
 
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:

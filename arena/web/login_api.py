@@ -17,7 +17,7 @@ from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
-from arena.web.cookies import COOKIE, NO_STORE, YEAR, cookie_hash, cookie_header, new_cookie, over_https, sent_cookie
+from arena.web.cookies import COOKIE, NO_STORE, YEAR, VoterCookies, cookie_hash, cookie_header, over_https, sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
 
 ATTEMPT_COOKIE = "stereoscope_login"
@@ -29,7 +29,9 @@ _FRAMED = "Your vote is stored; to have votes count on the board, log in: that o
 _INVITED = "Your vote is stored; the board counts the votes of invited people."
 
 
-def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | None) -> APIRouter:
+def routes(
+    voters: Voters, cookies: VoterCookies, eligibility: VoteEligibility, oauth: OAuthSettings | None
+) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
 
@@ -49,7 +51,7 @@ def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | 
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
-        login = _Login(voters, oauth)
+        login = _Login(voters, cookies, oauth)
         router.get("/login")(login.begin)
         router.get(CALLBACK)(login.come_back)
         router.post("/logout")(login.log_out)
@@ -57,14 +59,15 @@ def routes(voters: Voters, eligibility: VoteEligibility, oauth: OAuthSettings | 
 
 
 class _Login:
-    def __init__(self, voters: Voters, oauth: OAuthSettings) -> None:
+    def __init__(self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings) -> None:
         self._voters = voters
+        self._cookies = cookies
         self._host = oauth.host
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
         cookie, key = sent_cookie(request.headers), new_key()
-        voter_cookie = cookie or new_cookie()
+        voter_cookie = cookie or self._cookies.new()
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
@@ -74,7 +77,7 @@ class _Login:
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
-        cookie, fresh = sent_cookie(request.headers) or "", new_cookie()
+        cookie, fresh = sent_cookie(request.headers) or "", self._cookies.new()
         try:
             account = await self._account(request, cookie)
             await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
@@ -87,7 +90,7 @@ class _Login:
             await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
             return _error_page(error)
-        return self._home(request, new_cookie())
+        return self._home(request, self._cookies.new())
 
     async def _account(self, request: Request, cookie: str) -> Account:
         """Return the account from the provider, if this browser made the attempt. Raises LoginError."""

@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arena.web.cookies import cookie_header, new_cookie, over_https, sent_cookie
+from arena.database import DatabaseError
+from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
@@ -57,13 +58,14 @@ class RequestMiddleware:
     """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
-    the page's event numbers to what each accepts, None: any may be called. A request's `state.network` is the hash of
-    its caller's network.
+    the page's event numbers to what each accepts, None: any may be called. A request that is passed on has a voter
+    cookie only if `cookies` believes it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
         self,
         app: ASGIApp,
+        cookies: VoterCookies,
         image_hosts: Sequence[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
@@ -71,6 +73,7 @@ class RequestMiddleware:
         events: Mapping[int, Sequence[Argument]] | None = None,
     ) -> None:
         self._app = app
+        self._cookies = cookies
         self._https = https
         self._uploads = uploads
         self._limits = limits or RateLimiter()
@@ -85,17 +88,18 @@ class RequestMiddleware:
             await send({"type": "websocket.close", "code": 1008})  # nothing here uses websockets
             return
         headers = Headers(scope=scope)
-        send = self._guarded(send, self._fresh_cookie(scope, headers))
-        peer = scope.get("client")
-        caller = self._limits.caller(sent_cookie(headers), peer[0] if peer else "", headers.getlist("x-forwarded-for"))
+        peer, sent = scope.get("client"), self._cookies.sent(headers)
+        signed = sent if sent and self._cookies.is_signed(sent) else None
+        caller = self._limits.caller(signed, peer[0] if peer else "", headers.getlist("x-forwarded-for"))
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
         endless = "transfer-encoding" in headers
         large = refusal is None and (endless or int(headers.get("content-length", 0)) > SMALL_BODY)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
-            await refusal(scope, receive, send)
+            await refusal(scope, receive, self._guarded(send, None))
             return
+        send = self._guarded(send, await self._fresh_cookie(scope, headers, sent))
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
         try:
@@ -163,11 +167,24 @@ class RequestMiddleware:
 
         return send_guarded
 
-    def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
-        """Return a Set-Cookie header for a visitor of the page who has no valid cookie, or None."""
-        if scope["method"] != "GET" or scope["path"] != "/" or sent_cookie(headers) is not None:
+    async def _fresh_cookie(self, scope: Scope, headers: Headers, sent: str | None) -> str | None:
+        """Return the Set-Cookie header, if any, and leave in the request only a cookie that is believed.
+
+        A visitor of the page without one gets a new one; a known one without our signature is exchanged for itself,
+        signed.
+        """
+        if sent and self._cookies.is_signed(sent):
             return None
-        return cookie_header(new_cookie(), self._https or over_https(scope, headers))
+        opens, believed = scope["method"] == "GET" and scope["path"] == "/", None
+        if sent:
+            try:
+                since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))
+            except DatabaseError:
+                opens, since = False, None  # who it is may come out later
+            believed = since and self._cookies.signed(sent, since)
+        scope["headers"] = with_cookie(scope["headers"], believed)
+        cookie = believed or self._cookies.new()
+        return cookie_header(cookie, self._https or over_https(scope, headers)) if opens else None
 
 
 class _Body:

@@ -5,6 +5,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -22,7 +23,7 @@ from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.markdown import seen_length, visible_text
 from arena.templates import macros
-from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
 
 HTML = macros("battle.html")
@@ -60,6 +61,11 @@ def sent_hash(headers: Mapping[str, str]) -> str:
     return cookie_hash(cookie)
 
 
+def sent_voter(voter: Callable[[str, datetime | None], int], headers: Mapping[str, str]) -> int:
+    """Return the voter of a request, who came when the cookie was issued. Raises NoVisitorError."""
+    return voter(sent_hash(headers), cookie_since(sent_cookie(headers) or ""))
+
+
 def visitor_router(voters: Voters) -> APIRouter:
     """Return a router that answers an error with its message and status; `request.state.voter` is the visitor's id."""
 
@@ -71,7 +77,7 @@ def visitor_router(voters: Voters) -> APIRouter:
 
             async def answer(request: Request) -> Response:
                 try:
-                    request.state.voter = await asyncio.to_thread(voters.voter, sent_hash(request.headers))
+                    request.state.voter = await asyncio.to_thread(sent_voter, voters.voter, request.headers)
                     return await handle(request)
                 except tuple(_STATUS) as error:
                     return PlainTextResponse(str(error), status_code=_STATUS[type(error)])

@@ -17,12 +17,13 @@ from starlette.responses import PlainTextResponse
 
 from arena.server.zero_gpu import Front, prepare
 from arena.settings import SettingError, Settings
-from arena.web.cookies import COOKIE, new_cookie
+from arena.web.cookies import COOKIE
 from tests.support.hub_server import HubServer
 from tests.support.live_visitor import card, catalogue, table
 from tests.support.openai_server import OpenAIServer
 from tests.support.probes import PROBES, Target
 from tests.support.servers import ROOT, AppServer
+from tests.support.signer import signer_of
 from tests.support.voter import Voter
 
 CANARY = b"canary-of-the-operator"
@@ -133,7 +134,8 @@ def test_on_a_space_no_other_door_is_open_and_the_last_vote_is_copied_at_the_end
         listening = [one.laddr.port for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
         assert listening == [server.port] and not process.children()
         with Voter(server.address) as voter:
-            voter.client.headers["cookie"] = f"{COOKIE}={new_cookie()}"  # a Space's cookie travels by https only
+            # A Space's cookie travels by https only.
+            voter.client.headers["cookie"] = f"{COOKIE}={signer_of(server.data_dir).new()}"
             voter.load()
             voter.choose("a")
         assert votes(hub) == 0, "the next copy is a minute away"

@@ -1,11 +1,12 @@
 """Who votes: the cookie, whose battle a token is, and what a restart, a second tab or a frame leaves of it."""
 
 import asyncio
-import hashlib
 import random
 import re
 import sqlite3
+import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import httpx
@@ -13,12 +14,14 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from arena.settings import Settings
-from arena.web.cookies import COOKIE, new_cookie
+from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, cookie_since, new_cookie
 from arena.web.middleware import RequestMiddleware
 from arena.web.rate_limit import NETWORK, RateLimiter
 from tests.support.servers import AppServer
+from tests.support.signer import SIGNER, signer_of
 from tests.support.voter import EventError, Voter
 
+SIGNED = r"[\w-]{32}\.[0-9a-f]{8}\.[\w-]{22}"
 MALFORMED = (
     "",
     "short",
@@ -60,10 +63,6 @@ def cookie_of(voter: Voter) -> str:
     return voter.client.cookies[COOKIE]
 
 
-def hashed(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode()).hexdigest()
-
-
 def post(server: AppServer, voter: Voter, event: str, data: list, cookie: str | None) -> httpx.Response:
     """Call an event with a cookie header written by hand."""
     body = {"data": data, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
@@ -79,7 +78,7 @@ def post(server: AppServer, voter: Voter, event: str, data: list, cookie: str | 
 def test_the_cookie_is_set_once_and_fits_the_scheme(server, headers, where):
     first = httpx.get(server.address, headers=headers)
     line = set_cookie(first)
-    value = re.fullmatch(rf"{COOKIE}=([\w-]{{32}}); Max-Age=31536000; Path=/; HttpOnly; {where}", line)[1]
+    value = re.fullmatch(rf"{COOKIE}=({SIGNED}); Max-Age=31536000; Path=/; HttpOnly; {where}", line)[1]
     again = httpx.get(server.address, headers={**headers, "cookie": f"{COOKIE}={value}"})
     assert set_cookie(again) is None
     assert value not in first.text and value not in again.text
@@ -94,7 +93,7 @@ def test_only_the_page_sets_the_cookie(server):
 @pytest.mark.parametrize("value", MALFORMED)
 def test_a_malformed_cookie_is_replaced(server, value):
     answer = httpx.get(server.address, headers={"cookie": f"{COOKIE}={value}".encode()})
-    assert re.match(rf"{COOKIE}=[\w-]{{32}};", set_cookie(answer) or "")
+    assert re.match(rf"{COOKIE}={SIGNED};", set_cookie(answer) or "")
 
 
 @pytest.mark.parametrize("value", MALFORMED)
@@ -124,8 +123,8 @@ def test_the_database_and_the_log_hold_a_hash_of_the_cookie_alone(server):
         voter.wait_out_undo()
         cookie = cookie_of(voter)
     kept = b"".join(file.read_bytes() for file in server.data_dir.glob("*") if file.is_file())
-    assert hashed(cookie).encode() in kept
-    assert cookie.encode() not in kept
+    assert cookie_hash(cookie).encode() in kept
+    assert cookie[:32].encode() not in kept
 
 
 def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(server):
@@ -140,7 +139,7 @@ def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(se
             caller.session = people[session].session
             if token == cookie:
                 caller.choose("b", target)
-                assert votes(server, target) == [("b", hashed(cookie_of(caller)))]
+                assert votes(server, target) == [("b", cookie_hash(cookie_of(caller)))]
             else:
                 with pytest.raises(EventError, match="not yours or does not exist"):
                     caller.choose("b", target)
@@ -162,7 +161,7 @@ def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server)
         assert not any('class="model"' in text for text in thief.received)
         assert revealed(server, owner.token) == 0
         assert owner.undo()["token"].endswith(".2")
-        assert votes(server, owner.token) == [("a", hashed(cookie_of(owner)))]
+        assert votes(server, owner.token) == [("a", cookie_hash(cookie_of(owner)))]
 
 
 def test_two_tabs_on_one_battle(server):
@@ -208,7 +207,7 @@ def test_a_battle_outlives_a_restart(start_server):
         with pytest.raises(EventError, match="already chose B"):
             voter.choose("a", token)
         assert "You chose B" in voter.wait_out_undo()["status"]
-        assert votes(server, token) == [("b", hashed(cookie_of(voter)))]
+        assert votes(server, token) == [("b", cookie_hash(cookie_of(voter)))]
 
 
 def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
@@ -235,7 +234,7 @@ def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
     """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
     limits = RateLimiter(Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops)
     transport = httpx.ASGITransport(
-        RequestMiddleware(PlainTextResponse("here"), limits=limits), client=("10.16.3.80", 51000)
+        RequestMiddleware(PlainTextResponse("here"), SIGNER, limits=limits), client=("10.16.3.80", 51000)
     )
 
     async def scenario() -> tuple[int, list[int]]:
@@ -243,7 +242,7 @@ def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
 
             async def ask(seen: str) -> int:
                 forged = f"9.9.{random.randrange(256)}.9, 8.8.{random.randrange(256)}.8, {seen}"
-                headers = {"cookie": f"{COOKIE}={new_cookie()}", "x-forwarded-for": forged}
+                headers = {"cookie": f"{COOKIE}={SIGNER.new()}", "x-forwarded-for": forged}
                 return (await client.post("/live/battles", headers=headers)).status_code
 
             taken = 0
@@ -253,3 +252,51 @@ def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
 
     taken, then = asyncio.run(scenario())
     assert NETWORK.calls.burst <= taken < 20_000 and then == [429, 200], "its network is refused, and no other"
+
+
+# Signed cookies: only those that we have issued, or whose holder is known from before, are believed.
+FORGED = (
+    "x" * 32,
+    lambda cookie: cookie[:32],
+    lambda cookie: f"{cookie[:-1]}{'A' if cookie[-1] != 'A' else 'Q'}",
+    lambda cookie: f"{'x' * 32}{cookie[32:]}",
+    lambda cookie: f"{cookie[:33]}{'0' * 8}{cookie[41:]}",
+)
+
+
+@pytest.mark.parametrize("forge", FORGED, ids=range(len(FORGED)))
+def test_nobody_can_make_a_cookie(server, forge):
+    """Not from nothing, not from a cookie that was issued and never used."""
+    fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
+    forged = forge if isinstance(forge, str) else forge(fresh)
+    with Voter(server.address) as voter:
+        assert "Open in a new tab" in post(server, voter, "on_load", [""], f"{COOKIE}={forged}").text
+    given = set_cookie(httpx.get(server.address, headers={"cookie": f"{COOKIE}={forged}"}))
+    assert re.match(rf"{COOKIE}={SIGNED};", given or "") and forged[:32] not in given
+    both = f"{COOKIE}={forged}; {COOKIE}={fresh}; theme=dark"
+    assert set_cookie(httpx.get(server.address, headers={"cookie": both})) is None, "the signed one of two counts"
+
+
+def test_a_voter_of_an_unsigned_cookie_keeps_the_battle_and_gets_it_signed(server):
+    """Cookies of before had no signature, and those of a lost key have another."""
+    with Voter(server.address) as voter:
+        voter.load()
+        old = cookie_of(voter)[:32]
+        for known in (old, f"{old}{VoterCookies(b'lost').new()[32:]}"):
+            assert voter.token in post(server, voter, "on_load", [""], f"{COOKIE}={known}").text
+            given = set_cookie(httpx.get(server.address, headers={"cookie": f"a=b; {COOKIE}={known}"}))
+            signed = given.split(";")[0].partition("=")[2]
+            assert signed[:32] == old and voter.token in post(server, voter, "on_load", [""], f"{COOKIE}={signed}").text
+            assert abs(cookie_since(signed).timestamp() - time.time()) < 60
+        voter.choose("a")
+        assert votes(server, voter.token) == [("a", cookie_hash(old))]
+
+
+def test_a_voter_is_as_old_as_the_cookie(server):
+    aged = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
+    cookie = signer_of(server.data_dir).signed(new_cookie(), aged)
+    with Voter(server.address) as voter:
+        assert post(server, voter, "on_load", [""], f"{COOKIE}={cookie}").status_code == 200
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        told = database.execute("SELECT since FROM voter WHERE cookie_hash = ?", (cookie_hash(cookie),)).fetchone()
+    assert told == (int(aged.timestamp()) * 1_000_000,)

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from arena.web.cookies import COOKIE, new_cookie
+from arena.web.cookies import COOKIE
+from tests.support.signer import signer_of
 from tests.support.voter import Voter
 
 DEEP = json.loads("[" * 900 + "]" * 900)
@@ -45,7 +46,7 @@ def misfits(kind: str) -> list[Any]:
 
 
 def test_every_argument_of_every_event_is_bounded(server, voter, stranger, components):
-    logged, tried = server.log.stat().st_size, 0
+    logged, tried, signer = server.log.stat().st_size, 0, signer_of(server.data_dir)
     for event in filter(lambda event: event["backend_fn"], voter.events.values()):
         kinds = [components[part]["type"] for part in event["inputs"]]
         fitting = [FITTING[kind] for kind in kinds]
@@ -59,7 +60,7 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
             body = json.dumps({"data": data, "fn_index": event["id"], "session_hash": voter.session})
             headers = {
                 "content-type": "application/json",
-                "cookie": f"{COOKIE}={new_cookie()}",
+                "cookie": f"{COOKIE}={signer.new()}",
             }  # another visitor each time: one would be told to wait
             answer = stranger.post("/gradio_api/run/predict", content=body, headers=headers)
             assert answer.status_code in (413, 422), (event["api_name"], body[:200], answer.text[:200])

@@ -27,7 +27,7 @@ from arena.settings import Settings
 from arena.web import login_api as login
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import operator_routes
-from arena.web.cookies import COOKIE, cookie_hash
+from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
 from tests.support.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
@@ -74,13 +74,14 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     """Serve on loopback what an app with these settings would."""
     database = Database(f"sqlite:///{folder / 'arena.db'}")
     voters = Voters(database)
+    cookies = VoterCookies(database.secret_key("cookies"), voters.since)
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
-    app.include_router(login.routes(voters, VoteEligibility(database, settings.counts), settings.oauth))
+    app.include_router(login.routes(voters, cookies, VoteEligibility(database, settings.counts), settings.oauth))
     app.include_router(operator_routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
-    app.add_middleware(RequestMiddleware)
+    app.add_middleware(RequestMiddleware, cookies=cookies)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

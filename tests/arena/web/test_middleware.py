@@ -15,12 +15,12 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from arena.web.cookies import new_cookie
 from arena.web.events import Argument
 from arena.web.middleware import MOST_BODY, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
 from tests.support.attack_checks import assert_tells_nothing, fingerprint
 from tests.support.servers import ROOT, AppServer
+from tests.support.signer import SIGNER
 from tests.support.voter import Voter
 
 FOREIGN = (
@@ -321,7 +321,7 @@ def test_whoever_floods_is_told_to_come_again_and_others_are_not(voter, server):
 def begun(server: AppServer, head: str, body: bytes = b"{") -> socket.socket:
     """Return a line on which a post was begun, as from a network of its own."""
     line = socket.create_connection(("127.0.0.1", server.port), timeout=60)
-    common = f"Host: x\r\nCookie: stereoscope_voter={new_cookie()}\r\nX-Forwarded-For: 93.184.216.200\r\n"
+    common = f"Host: x\r\nCookie: stereoscope_voter={SIGNER.new()}\r\nX-Forwarded-For: 93.184.216.200\r\n"
     line.sendall(f"POST {head}\r\n{common}\r\n".encode() + body)
     return line
 
@@ -371,7 +371,7 @@ def test_few_large_bodies_are_on_their_way(counted):
 
     async def scenario() -> list[int]:
         async with client(PlainTextResponse("here"), **{counted: few}) as visitor:
-            visitor.headers["cookie"] = f"stereoscope_voter={new_cookie()}"
+            visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
             held = [await waiting_body(visitor) for _ in range(2)]
             large = {"content-length": str(SMALL_BODY + 1)}
             codes = [(await visitor.post("/x", content=endless(), headers=large)).status_code]
@@ -429,7 +429,7 @@ def answered(headers: dict[str, str], pieces: Iterable[bytes] = ()) -> int:
 
     scope = {"type": "http", "method": "POST", "path": "/x", "query_string": b"", "scheme": "http"}
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    middleware = RequestMiddleware(page)({**scope, "headers": raw, "client": ("8.8.8.8", 1)}, receive, send)
+    middleware = RequestMiddleware(page, SIGNER)({**scope, "headers": raw, "client": ("8.8.8.8", 1)}, receive, send)
     asyncio.run(asyncio.wait_for(middleware, 10))
     return codes[0]
 
@@ -460,7 +460,7 @@ def test_a_call_whose_caller_has_left_is_not_worked_on():
                 working.set()
             await done.wait()
 
-        middleware = RequestMiddleware(app, limits=RateLimiter(voter=WIDE, network=WIDE))
+        middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(voter=WIDE, network=WIDE))
         calls = [asyncio.create_task(call(middleware, "/working", stays=True)) for _ in range(TURNS)]
         await working.wait()
         waiting = [("/left", False)] * 5 + [("/waits", True)]
@@ -486,7 +486,7 @@ MISFITS = (
 def test_what_calls_no_event_is_refused_in_one_line(body):
     async def scenario() -> httpx.Response:
         middleware = RequestMiddleware(
-            PlainTextResponse("here"), events={1: [Argument("Text", "text", (str,), 10)], 2: []}
+            PlainTextResponse("here"), SIGNER, events={1: [Argument("Text", "text", (str,), 10)], 2: []}
         )
         async with httpx.AsyncClient(transport=httpx.ASGITransport(middleware), base_url="http://here") as visitor:
             for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):
@@ -520,7 +520,7 @@ WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6,
 
 def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
     """Return a client of a guarded app, as from an address."""
-    middleware = RequestMiddleware(app, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits}))
+    middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits}))
     return httpx.AsyncClient(transport=httpx.ASGITransport(middleware, client=(peer, 1)), base_url="http://here")
 
 
@@ -528,7 +528,7 @@ def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
 def test_open_streams_are_bounded(counted):
     async def scenario() -> list[int]:
         async with client(hang, **{counted: FEW_OPEN}) as visitor:
-            visitor.headers["cookie"] = f"stereoscope_voter={new_cookie()}"
+            visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
             held = [asyncio.create_task(visitor.get("/stream")) for _ in range(2)]
             await asyncio.sleep(0.1)
             codes = [(await visitor.get("/stream")).status_code]
@@ -553,7 +553,7 @@ def test_no_header_and_no_fresh_cookie_helps_a_network(hops):
         async with client(PlainTextResponse("here"), network=SMALL, trusted_hops=hops) as visitor:
             for number in range(6):
                 headers = {
-                    "cookie": f"stereoscope_voter={new_cookie()}",
+                    "cookie": f"stereoscope_voter={SIGNER.new()}",
                     "x-forwarded-for": f"9.9.{number}.9" + (", 8.8.8.8" if hops else ""),
                     "x-real-ip": f"7.7.7.{number}",
                     "forwarded": f"for=7.7.7.{number}",
@@ -579,7 +579,7 @@ def test_no_websocket_is_opened():
         async def send(message) -> None:
             sent.append(message)
 
-        await RequestMiddleware(hang)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
+        await RequestMiddleware(hang, SIGNER)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
 
     asyncio.run(scenario())
     assert [message["type"] for message in sent] == ["websocket.close"]
