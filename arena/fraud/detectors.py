@@ -43,7 +43,7 @@ _LEARNT = 2000
 """Choices after which a voter's taste is known, so that one with a million takes no more time."""
 _SURE = 30.0
 """Log odds beyond which nothing more is believed."""
-_OTHERS = 0.5
+OTHERS = 0.5
 """Choices of others for one of a voter, below which nobody can tell which of them is odd."""
 _LIKELY = 3.0
 """Natural log of the likelihood ratio to the best deviation up to which a larger one is believed (98.5%)."""
@@ -61,8 +61,12 @@ class Suspicion(StrEnum):
     ONE_SIDED = "chooses one side more often than a coin would"
     HASTY = "chooses faster than the answers can be read"
     INATTENTIVE = "fails check items"
+    NETWORK = "chooses as one with others of the same network"
+    COHORT = "chooses as one with others whose cookies are of the same day"
 
 
+PATTERNS = (Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
+"""Patterns of a rigger that are about no model."""
 WEAK = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
 """Habits that honest voters have too: one alone excludes nobody from a board, both do."""
 _BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
@@ -111,29 +115,29 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
     fit = bradley_terry(wins)
     taste, found = taste_of_voters(choices, fit.strengths), []
-    for voter, places in _by_voter(choices.voter):
-        if len(won) - len(places) < _OTHERS * len(places):
+    for voter, places in by_voter(choices.voter):
+        if len(won) - len(places) < OTHERS * len(places):
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
-        one, strengths = choices.take(places), _without(fit, won[places], lost[places])
-        found.append(_evidence(voter, one, _odds(one, strengths), taste))
+        one, strengths = choices.take(places), without(fit, won[places], lost[places])
+        found.append(_evidence(voter, one, odds_of(one, strengths), taste))
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 
 
-def _odds(choices: VoterChoices, strengths: Floats) -> Floats:
+def odds_of(choices: VoterChoices, strengths: Floats) -> Floats:
     return np.clip(strengths[choices.a] - strengths[choices.b], -_SURE, _SURE)
 
 
 def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     """Return the largest deviation of tastes that a sample of the voters makes likely."""
     logs, asked = np.zeros(len(_TASTES)), 0
-    voters = [places[:_ASKED_EACH] for _, places in _by_voter(choices.voter)]
+    voters = [places[:_ASKED_EACH] for _, places in by_voter(choices.voter)]
     for number in np.random.default_rng(0).permutation(len(voters)).tolist():
         if asked >= _ASKED:
             break
         one = choices.take(voters[number])
         asked += len(one.a)
-        odds = _odds(one, strengths)
+        odds = odds_of(one, strengths)
         told = np.stack([odds_with_taste(one, odds, taste) for taste in _TASTES])
         logs -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum(axis=1)
     return max(taste for taste, log in zip(_TASTES, logs, strict=True) if log >= logs.max() - _LIKELY)
@@ -172,7 +176,7 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats
     return told
 
 
-def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
@@ -180,7 +184,7 @@ def _by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
         yield code, order[start:end]
 
 
-def _without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
+def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     """Return the models' strengths, fitted without the choices of a voter who met `won` and `lost`.
 
     Models that the voter did not meet keep theirs. A Newton step from the fit of all choices leads there, with an error
@@ -223,12 +227,12 @@ def _evidence(voter: int, choices: VoterChoices, odds: Floats, taste: float) -> 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
     """Return the largest that the smallest e-value against any null's log odds ever was, weighed in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
-    names = (Suspicion.COIN, Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
+    names = (Suspicion.COIN, *PATTERNS)
     sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
     peak, suspect = -np.inf, 0
     for start in range(0, len(choices.a), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
-        ratios = [_log_ratios(choices.take(some), odds[some], null[some], there) for null in nulls]
+        ratios = [log_ratios(choices.take(some), odds[some], null[some], there) for null in nulls]
         paths = sums + np.cumsum(ratios, axis=2)
         mixed = np.logaddexp.reduce(paths, axis=1) - np.log(paths.shape[1])
         weakest = mixed.min(axis=0)
@@ -242,7 +246,7 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
     return Flag(voter, suspicion, about, max(0.0, peak / np.log(10)))
 
 
-def _log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
+def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
     """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a, b, chose_a = choices.a, choices.b, choices.chose_a
     honest, contrary = 1 / (1 + np.exp(-null)), 1 / (1 + np.exp(odds))  # chances that A is chosen
@@ -270,7 +274,7 @@ def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Flag]:
 def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
     """Return the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
     last = np.zeros(len(voter), bool)
-    for _, places in _by_voter(voter):
+    for _, places in by_voter(voter):
         last[places[-CHECKS:]] = True
     voters, votes, failed = _counted(voter[last], wrong[last])
     return _habits(voters, failed / votes, failed >= FAILED, Suspicion.INATTENTIVE)
