@@ -1,11 +1,20 @@
 """Vote eligibility: whose votes count on the boards; all are stored, and this is decided when they are counted."""
 
-from sqlalchemy import ColumnElement, Integer, bindparam, select, true
+from sqlalchemy import Column, ColumnElement, Integer, Table, Text, bindparam, select, true
 
 from arena.battles.tables import SEAT, VOTE
 from arena.battles.voters import ADOPTION, PERSON
-from arena.database import Database, Moment, now
+from arena.database import METADATA, Database, Moment, now
 from arena.settings import CountSettings
+
+OFFICIAL = Table(
+    "official_board",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("voters", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+)
+"""One row, written at the first start: the `BoardVoters` of the board that opens first."""
 
 
 def counting_voters(

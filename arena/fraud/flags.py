@@ -35,16 +35,24 @@ from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
 from arena.types import UNRELATED
 
-VOTER_FLAG = Table(
-    "voter_flag",
-    METADATA,
-    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
-    Column("reason", Text, primary_key=True),
-    Column("model_id", ForeignKey("model.id")),
-    Column("strength", Float, nullable=False),
-    Column("raised_at", Moment, nullable=False),
-)
-"""`reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+
+def flag_table(name: str) -> Table:
+    """Return a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+    return Table(
+        name,
+        METADATA,
+        Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+        Column("reason", Text, primary_key=True),
+        Column("model_id", ForeignKey("model.id")),
+        Column("strength", Float, nullable=False),
+        Column("raised_at", Moment, nullable=False),
+    )
+
+
+VOTER_FLAG = flag_table("voter_flag")
+"""Flags on everyone's board."""
+COUNTED_FLAG = flag_table("counted_flag")
+"""Flags on the counted board, found among its own votes: a crowd of guests cannot have those who count flagged."""
 FLAGS_VERSION = "flags"
 """Counter that is bumped when flags are raised or lifted, so that boards see it."""
 GROWTH = 0.01
