@@ -22,7 +22,7 @@ from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
-from arena.fraud.eligibility import VoteEligibility
+from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
 from arena.inference.catalogue import CatalogueError
 from arena.io.images import MAX_BYTES, PictureStore
@@ -103,7 +103,8 @@ class AppContext:
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
-        self.leaderboard = Leaderboard(database, settings.counts)
+        settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
+        self.leaderboard = Leaderboard(database, settings.counted)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
@@ -129,7 +130,7 @@ def create_app(context: AppContext) -> FastAPI:
     for router in (
         page_routes(context.pictures, context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
-        login_api.routes(context.voters, VoteEligibility(context.database, settings.counts), settings.oauth),
+        login_api.routes(context.voters, VoteEligibility(context.database, settings.counted), settings.oauth),
         *context.admin.routers,
         *context.live.routers(),
         leaderboard_api.routes(context.leaderboard),

@@ -67,7 +67,7 @@ def test_flagged_voters_are_left_out_until_asked_for(page):
     shoot(page, "without flagged voters", whole=True)
     page.get_by_label("Without flagged voters").uncheck()
     expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
-    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board that counts leaves out.")
+    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board leaves out by default.")
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "boards/board.csv?source=test&images=single&voters=all"
     )
