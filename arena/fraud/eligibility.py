@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     exists,
+    func,
     insert,
     select,
     true,
@@ -33,6 +34,10 @@ OFFICIAL = Table(
     Column("since", Moment, nullable=False),
 )
 """One row, written at the first start: the `BoardVoters` of the board that opens first."""
+MOST_GUESTS = 3
+"""Browsers of a person whose votes before a login count: more would let one account bring in any number of cookies."""
+_EARLIER = ADOPTION.alias("earlier")
+_NTH = select(func.count()).where(_EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until)
 
 
 def counting_voters(
@@ -42,7 +47,7 @@ def counting_voters(
 ) -> ColumnElement[bool]:
     """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
 
-    Of a person who logged in, the votes as a guest before the login count too.
+    Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers.
     """
     if who.rule == "everyone":
         return true()
@@ -50,6 +55,7 @@ def counting_voters(
     if who.rule == "campaign":
         return worker
     before = select(ADOPTION.c.guest).where(ADOPTION.c.guest == voter, voted_at <= ADOPTION.c.until)
+    before = before.where(_NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS)
     person = voter.in_(select(PERSON.c.voter_id)) | before.correlate_except(ADOPTION).exists()
     return person if who.rule == "logged-in" else person | worker
 

@@ -23,8 +23,8 @@ COUNTED: Mapping[CountRule, str] = {
 }
 """Whose votes count, by the rules that leave some out."""
 VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
-    "counted": ", counted votes",
-    "everyone": ", everyone's votes",
+    "counted": ", counted voters",
+    "everyone": ", everyone",
     None: "",
 }
 

@@ -129,9 +129,9 @@ def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
         choice = leaderboard.choose("test", "single", votes=votes)
         told[votes] = unescape(board_html(leaderboard.board(choice.key, PATIENCE), choice))
     leaderboard.close()
-    assert "test, single image, counted votes: 6 votes" in told["counted"]
+    assert "test, single image, counted voters: 6 votes" in told["counted"]
     assert "Counted: 6 of 10 votes, those of logged-in voters" in told["counted"]
-    assert "test, single image, everyone's votes: 10 votes" in told["everyone"]
+    assert "test, single image, everyone: 10 votes" in told["everyone"]
     assert "Everyone: 10 of 10 votes, whoever cast them" in told["everyone"]
     assert all(f"votes={votes}" in html for votes, html in told.items()), "downloads are of the same board"
 
@@ -174,7 +174,7 @@ def test_downloads_are_of_the_board_that_is_asked_for(arena):
     }
     assert [votes_in(answer) for answer in asked.values()] == [10, 6, 10]
     title = client.get("/boards/plots.json?source=test&votes=counted").json()["title"]
-    assert title == "Leaderboard: test, counted votes"
+    assert title == "Leaderboard: test, counted voters"
     wrong = client.get("/boards/board.csv?source=test&votes=guests")
     assert (wrong.status_code, wrong.text) == (
         400,

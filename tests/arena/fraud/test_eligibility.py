@@ -11,7 +11,7 @@ from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
-from arena.fraud.eligibility import VoteEligibility, counting_voters, official_board, settle_official
+from arena.fraud.eligibility import MOST_GUESTS, VoteEligibility, counting_voters, official_board, settle_official
 from arena.items.ingest import Ingest
 from arena.settings import BoardVoters, CountSettings
 from tests.support.servers import drafts
@@ -68,6 +68,14 @@ def test_a_guests_votes_count_once_they_log_in(arena):
     after = arena.vote("fresh")
     assert arena.counted(LOGGED_IN) == arena.counted(COUNTED) == {before, after}
     assert arena.counted(EVERYONE) == {before, others, after}
+
+
+def test_one_account_does_not_bring_in_any_number_of_cookies(arena):
+    votes = []
+    for number in range(MOST_GUESTS + 2):
+        votes.append(arena.vote(f"guest {number}"))
+        arena.voters.log_in(Account("1", "anna"), f"guest {number}", f"fresh {number}")
+    assert arena.counted(LOGGED_IN) == set(votes[:MOST_GUESTS])
 
 
 def test_what_the_old_cookie_votes_after_the_login_does_not_count(arena):
