@@ -29,7 +29,7 @@ class LeaderboardTab:
         self._leaderboard = leaderboard
         with gr.Row(elem_id="board-choice"):
             self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=240)
-            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=290)
+            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=350)
             self.family = gr.Dropdown(
                 [ALL_FAMILIES], value=ALL_FAMILIES, label="Family", elem_id="board-family", min_width=180
             )

@@ -115,7 +115,6 @@ def test_a_vote_counts_soon_after_it_was_cast(arena):
     leaderboard = Leaderboard(arena.database, LOGGED_IN)
     assert leaderboard.board(COUNTED).votes == 1
     arena.vote(arena.person(7), 2, "m1", "m2")
-    leaderboard._kept[COUNTED].asked_at -= 1  # a second later; on a large board, a minute
     assert leaderboard.board(COUNTED).votes == 2
     leaderboard.close()
 
