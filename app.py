@@ -23,7 +23,7 @@ from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
-from arena.fraud.eligibility import VoteEligibility
+from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
 from arena.inference.catalogue import CatalogueError
 from arena.io.images import MAX_BYTES, PictureStore
@@ -105,7 +105,8 @@ class AppContext:
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
         self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
-        self.leaderboard = Leaderboard(database, settings.counts)
+        settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
+        self.leaderboard = Leaderboard(database, settings.counted)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
@@ -131,7 +132,7 @@ class AppContext:
 
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
-    eligibility = VoteEligibility(context.database, settings.counts)
+    eligibility = VoteEligibility(context.database, settings.counted)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     for router in (
         page_routes(context.pictures, context.terms),

@@ -6,7 +6,7 @@ Import this module before gradio or huggingface_hub: it sets environment variabl
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import unquote
@@ -42,7 +42,16 @@ _SPACE_HOPS = "1"
 the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
 
 DemoBank = Literal["auto", "on", "off"]
-CountRule = Literal["everyone", "logged-in", "campaign"]
+CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
+BoardVoters = Literal["counted", "everyone"]
+"""Whose votes stand on a board: those of the voters who count, or everyone's."""
+_COUNTED: Mapping[tuple[bool, bool], CountRule] = {
+    (True, True): "counted",
+    (True, False): "logged-in",
+    (False, True): "campaign",
+    (False, False): "everyone",
+}
+"""Whose votes count where people can log in, and where campaigns are named."""
 
 
 class SettingError(ValueError):
@@ -153,11 +162,18 @@ class OAuthSettings:
 
 @dataclass(frozen=True)
 class CountSettings:
-    """Whose votes count on the boards; all votes are stored."""
+    """Whose votes stand on the counted board, beside which there is everyone's; all votes are stored."""
 
     rule: Annotated[CountRule, Field(alias="COUNTS")] = "everyone"
+    """"everyone": there is one board; "counted": votes of logged-in people and of the campaigns' workers."""
     campaigns: Annotated[tuple[_Name, ...], _Commas, Field(alias="CAMPAIGNS")] = ()
-    """Campaigns whose workers count, if the rule is "campaign"."""
+    """Campaigns whose workers count, if the rule is "campaign" or "counted"."""
+    official: Annotated[
+        BoardVoters | None,
+        BeforeValidator(lambda rule: rule if rule == "everyone" else "counted"),
+        Field(alias="COUNTS"),
+    ] = None
+    """The board that opens first, if COUNTS says so; None: the one that the database names."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +261,19 @@ class Settings:
             raise SettingError(f"{why}: {login}; elsewhere use the link that is printed at start")
         if self.counts.rule == "logged-in" and self.oauth is None:
             raise SettingError(f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}")
-        if (self.counts.rule == "campaign") != bool(self.counts.campaigns):
+        if self.counts.rule == "campaign" and not self.counts.campaigns:
             raise SettingError("COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count")
+        if self.counts.rule == "logged-in" and self.counts.campaigns:
+            raise SettingError("COUNTS=logged-in leaves out the workers of CAMPAIGNS; set COUNTS=counted to count both")
+        if self.counts.rule == "counted" and self.counted.rule == "everyone":
+            raise SettingError(f"COUNTS is counted, and nobody can be: name CAMPAIGNS, or {login}")
+
+    @property
+    def counted(self) -> CountSettings:
+        """Whose votes count: all of them, on one board, where nobody can log in and no campaign is named."""
+        if self.counts.rule not in ("everyone", "counted"):
+            return self.counts
+        return replace(self.counts, rule=_COUNTED[self.oauth is not None, bool(self.counts.campaigns)])
 
     @property
     def uploads_dir(self) -> Path:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import httpx
 import psutil
@@ -14,8 +15,12 @@ import pytest
 
 import app
 from arena.database import Database
+from arena.fraud.eligibility import official_board
+from arena.settings import CountSettings, Settings
 from tests.support.servers import ROOT
 from tests.support.voter import Voter
+
+LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"}
 
 
 @pytest.fixture
@@ -43,6 +48,16 @@ def test_a_wrong_setting_stops_the_start_with_one_line(start, name, value):
 def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(start):
     said = start(DATABASE_URL="postgresql://me:hush@127.0.0.1:1/none")
     assert said.startswith("Stereoscope did not start: ") and "hush" not in said
+
+
+@pytest.mark.parametrize(
+    ("environ", "official"),
+    [({"SPACE_ID": "a/b", **LOGIN}, "counted"), (LOGIN, "everyone"), ({"SPACE_ID": "a/b"}, "everyone")],
+)
+def test_a_new_space_with_login_opens_with_the_counted_board(tmp_path, environ, official):
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DEMO_BANK": "off", **environ})
+    with closing(app.AppContext(settings).database) as database, database.read() as connection:
+        assert official_board(connection, CountSettings("logged-in")) == official
 
 
 def test_a_second_server_on_the_file_is_refused_and_a_command_is_not(server):

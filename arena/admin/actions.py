@@ -15,6 +15,7 @@ ActionKind = Literal[
     "kept an upload",
     "took an upload down",
     "forgot a voter",
+    "made a board the official one",
 ]
 
 ACT = Table(
@@ -38,7 +39,7 @@ class OperatorAction(NamedTuple):
     who: str
     deed: ActionKind
     about: str
-    """The item's key or the number of the upload; empty for an action on neither, and for a forgotten voter."""
+    """The item's key, the number of the upload or whose board it is; empty for other actions and a forgotten voter."""
     done_at: datetime
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,10 +14,12 @@ from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
 from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
-from arena.fraud.flags import FlagRow
+from arena.fraud.eligibility import official_board
+from arena.fraud.flags import FlagRow, FlagService
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
 from arena.server.hub_backup import BackupState, HubBackup
+from arena.settings import BoardVoters, CountSettings
 
 HOURS = 24
 MOST_ACTS = 50
@@ -33,7 +35,11 @@ class Dashboard:
     queues: Mapping[str, int]
     failures: Mapping[str, int]
     """By model, the most first."""
+    who: CountSettings
+    """Whose votes count, and whether COUNTS names the official board."""
+    official: BoardVoters
     flagged: tuple[FlagRow, ...]
+    """On the official board."""
     disk_bytes: int
     """Size of the disk of the data folder, as this server sees it."""
     free_bytes: int
@@ -56,7 +62,7 @@ class DashboardService:
     backup: HubBackup | None
     budget_of: Mapping[str, Budget]
     queues: Mapping[str, Callable[[], int]]
-    flagged: Callable[[Connection], Sequence[FlagRow]]
+    who: CountSettings
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
@@ -67,11 +73,15 @@ class DashboardService:
         queues = {name: length() for name, length in self.queues.items()}
         copy = self.backup.state() if self.backup else None
         with self.database.read() as connection:
+            official = official_board(connection, self.who)
+            flags = FlagService(self.database, self.who if official == "counted" else CountSettings())
             return Dashboard(
                 hours=_hours(connection, present),
                 queues=queues,
                 failures=dict(failures),
-                flagged=tuple(self.flagged(connection)),
+                who=self.who,
+                official=official,
+                flagged=flags.flagged(connection),
                 disk_bytes=disk.total,
                 free_bytes=disk.free,
                 copy=copy,

@@ -14,7 +14,7 @@ from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, 
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET
 from arena.database import Database, bump_counter, now
-from arena.fraud.flags import VOTER_FLAG
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.server.change_log import VOTER_KEY
 
@@ -25,7 +25,7 @@ DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id)
 HANDED_OVER = (
     *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
     *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
-    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id),
+    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id),
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, and whether they count."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))

@@ -24,7 +24,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import flagged_voters
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.server.change_log import voter_keys
@@ -77,7 +77,7 @@ def write_export(database: Database, folder: Path) -> Written:
         voters = voter_keys(connection)
     with database.read() as connection:
         models = model_names(connection)
-        flagged = frozenset(connection.scalars(flagged_voters()))
+        flagged = {voter for of in (VOTER_FLAG, COUNTED_FLAG) for voter in connection.scalars(flagged_voters(of))}
         cast = chain(connection.execute(bank_votes()), connection.execute(live_votes()))
         rows = []
         for row in cast:

@@ -1,6 +1,7 @@
 """Admin service: the commands of operators, each stored together with who gave it."""
 
 from collections.abc import Callable, Mapping
+from typing import get_args
 
 from sqlalchemy import Connection
 
@@ -8,8 +9,10 @@ from arena.admin.actions import ActionKind, AdminCommandError, record_action
 from arena.admin.erasure import Erasure, UnknownVoterError
 from arena.admin.moderation import check_upload, hide, keep, show
 from arena.database import Database, DatabaseError
+from arena.fraud.eligibility import make_official
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import pause, resume
+from arena.settings import BoardVoters, CountSettings
 
 ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 
@@ -17,8 +20,10 @@ ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 class AdminService:
     """Execution of admin commands. The caller has checked that `who` is an operator."""
 
-    def __init__(self, database: Database, images: OwnImages) -> None:
+    def __init__(self, database: Database, images: OwnImages, who: CountSettings) -> None:
+        """`who`: whose votes count, and whether COUNTS names the official board."""
         self._database = database
+        self._who = who
         self._images = images
         self._forgetting = Erasure(database, images)
         self._deeds: Mapping[str, Callable[[str, str], str]] = {
@@ -31,6 +36,7 @@ class AdminService:
             ),
             "take down": self._take_down,
             "forget": self._forget,
+            "official": lambda who, voters: self._done(who, "made a board the official one", voters, self._official),
         }
 
     def do(self, who: str, order: object, about: object) -> str:
@@ -46,6 +52,17 @@ class AdminService:
                 return "That is so already."
             record_action(connection, who, deed, about)
         return f"Done: {deed} {about}".strip() + "."
+
+    def _official(self, connection: Connection, voters: str) -> bool:
+        if self._who.rule == "everyone":
+            raise AdminCommandError("There is one board, of everyone's votes: nobody can log in, no campaign counts")
+        if self._who.official:
+            raise AdminCommandError("COUNTS names the official board; unset it to choose one here")
+        if voters not in get_args(BoardVoters):
+            raise AdminCommandError(
+                f"A board has the votes of {' or '.join(get_args(BoardVoters))}, not {voters[:20]!r}"
+            )
+        return make_official(connection, voters)
 
     def _take_down(self, who: str, upload: str) -> str:
         number = _number(upload)

@@ -35,16 +35,24 @@ from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
 from arena.types import UNRELATED
 
-VOTER_FLAG = Table(
-    "voter_flag",
-    METADATA,
-    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
-    Column("reason", Text, primary_key=True),
-    Column("model_id", ForeignKey("model.id")),
-    Column("strength", Float, nullable=False),
-    Column("raised_at", Moment, nullable=False),
-)
-"""`reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+
+def flag_table(name: str) -> Table:
+    """Return a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+    return Table(
+        name,
+        METADATA,
+        Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+        Column("reason", Text, primary_key=True),
+        Column("model_id", ForeignKey("model.id")),
+        Column("strength", Float, nullable=False),
+        Column("raised_at", Moment, nullable=False),
+    )
+
+
+VOTER_FLAG = flag_table("voter_flag")
+"""Flags on everyone's board."""
+COUNTED_FLAG = flag_table("counted_flag")
+"""Flags on the counted board, found among its own votes: a crowd of guests cannot have those who count flagged."""
 FLAGS_VERSION = "flags"
 """Counter that is bumped when flags are raised or lifted, so that boards see it."""
 GROWTH = 0.01
@@ -66,11 +74,15 @@ class FlagRow:
     """Whether the default boards exclude the voter: not for one weak reason alone."""
 
 
-def flagged_voters() -> Select:
-    """Return a SELECT of the voters whom the default boards exclude."""
-    weak = VOTER_FLAG.c.reason.in_([reason.name for reason in sorted(WEAK)])
+def flags_of(who: CountSettings) -> Table:
+    return VOTER_FLAG if who.rule == "everyone" else COUNTED_FLAG
+
+
+def flagged_voters(flags: Table) -> Select:
+    """Return a SELECT of the voters whom the board of these flags excludes, unless it is asked to include them."""
+    weak = flags.c.reason.in_([reason.name for reason in sorted(WEAK)])
     weight = func.sum(case((weak, _HALF), else_=_WHOLE))
-    return select(VOTER_FLAG.c.voter_id).group_by(VOTER_FLAG.c.voter_id).having(weight >= _WHOLE)
+    return select(flags.c.voter_id).group_by(flags.c.voter_id).having(weight >= _WHOLE)
 
 
 class FlagService:
@@ -78,6 +90,7 @@ class FlagService:
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
+        self._flags = flags_of(who)
         self._bank = _BANK.where(counting_voters(who))
         self._live = _LIVE.where(counting_voters(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
         self._looked_at = -1
@@ -86,8 +99,8 @@ class FlagService:
         """Number of words of each answer, by its id."""
 
     def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
-        out = set(connection.scalars(flagged_voters()))
-        flags = select(VOTER_FLAG, MODEL.c.display).outerjoin(MODEL)
+        out = set(connection.scalars(flagged_voters(self._flags)))
+        flags = select(self._flags, MODEL.c.display).outerjoin(MODEL)
         return tuple(
             FlagRow(
                 voter=row.voter_id,
@@ -97,7 +110,7 @@ class FlagService:
                 raised_at=row.raised_at,
                 left_out=row.voter_id in out,
             )
-            for row in connection.execute(flags.order_by(VOTER_FLAG.c.voter_id, VOTER_FLAG.c.reason))
+            for row in connection.execute(flags.order_by(self._flags.c.voter_id, self._flags.c.reason))
         )
 
     def look(self) -> None:
@@ -110,7 +123,7 @@ class FlagService:
             if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
                 return
             flags = frozenset(self._found(connection))
-            known = frozenset(_stored(connection))
+            known = frozenset(self._stored(connection))
         if flags != known:
             self._store(flags)
         self._looked_at = cast
@@ -152,12 +165,12 @@ class FlagService:
 
     def _store(self, flags: frozenset[Flag]) -> None:
         with self._database.write() as connection:
-            take_turn(connection, VOTER_FLAG)
-            known = frozenset(_stored(connection))
-            raised = {row[:2]: row.raised_at for row in connection.execute(select(VOTER_FLAG))}
+            take_turn(connection, self._flags)
+            known = frozenset(self._stored(connection))
+            raised = {row[:2]: row.raised_at for row in connection.execute(select(self._flags))}
             for flag in known - flags:
-                mine = (VOTER_FLAG.c.voter_id == flag.voter) & (VOTER_FLAG.c.reason == flag.reason.name)
-                connection.execute(delete(VOTER_FLAG).where(mine))
+                mine = (self._flags.c.voter_id == flag.voter) & (self._flags.c.reason == flag.reason.name)
+                connection.execute(delete(self._flags).where(mine))
             rows = [
                 {
                     "voter_id": flag.voter,
@@ -169,13 +182,12 @@ class FlagService:
                 for flag in flags - known
             ]
             if rows:
-                connection.execute(insert(VOTER_FLAG), rows)
+                connection.execute(insert(self._flags), rows)
             bump_counter(connection, FLAGS_VERSION)
 
-
-def _stored(connection: Connection) -> Iterator[Flag]:
-    for row in connection.execute(select(VOTER_FLAG)):
-        yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
+    def _stored(self, connection: Connection) -> Iterator[Flag]:
+        for row in connection.execute(select(self._flags)):
+            yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
 
 
 _JOINED = (

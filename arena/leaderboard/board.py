@@ -18,6 +18,7 @@ from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_w
 from arena.ratings.intervals import Bounds, ranks
 from arena.ratings.shares import Share, shares
 from arena.ratings.votes import Codes, Floats
+from arena.settings import CountRule
 
 Value = TypeVar("Value")
 Trust = Literal["settled", "provisional"]
@@ -38,6 +39,8 @@ class BoardKey:
     kind: VoteKind = "bank"
     unflagged: bool = True
     """Whether flagged voters are excluded, as on the default board."""
+    everyone: bool = False
+    """Whether votes that the counted board excludes are included; False where there is one board only."""
 
     @property
     def dated(self) -> bool:
@@ -154,6 +157,8 @@ class ExcludedVotes(NamedTuple):
     """Live votes on answers that were stopped."""
     named: int = 0
     """Live votes where an answer revealed its model."""
+    rule: CountRule = "everyone"
+    """Whose votes the board includes."""
 
 
 NONE_LEFT_OUT = ExcludedVotes()

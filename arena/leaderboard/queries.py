@@ -27,7 +27,7 @@ from sqlalchemy import (
 from arena.battles.tables import BANK, BATTLE, LIVE_VOTE, VOTE
 from arena.database import EPOCH
 from arena.fraud.eligibility import counting_voters
-from arena.fraud.flags import flagged_voters
+from arena.fraud.flags import flagged_voters, flags_of
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.store import ITEM
 from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
@@ -130,7 +130,8 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
     others = select(func.count()).select_from(_own_vote_rows(key).where(~_counts_by(key, who)).subquery())
     uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
     outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
-    return ExcludedVotes(voters, flagged, uncounted, outside.get("stopped", 0), outside.get("named itself", 0))
+    stopped, named = outside.get("stopped", 0), outside.get("named itself", 0)
+    return ExcludedVotes(voters, flagged, uncounted, stopped, named, who.rule)
 
 
 def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> BoardVotes:
@@ -184,8 +185,9 @@ def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> Fro
     if key.kind == "imported":
         return _imported_vote_rows(key).subquery("votes")
     own = _own_vote_rows(key).where(_counts_by(key, who))
-    if key.unflagged and connection.scalar(select(flagged_voters().exists())):
-        own = own.where(_voter(key).not_in(flagged_voters()))
+    flagged = flagged_voters(flags_of(who))
+    if key.unflagged and connection.scalar(select(flagged.exists())):
+        own = own.where(_voter(key).not_in(flagged))
     told = select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0))
     if key.kind == "bank" and connection.scalar(told):
         return union_all(own, _imported_vote_rows(key)).subquery("votes")
@@ -193,7 +195,7 @@ def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> Fro
 
 
 def _of_flagged(key: BoardKey, who: CountSettings) -> Select:
-    return _own_vote_rows(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters()))
+    return _own_vote_rows(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters(flags_of(who))))
 
 
 def _counts_by(key: BoardKey, who: CountSettings) -> ColumnElement[bool]:

@@ -12,6 +12,7 @@ from arena.imports.tables import imported_sources
 from arena.items.store import sources_of
 from arena.leaderboard.board import BoardKey, VoteKind
 from arena.live.votes import live_sources
+from arena.settings import BoardVoters
 
 _NEWEST: tuple[VoteKind, ...] = ("imported", "live", "bank")
 """Kinds of sources; the default source is of the last kind that has any."""
@@ -36,6 +37,8 @@ class BoardSelection:
     key: BoardKey
     source: str
     family: str | None
+    votes: BoardVoters | None
+    """Whose votes are shown; None where there is one board."""
     sources: tuple[str, ...]
     families: tuple[str, ...]
     """Those with votes on this source and kind of images."""

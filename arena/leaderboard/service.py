@@ -22,6 +22,7 @@ from sqlalchemy import Connection, bindparam, func, select
 from arena.battles.tables import LAST_LIVE_VOTE, LAST_VOTE, LIVE_VOTE, VOTE, WINS
 from arena.clock import ChangesSeen, keep_time
 from arena.database import META, Database
+from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FLAGS_VERSION, FlagService
 from arena.imports.tables import imported_sources
 from arena.items.store import BANK_VERSION, FAMILY, MODEL
@@ -54,13 +55,15 @@ from arena.leaderboard.statistics import FamilyRatings, History, Statistics, com
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.ratings.shares import Share
-from arena.settings import CountSettings
+from arena.settings import BoardVoters, CountSettings
 from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
 """Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
 MANY = 1000
 """Votes from which on a board's statistics are computed only every so often."""
+MANY_ONE_BY_ONE = 100_000
+"""Votes from which on votes are counted one by one, which takes 0.1 s then, only every so often; sooner below."""
 KEPT_BOARDS = 64
 EVERYONE = CountSettings()
 WAITING = 8
@@ -78,14 +81,14 @@ log = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Computing and caching boards of the votes that count.
+    """Computing and caching boards of the votes that count, by `who`, and of everyone's.
 
     `every` is the least number of seconds between two computations of a board's statistics.
     """
 
     def __init__(self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS) -> None:
         self._database = database
-        self._who = who
+        self.who = who
         self._every = every
         self._lock = Lock()
         """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
@@ -99,7 +102,7 @@ class Leaderboard:
         """The imported votes of whole boards, as rows of `imported_counts`, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
         self._families: Mapping[int, str] = {}
-        self._flag_service = FlagService(database, who)
+        self._flag_services = {rule: FlagService(database, rule) for rule in (who, EVERYONE)}
         self._finder = ThreadPoolExecutor(1, "boards")
 
     def close(self) -> None:
@@ -114,11 +117,13 @@ class Leaderboard:
         since: object = None,
         until: object = None,
         voters: object = None,
+        votes: object = None,
     ) -> BoardSelection | None:
         """Return the board of these names, by default the newest bank's single images; None while there is no source.
 
         `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
-        Raises BoardSelectionError for a malformed day, or a first day after the last.
+        `votes` is "counted" or "everyone", where there are two boards, by default the official one's.
+        Raises BoardSelectionError for a malformed day, a first day after the last, or votes that have no board.
         """
         first, last = day_of(since), day_of(until)
         if first and last and first > last:
@@ -130,13 +135,32 @@ class Leaderboard:
             if not sources:
                 return None
             chosen = next((known for known in sources if known.label == source), first_source(sources))
+            shown = self._votes(connection, votes) if chosen.kind != "imported" else None
             unflagged = voters != "all" or chosen.kind == "imported"
-            whole = BoardKey(chosen.code, images == "multiple", kind=chosen.kind, unflagged=unflagged)
+            multi, everyone = images == "multiple", shown == "everyone"
+            whole = BoardKey(chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone)
             voted = {self._families[code]: code for code in self._voted_families(connection, whole)}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
-        return BoardSelection(key, chosen.label, named, tuple(known.label for known in sources), names)
+        return BoardSelection(key, chosen.label, named, shown, tuple(known.label for known in sources), names)
+
+    def official_key(self, source: int, multi: bool) -> BoardKey:
+        """Return the key of a bank's official board."""
+        with self._database.read() as connection:
+            return BoardKey(source, multi, everyone=self._votes(connection, None) == "everyone")
+
+    def _votes(self, connection: Connection, asked: object) -> BoardVoters | None:
+        """Return whose votes to show, by default the official board's; None where there is one board."""
+        boards: tuple[BoardVoters, ...] = ("everyone",) if self.who.rule == "everyone" else ("counted", "everyone")
+        if asked and asked not in boards:
+            raise BoardSelectionError(f"The boards here have the votes of {' or '.join(boards)}, not {asked!r:.20}.")
+        if len(boards) == 1:
+            return None
+        return boards[boards.index(asked)] if asked in boards else official_board(connection, self.who)
+
+    def _who(self, key: BoardKey) -> CountSettings:
+        return EVERYONE if key.everyone else self.who
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
         """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
@@ -156,7 +180,7 @@ class Leaderboard:
         with kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
-                    kept.history_at, kept.history = time.monotonic(), history_of(connection, key, self._who)
+                    kept.history_at, kept.history = time.monotonic(), history_of(connection, key, self._who(key))
             return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
@@ -204,11 +228,13 @@ class Leaderboard:
                 win_counts, still_open = self._win_counts(connection, key)
                 self._know_bank(connection)
                 version = _Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
-                late = time.monotonic() - kept.asked_at >= self._every
+                one_by_one = key.dated or (self._who(key).rule != "everyone" and key.kind != "imported")
+                is_small = one_by_one and key.kind != "imported" and win_counts.votes < MANY_ONE_BY_ONE
+                pause = self._every * (win_counts.votes / MANY_ONE_BY_ONE if is_small else 1)
+                late = time.monotonic() - kept.asked_at >= pause
                 if version == kept.counted and not late:
                     return
                 counts = less_counts(win_counts.counts(key.family), _of_family(still_open, key))
-            one_by_one = key.dated or (self._who.rule != "everyone" and key.kind != "imported")
             if one_by_one and not late:
                 return
             if version.bank != kept.counted.bank:
@@ -217,7 +243,7 @@ class Leaderboard:
             if late or version.flags != kept.counted.flags:
                 self._ask(connection, key, kept, one_by_one)
             if one_by_one:
-                counts = counts_of(connection, key, self._who)
+                counts = counts_of(connection, key, self._who(key))
             else:
                 with self._lock:
                     imported = self._imported_rows(connection, key)
@@ -229,14 +255,14 @@ class Leaderboard:
     def _ask(self, connection: Connection, key: BoardKey, kept: "_BoardState", one_by_one: bool) -> None:
         """Query a board's excluded votes, which the win counts do not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
-        kept.flagged = flagged_counts(connection, key, self._who) if subtracts else NOTHING
-        left_out = left_out_of(connection, key, self._who)
+        kept.flagged = flagged_counts(connection, key, self._who(key)) if subtracts else NOTHING
+        left_out = left_out_of(connection, key, self._who(key))
         kept.left_out = left_out if left_out != kept.left_out else kept.left_out
         kept.asked_at = time.monotonic()
 
     def _imported_rows(self, connection: Connection, key: BoardKey) -> Table:
         """Return the rows of `imported_counts` of all families, counted once after each import."""
-        whole = replace(key, family=None, since=None, until=None, unflagged=True)
+        whole = replace(key, family=None, since=None, until=None, unflagged=True, everyone=False)
         if key.kind == "live" or (key.kind == "bank" and not self._imports_count):
             return _NO_ROWS
         if whole not in self._imported:
@@ -297,9 +323,9 @@ class Leaderboard:
 
     def _compute_statistics(self, key: BoardKey, kept: "_BoardState", is_new: bool) -> None:
         if is_new and kept.counts.votes:
-            self._flag_service.look()
+            self._flag_services[self._who(key)].look()
             with self._database.read() as connection:
-                cast = votes_of(connection, key, self._who)
+                cast = votes_of(connection, key, self._who(key))
             if len(cast.votes):
                 reference = next((code for code, model in self._entrants.items() if model.is_reference), None)
                 kept.statistics = compute_statistics(cast, kept.statistics, reference)

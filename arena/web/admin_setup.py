@@ -10,7 +10,6 @@ from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.budget import JUDGE, Budget, Ceilings
 from arena.database import Database, DatabaseError
-from arena.fraud.flags import FlagService
 from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
@@ -36,9 +35,8 @@ class AdminSetup:
         judge, images = settings.judge, live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
-        flagged = FlagService(database, settings.counts).flagged
-        self.operators, self.service = operators, AdminService(database, images)
-        self.watch = DashboardService(database, settings.data_dir, backup, budgets, queues, flagged)
+        self.operators, self.service = operators, AdminService(database, images, settings.counted)
+        self.watch = DashboardService(database, settings.data_dir, backup, budgets, queues, settings.counted)
         files = PublicFiles(database, settings.public_dir)
         self.routers = (operator_routes(images, operators), export_api.routes(files))
 

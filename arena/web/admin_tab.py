@@ -9,6 +9,7 @@ from arena.templates import macros
 from arena.web.admin_auth import Operators
 from arena.web.backup_status import ago, is_late
 from arena.web.events import EACH, RAW, Updates
+from arena.web.leaderboard_view import COUNTED
 
 HTML, PARTS = macros("admin.html"), macros("parts.html")
 LOOK = "look"
@@ -33,7 +34,9 @@ def dashboard_html(seen: Dashboard) -> str:
     ]
     acts = [(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]
     late = copy is not None and is_late(copy, seen.read_at)
-    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, flags, acts)
+    return HTML.dashboard(
+        seen, max(*seen.hours, 1), copied, late, failures, budgets, COUNTED.get(seen.who.rule), flags, acts
+    )
 
 
 class AdminTab:

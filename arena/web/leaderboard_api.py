@@ -13,6 +13,7 @@ from arena.leaderboard.downloads import board_csv, plots_json
 from arena.leaderboard.plots import board_figures
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
+from arena.web.leaderboard_view import VOTES_SHOWN
 
 PATIENCE_SECONDS = 20.0
 """How long a download waits for the intervals of a board that is not yet computed."""
@@ -36,15 +37,18 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
         since: str = "",
         until: str = "",
         voters: str = "",
+        votes: str = "",
     ) -> Response:
         if name not in files:
             return PlainTextResponse("There is no such file.", status_code=404)
         media, content = files[name]
         try:
-            choice = leaderboard.choose(source, images, family, since, until, voters)
+            choice = leaderboard.choose(source, images, family, since, until, voters, votes)
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
-            text = content(f"Leaderboard: {source}", leaderboard.board(choice.key, PATIENCE_SECONDS))
+            text = content(
+                f"Leaderboard: {source}{VOTES_SHOWN[choice.votes]}", leaderboard.board(choice.key, PATIENCE_SECONDS)
+            )
         except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)
         except (DatabaseError, PlotsError) as error:

@@ -13,7 +13,7 @@ from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.web.events import LATEST, RAW, Updates, offered
-from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
+from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html, vote_choices
 
 ALL_FAMILIES = "All families"
 NO_SOURCE = PARTS.empty("There are no items yet, so there is no board.")
@@ -28,14 +28,16 @@ class LeaderboardTab:
     def __init__(self, leaderboard: Leaderboard) -> None:
         self._leaderboard = leaderboard
         with gr.Row(elem_id="board-choice"):
-            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=240, scale=2)
-            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=180)
+            self.source = gr.Dropdown([], label="Items", elem_id="board-source", min_width=240)
+            self.images = gr.Radio(IMAGES, value="single", label="Images", elem_id="board-images", min_width=350)
             self.family = gr.Dropdown(
                 [ALL_FAMILIES], value=ALL_FAMILIES, label="Family", elem_id="board-family", min_width=180
             )
             days = {"include_time": False, "type": "string", "min_width": 150}
             self.since = gr.DateTime(label="From (UTC day)", elem_id="board-since", **days)
             self.until = gr.DateTime(label="To (UTC day)", elem_id="board-until", **days)
+        # Shown once a board has a choice: of no imported board, and nowhere if everybody counts.
+        self.votes = gr.Radio(vote_choices(leaderboard.who.rule), label="Votes", visible=False, elem_id="board-votes")
         self.without = gr.Checkbox(True, label="Without flagged voters", container=False, elem_id="board-without")
         gr.HTML(HTML.search(), padding=False)
         self.board = gr.HTML(elem_id="board", padding=False)
@@ -48,11 +50,11 @@ class LeaderboardTab:
 
     def listen(self, tab: gr.Tab) -> None:
         """Bind the handlers: a board is read when it is opened, and every few seconds while it is shown."""
-        chosen = [self.source, self.images, self.family, self.since, self.until, self.without]
-        table = [self.source, self.family, self.board, self.seen]
+        chosen = [self.source, self.images, self.family, self.since, self.until, self.without, self.votes]
+        table = [self.source, self.family, self.votes, self.board, self.seen]
         plots = [self.plot, self.note]
         narrowed = [self.source.input, self.images.input, self.family.input, self.since.change, self.until.change]
-        narrowed.append(self.without.input)
+        narrowed += [self.without.input, self.votes.input]
         gr.on([tab.select, *narrowed], self.on_open, [*chosen, self.plot_name], [*table, *plots], **LATEST)
         self.plot_name.input(self.on_plot, [*chosen, self.plot_name], plots, **LATEST)
         self.refresh.click(self.on_refresh, [*chosen, self.seen], table, **RAW)
@@ -88,20 +90,21 @@ class LeaderboardTab:
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
 
-    def _choice(
-        self, source: object, images: object, family: object, since: object, until: object, without: object
-    ) -> BoardSelection | None:
+    def _choice(self, *sent: object) -> BoardSelection | None:
         """Return the selected board, from values in the order of the components that select it."""
+        source, images, family, since, until, without, votes = sent
         voters = "all" if without is False else "unflagged"
-        return self._leaderboard.choose(source, images, family, since, until, voters)
+        return self._leaderboard.choose(source, images, family, since, until, voters, votes)
 
     def _shown(self, board: Board, choice: BoardSelection, sent: Sequence[object]) -> Updates:
         html = board_html(board, choice)
+        votes = {} if choice.votes in (None, sent[6]) else {"value": choice.votes}
         families = [ALL_FAMILIES, *choice.families]
         told = "\n".join([html, *choice.sources, *families])
         return {
             self.source: gr.update(**offered(choice.sources, choice.source, sent[0])),
             self.family: gr.update(**offered(families, choice.family or ALL_FAMILIES, sent[2])),
+            self.votes: gr.update(visible=choice.votes is not None, **votes),
             self.board: html,
             self.seen: hashlib.sha256(told.encode()).hexdigest()[:16],
         }

@@ -1,6 +1,6 @@
 """Leaderboard view: a board as HTML, with its summary, its table, and the meaning of the columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -10,9 +10,23 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
+from arena.settings import BoardVoters, CountRule
 from arena.templates import macros, plural
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
+
+
+COUNTED: Mapping[CountRule, str] = {
+    "counted": "logged-in and campaign voters",
+    "logged-in": "logged-in voters",
+    "campaign": "campaign voters",
+}
+"""Whose votes count, by the rules that leave some out."""
+VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
+    "counted": ", counted voters",
+    "everyone": ", everyone",
+    None: "",
+}
 
 
 class Column(NamedTuple):
@@ -63,11 +77,19 @@ COLUMNS = (
 )
 
 
+def vote_choices(rule: CountRule) -> list[tuple[str, BoardVoters]]:
+    """Return the boards to choose from, with their labels; none where there is one."""
+    return [(f"Counted: {COUNTED[rule]}", "counted"), ("Everyone", "everyone")] if rule in COUNTED else []
+
+
 def board_html(board: Board, choice: BoardSelection) -> str:
     """Render a board: summary, table and downloads."""
     title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
     if not board.votes:
-        begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. Vote, and this board begins"
+        vote = (
+            f"Votes of {COUNTED[board.left_out.rule]} begin it" if choice.votes == "counted" else "Vote, and it begins"
+        )
+        begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
     columns = [column for column in COLUMNS if column.name != "win-rate" or meets_reference]
@@ -178,13 +200,23 @@ def own_notes(board: Board) -> Iterator[str]:
         reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
         if reasons:
             yield f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
+    yield from _counted(board)
     who, cast = plural(out.voters, "flagged voter"), plural(out.flagged, "vote")
     if out.voters and board.key.unflagged:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
-        yield f"With {who} ({cast}), whom the board that counts leaves out."
-    if out.uncounted:
-        yield f"{_votes(out.uncounted)} stored and not counted: this arena counts only those of some voters."
+        yield f"With {who} ({cast}), whom the board leaves out by default."
+
+
+def _counted(board: Board) -> Iterator[str]:
+    """Say whose votes a board shows, and how many of all, where there are two boards."""
+    out, imports = board.left_out, board.import_summary
+    shown = board.votes - (imports.votes if imports else 0)
+    of_all = f"{shown:,} of {plural(shown + out.uncounted + (out.flagged if board.key.unflagged else 0), 'vote')}"
+    if out.rule != "everyone":
+        yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
+    elif board.key.everyone:
+        yield f"Everyone: {of_all}, whoever cast them; the counted board has only some of them."
 
 
 def _gaps(told: ImportSummary) -> Iterator[str]:
@@ -287,7 +319,7 @@ def _narrowed(choice: BoardSelection) -> str:
     key = choice.key
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
     voters = "" if key.unflagged else ", flagged voters too"
-    return f"{f', {choice.family}' if choice.family else ''}{days}{voters}"
+    return f"{f', {choice.family}' if choice.family else ''}{days}{VOTES_SHOWN[choice.votes]}{voters}"
 
 
 def _query(choice: BoardSelection) -> dict[str, str]:
@@ -300,5 +332,6 @@ def _query(choice: BoardSelection) -> dict[str, str]:
         "since": str(key.since or ""),
         "until": str(key.until or ""),
         "voters": "" if key.unflagged else "all",
+        "votes": choice.votes or "",
     }
     return {name: value for name, value in parts.items() if value}

@@ -24,9 +24,9 @@ ATTEMPT_COOKIE = "stereoscope_login"
 CALLBACK = "/login/callback"
 
 HTML = macros("login.html")
-_STORED = "Your vote is stored; it counts on the board once you log in."
-_FRAMED = "Your vote is stored; to have votes count on the board, log in: that opens a page of its own."
-_INVITED = "Your vote is stored; the board counts the votes of invited people."
+_STORED = "Your votes stand on everyone's board, and on the counted one once you log in."
+_FRAMED = "Your votes stand on everyone's board; for the counted board too, log in: that opens a page of its own."
+_INVITED = "Your votes stand on everyone's board; the counted board has those of invited people."
 
 
 def routes(
@@ -38,7 +38,7 @@ def routes(
     def account_line(hashed: str, stored: str) -> str:
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note = "" if counts else stored if eligibility.rule == "logged-in" else _INVITED
+        note = "" if counts else stored if eligibility.rule != "campaign" else _INVITED
         return HTML.who(name, note, oauth is not None)
 
     @router.get("/login/who")

@@ -10,7 +10,6 @@ from sqlalchemy import select
 
 from arena.database import Database, now
 from arena.items.store import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
-from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE, folded
 from scoring.benchmarks.predictions import UploadError
@@ -263,7 +262,7 @@ class PeoplesBoards:
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
         if code is None:
             return {}
-        standings = self._leaderboard.board(BoardKey(code, multi)).standings
+        standings = self._leaderboard.board(self._leaderboard.official_key(code, multi)).standings
         return {models[line.code]: line.rating.value for line in standings if line.rating is not None}
 
 

@@ -43,7 +43,7 @@ COLUMNS = {
         "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",
     ),
     "mean": ("Unscored", "Matches in which the judge gave no verdict in an order; they count nowhere else."),
-    "left": ("People", "The rating that people's votes give on the same items."),
+    "left": ("People", "The rating that people's votes give on the same items, on the official board."),
 }
 """Heading and meaning of each column."""
 

@@ -22,6 +22,8 @@ from arena.settings import (
 from arena.types import Secret
 
 SECRET = "hunter2-secret"
+LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": SECRET}
+CAMPAIGN = {"CAMPAIGNS": "spring"}
 
 
 def test_defaults_need_no_variable():
@@ -130,7 +132,7 @@ def test_every_variable_is_read(tmp_path):
             "our-id", Secret("our-secret"), "https://hub.example", "openid profile email", "someone-space.hf.space"
         ),
         operators=frozenset({"anna", "ben-2"}),
-        counts=CountSettings("campaign", ("spring", "autumn")),
+        counts=CountSettings("campaign", ("spring", "autumn"), "counted"),
         vote_limits=VoteLimits(voter_day=1, network_day=2, voter_item=3, voter_pair=4),
     )
 
@@ -148,7 +150,8 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
         ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "set hf_oauth: true"),
         ({"OPERATORS": "anna"}, "elsewhere use the link that is printed at start"),
         ({"COUNTS": "campaign"}, "COUNTS=campaign and CAMPAIGNS go together"),
-        ({"CAMPAIGNS": "spring"}, "COUNTS=campaign and CAMPAIGNS go together"),
+        ({"COUNTS": "counted"}, "nobody can be: name CAMPAIGNS, or set hf_oauth"),
+        ({"COUNTS": "logged-in", "CAMPAIGNS": "spring", **LOGIN}, "set COUNTS=counted to count both"),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
         ({"OAUTH_CLIENT_ID": "id"}, "go together"),
         ({"OAUTH_CLIENT_SECRET": SECRET}, "go together"),
@@ -158,6 +161,24 @@ def test_a_login_that_would_be_a_mock_is_refused(environ, told):
     with pytest.raises(SettingError, match=told) as refused:
         Settings.from_env(environ)
     assert SECRET not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "rule", "official"),
+    [
+        ({}, "everyone", None),
+        (LOGIN, "logged-in", None),
+        (CAMPAIGN, "campaign", None),
+        ({**LOGIN, **CAMPAIGN}, "counted", None),
+        ({"COUNTS": "everyone", **LOGIN}, "logged-in", "everyone"),
+        ({"COUNTS": "counted", **LOGIN, **CAMPAIGN}, "counted", "counted"),
+        ({"COUNTS": "logged-in", **LOGIN}, "logged-in", "counted"),
+        ({"COUNTS": "campaign", **LOGIN, **CAMPAIGN}, "campaign", "counted"),
+    ],
+)
+def test_whose_votes_count_follows_from_who_can_be_known(environ, rule, official):
+    counted = Settings.from_env(environ).counted
+    assert (counted.rule, counted.official) == (rule, official)
 
 
 @pytest.mark.parametrize("address", ["http://hub.example", "https://user:pw@hub.example", "hub.example", "file:///etc"])

@@ -3,6 +3,7 @@
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ from arena.battles.store import BattleStore
 from arena.battles.tables import VOTE
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
-from arena.fraud.flags import VOTER_FLAG, FlagService
+from arena.fraud.eligibility import settle_official
+from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
+from arena.leaderboard.service import Leaderboard
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import check_pause
 from arena.live.queue import LiveError
@@ -34,6 +37,7 @@ from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 
+EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -44,7 +48,7 @@ def images(database, tmp_path) -> OwnImages:
 
 @pytest.fixture
 def service(bank, images) -> AdminService:
-    return AdminService(bank, images)
+    return AdminService(bank, images, CountSettings())
 
 
 def acts(database: Database) -> list[tuple[str, str, str]]:
@@ -52,12 +56,11 @@ def acts(database: Database) -> list[tuple[str, str, str]]:
         return [(act.who, act.deed, act.about) for act in latest_actions(connection, 50)]
 
 
-def watch(database: Database, folder: Path, backup: HubBackup | None = None) -> DashboardService:
+def watch(
+    database: Database, folder: Path, backup: HubBackup | None = None, who: CountSettings = EVERYONE
+) -> DashboardService:
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
-    flag_service = FlagService(database, CountSettings())
-    return DashboardService(
-        database, folder, backup, {"Live answers": spent_from}, {"Live answers": lambda: 3}, flag_service.flagged
-    )
+    return DashboardService(database, folder, backup, {"Live answers": spent_from}, {"Live answers": lambda: 3}, who)
 
 
 def test_a_pause_is_heeded_at_once_and_undone(bank, service):
@@ -119,6 +122,37 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
     assert [deed for _, deed, _ in acts(bank)] == ["took an upload down", "kept an upload"]
 
 
+def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_path):
+    service = AdminService(bank, images, LOGGED_IN)
+    settle_official(bank, LOGGED_IN, "everyone")
+    board = Leaderboard(bank, LOGGED_IN)
+    assert board.choose("test", "single").votes == "everyone"
+    page = unescape(dashboard_html(watch(bank, tmp_path, who=LOGGED_IN).overview()))
+    assert 'data-order="official" data-about="counted"' in page and "the counted one, of logged-in voters" in page
+    service.do("ada", "official", "counted")
+    assert board.choose("test", "single").votes == "counted", "without a restart"
+    assert service.do("bob", "official", "counted") == "That is so already."
+    with pytest.raises(AdminCommandError, match="counted or everyone"):
+        service.do("ada", "official", "guests")
+    assert acts(bank) == [("ada", "made a board the official one", "counted")]
+    board.close()
+
+
+@pytest.mark.parametrize(
+    ("who", "told", "shown"),
+    [
+        (CountSettings("logged-in", official="counted"), "COUNTS names the official board", "COUNTS says so"),
+        (CountSettings(), "There is one board", "There is one, of everyone's votes"),
+    ],
+)
+def test_the_official_board_is_not_changed_where_that_would_have_no_effect(bank, images, tmp_path, who, told, shown):
+    settle_official(bank, who, "everyone")
+    with pytest.raises(AdminCommandError, match=told):
+        AdminService(bank, images, who).do("ada", "official", "everyone")
+    page = unescape(dashboard_html(watch(bank, tmp_path, who=who).overview()))
+    assert shown in page and 'data-order="official"' not in page
+
+
 def test_an_order_that_is_none_changes_nothing(bank, service):
     before = acts(bank)
     orders = ("", "delete everything", None, 7, ["pause"], {"path": "arena.db"})
@@ -172,7 +206,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
 
 def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
     Ingest(database).add_items("test", "folder", [*drafts(1, (HOSTILE, "b"))])
-    store, service = LiveStore(database), AdminService(database, images)
+    store, service = LiveStore(database), AdminService(database, images, CountSettings())
     store.fail([SideFailure(HOSTILE, "cut")])
     (item,) = ItemBank(database).bank().items.values()
     service.do(HOSTILE, "hide", item.key)

@@ -1,5 +1,6 @@
 """Who counts: everybody's votes are stored, and the rule decides at counting time."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,13 +11,14 @@ from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
-from arena.fraud.eligibility import VoteEligibility, counting_voters
+from arena.fraud.eligibility import MOST_GUESTS, VoteEligibility, counting_voters, official_board, settle_official
 from arena.items.ingest import Ingest
-from arena.settings import CountSettings
+from arena.settings import BoardVoters, CountSettings
 from tests.support.servers import drafts
 
 EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")
 CAMPAIGN = CountSettings("campaign", ("spring",))
+COUNTED = CountSettings("counted", ("spring",))
 
 
 @pytest.fixture
@@ -64,8 +66,16 @@ def test_a_guests_votes_count_once_they_log_in(arena):
     before, others = arena.vote("guest"), arena.vote("other")
     arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
     after = arena.vote("fresh")
-    assert arena.counted(LOGGED_IN) == {before, after}
+    assert arena.counted(LOGGED_IN) == arena.counted(COUNTED) == {before, after}
     assert arena.counted(EVERYONE) == {before, others, after}
+
+
+def test_one_account_does_not_bring_in_any_number_of_cookies(arena):
+    votes = []
+    for number in range(MOST_GUESTS + 2):
+        votes.append(arena.vote(f"guest {number}"))
+        arena.voters.log_in(Account("1", "anna"), f"guest {number}", f"fresh {number}")
+    assert arena.counted(LOGGED_IN) == set(votes[:MOST_GUESTS])
 
 
 def test_what_the_old_cookie_votes_after_the_login_does_not_count(arena):
@@ -88,7 +98,7 @@ def test_workers_of_the_named_campaigns_count(arena):
     seats = {name: campaigns.seat(arena.store.voter(name), name, "w1", "5") for name in ("spring", "forged")}
     votes = {name: arena.vote(name, seat.id) for name, seat in seats.items()}
     guest = arena.vote("guest")
-    assert arena.counted(CAMPAIGN) == {votes["spring"]}
+    assert arena.counted(CAMPAIGN) == arena.counted(COUNTED) == {votes["spring"]}
     assert guest not in arena.counted(CountSettings("campaign", ("spring", "forged")))
     with arena.database.read() as connection:
         assert connection.execute(select(func.count()).select_from(SEAT)).scalar_one() == 2
@@ -101,7 +111,7 @@ def test_live_votes_are_counted_by_the_same_rule(database):
     assert "live_vote.voter_id" in str(condition) and " vote." not in str(condition)
 
 
-@pytest.mark.parametrize("who", [EVERYONE, LOGGED_IN, CAMPAIGN], ids=lambda who: who.rule)
+@pytest.mark.parametrize("who", [EVERYONE, LOGGED_IN, CAMPAIGN, COUNTED], ids=lambda who: who.rule)
 def test_a_voter_is_told_whether_votes_count(arena, who):
     eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
@@ -115,8 +125,41 @@ def test_a_voter_is_told_whether_votes_count(arena, who):
             "everyone": [True, True, True],
             "logged-in": [False, False, True],
             "campaign": [False, True, False],
+            "counted": [False, True, True],
         }[who.rule]
     )
+
+
+# The official board
+
+
+def official(database: Database, who: CountSettings = LOGGED_IN) -> BoardVoters:
+    with database.read() as connection:
+        return official_board(connection, who)
+
+
+def test_a_new_database_opens_with_the_board_it_is_made_with(database):
+    settle_official(database, LOGGED_IN, "counted")
+    settle_official(database, LOGGED_IN, "everyone")  # a later start elsewhere
+    assert official(database) == "counted"
+
+
+def test_a_database_with_votes_keeps_what_it_counted(arena):
+    arena.vote("guest")
+    settle_official(arena.database, LOGGED_IN, "counted")
+    assert official(arena.database) == "everyone"
+
+
+def test_the_environment_wins_over_the_database(database):
+    settle_official(database, LOGGED_IN, "counted")
+    assert official(database, replace(LOGGED_IN, official="everyone")) == "everyone"
+    assert official(database, EVERYONE) == "everyone", "there is one board"
+
+
+def test_a_restart_without_counts_keeps_the_board_that_counts_named(arena):
+    arena.vote("guest")
+    settle_official(arena.database, replace(LOGGED_IN, official="counted"), "everyone")
+    assert official(arena.database) == "counted"
 
 
 def test_a_person_does_not_get_again_what_the_guest_had(arena):

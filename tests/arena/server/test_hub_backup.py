@@ -21,7 +21,7 @@ from arena.battles.tables import BATTLE, LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, 
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import Database, now
-from arena.fraud.eligibility import counting_voters
+from arena.fraud.eligibility import counting_voters, official_board, settle_official
 from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
@@ -515,16 +515,21 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
 
 def test_what_operators_did_comes_back(database, another, tmp_path):
     hub = FolderHub()
-    service = AdminService(bank(database), OwnImages(database, tmp_path / "own"))
+    logged_in = CountSettings("logged-in")
+    settle_official(database, logged_in, "everyone")
+    service = AdminService(bank(database), OwnImages(database, tmp_path / "own"), logged_in)
     key = next(iter(ItemBank(database).bank().items.values())).key
     service.do("ada", "hide", key)
     service.do("ada", "pause", "")
+    service.do("ada", "official", "counted")
     copy_all(backup_of(database, hub, tmp_path))
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert ItemBank(fresh).bank().by_key(key) is None
+    settle_official(fresh, logged_in, "everyone")  # the start after it
     with fresh.read() as connection:
-        assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada", "ada"]
+        assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada"] * 3
+        assert official_board(connection, logged_in) == "counted"
 
 
 @pytest.mark.parametrize(

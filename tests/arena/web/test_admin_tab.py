@@ -25,7 +25,6 @@ from arena.battles.store import BattleStore
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database
-from arena.fraud.flags import FlagService
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
@@ -60,15 +59,13 @@ def arena(tmp_path) -> Iterator[Arena]:
     Ingest(database).add_items("test", "folder", drafts(3))
     images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
-    watch = DashboardService(
-        database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, FlagService(database, CountSettings()).flagged
-    )
+    watch = DashboardService(database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, CountSettings())
     with app.Page() as page:
         with gr.Tabs():
             with gr.Tab("Battle"):
                 gr.HTML("<p>Vote here.</p>")
             with gr.Tab("Operators", visible=False) as tab:
-                screen = AdminTab(watch, AdminService(database, images), operators)
+                screen = AdminTab(watch, AdminService(database, images, CountSettings()), operators)
         screen.listen(page, tab)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert, select
 
 from arena.battles.store import BattleStore
+from arena.battles.tables import VOTER
+from arena.battles.voters import PERSON
 from arena.clock import FINAL_SECONDS
-from arena.database import Database
+from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.live.store import Answered, LiveStore, Opening
 from arena.types import Names
 from tests.support.leaderboard_page import choose
 from tests.support.planting import Planted, let_pass, plant
-from tests.support.screens import DESK, assert_fits, fresh_page, shoot, turn
+from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot, turn
 from tests.support.servers import AppServer, drafts
 
 MODELS = ("alpha", "beta", "gamma")
@@ -60,6 +63,39 @@ def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
         yield opened
 
 
+def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, tmp_path):
+    (folder := tmp_path / "data").mkdir()
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    plant_votes(database)
+    with database.write() as connection:
+        people = connection.scalars(select(VOTER.c.id).limit(60)).all()
+        connection.execute(insert(PERSON), [{"voter_id": one, "subject": str(one), "since": now()} for one in people])
+    database.close()
+    login = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret", "OPENID_PROVIDER_URL": "http://127.0.0.1:9"}
+    site = AppServer(folder, DEMO_BANK="off", CAMPAIGNS="spring", **login)
+    with fresh_page(browser, PHONE) as page:
+        page.goto(site.address)
+        expect(page.locator("who-am-i")).to_contain_text("on the counted one once you log in")
+        turn(page, "Leaderboard")
+        caption, tells = page.locator("#board caption"), page.locator("#board .tells")
+        expect(caption).to_have_text("test, single image, everyone: 240 votes", timeout=30_000)
+        expect(page.get_by_label("Everyone")).to_be_checked()
+        page.get_by_label("Counted: logged-in and campaign voters").check()
+        expect(caption).to_have_text("test, single image, counted voters: 60 votes", timeout=30_000)
+        expect(tells).to_contain_text("Counted: 60 of 270 votes, those of logged-in and campaign voters")
+        expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
+            "href", "boards/board.csv?source=test&images=single&votes=counted"
+        )
+        shoot(page, "counted board", whole=True)
+    site.stop()
+
+
+def test_where_nobody_can_log_in_there_is_no_choice_of_votes(page):
+    expect(page.locator("#board caption")).to_have_text("test, single image: 240 votes", timeout=30_000)
+    expect(page.get_by_text("Counted")).to_have_count(0)
+    expect(page.locator("#board-votes")).to_have_count(0)
+
+
 def test_flagged_voters_are_left_out_until_asked_for(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
@@ -67,7 +103,7 @@ def test_flagged_voters_are_left_out_until_asked_for(page):
     shoot(page, "without flagged voters", whole=True)
     page.get_by_label("Without flagged voters").uncheck()
     expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
-    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board that counts leaves out.")
+    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board leaves out by default.")
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "boards/board.csv?source=test&images=single&voters=all"
     )

@@ -78,7 +78,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
-    app.include_router(login.routes(voters, cookies, VoteEligibility(database, settings.counts), settings.oauth))
+    app.include_router(login.routes(voters, cookies, VoteEligibility(database, settings.counted), settings.oauth))
     app.include_router(operator_routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)
@@ -115,7 +115,7 @@ def test_a_login_gives_a_new_cookie_and_takes_what_the_guest_did_along(site, pro
     client = site.visitor()
     before = client.cookies[COOKIE]
     guest = site.voters.voter(cookie_hash(before))
-    assert "counts on the board once you log in" in who(client)
+    assert "on the counted one once you log in" in who(client)
     assert 'href="login"' in who(client)
     answer = log_in(client)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -138,7 +138,7 @@ def test_a_planted_cookie_is_worth_nothing_after_the_login(site):
     planted = client.cookies[COOKIE]
     log_in(client)
     thief = site.browser(**{COOKIE: planted})
-    assert "Log in with" in who(thief) and "counts on the board once" in who(thief)
+    assert "Log in with" in who(thief) and "on the counted one once you log in" in who(thief)
     assert site.operators.of({"cookie": f"{COOKIE}={planted}"}) is None
     assert site.operators.of({"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}) == "Anna"
 
@@ -351,7 +351,7 @@ def test_without_a_provider_there_is_no_login(tmp_path):
 def test_a_guest_is_told_when_only_invited_people_count(tmp_path):
     with running_site(tmp_path, {"COUNTS": "campaign", "CAMPAIGNS": "spring"}) as site:
         client = site.visitor()
-        assert "the board counts the votes of invited people" in who(client)
+        assert "the counted board has those of invited people" in who(client)
         Campaigns(site.database, 5).seat(site.voters.voter(cookie_hash(client.cookies[COOKIE])), "spring", "w", "5")
         assert who(client) == ""
 
