@@ -90,7 +90,7 @@ class AppContext:
 
     def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        self.settings = settings
+        self.settings, self.networks = settings, Networks(settings.trusted_hops)
         self.database = database = Database(settings.database_url)
         database.become_server()
         hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
@@ -184,7 +184,7 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(context.scoring, copied=context.backup is not None)
+                scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(context.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:
@@ -208,7 +208,7 @@ def battle_tab(context: AppContext) -> BattleTab:
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, terms = Networks(settings.trusted_hops), context.terms.version
+    networks, terms = context.networks, context.terms.version
     copy = (lambda: backup.seen) if backup else (lambda: None)
     return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy)
 

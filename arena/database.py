@@ -45,7 +45,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, refuse_network
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -85,6 +85,10 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
     4: {
         "battle": ("ALTER TABLE battle ADD COLUMN draw TEXT", "ALTER TABLE battle ADD COLUMN draw_probability FLOAT"),
         "live_battle": ("ALTER TABLE live_battle ADD COLUMN draw_probability FLOAT",),
+    },
+    5: {
+        "hold": ("ALTER TABLE hold ADD COLUMN network TEXT",),
+        "job": ("ALTER TABLE job ADD COLUMN network TEXT",),
     },
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept."""

@@ -39,7 +39,10 @@ COPIED = frozenset(
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
 replies."""
-UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b"), ("job", "owner")})
+UNSAID = frozenset(
+    {("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")}
+    | {("job", "owner"), ("job", "network")}
+)
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
 UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
 """Columns replaced by the voter's random key: they show that somebody logged in, or came as a worker, but not who."""
