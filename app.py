@@ -66,7 +66,7 @@ from scoring.web.submissions_tab import SubmissionsTab
 ROOT = Path(__file__).parent
 STARTUP_ERRORS = (
     *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
-    *(QuestionsError, RowsError, CatalogueError, LiveModelError),
+    *(QuestionsError, RowsError, CatalogueError, LiveModelError, OSError),
 )
 """Errors that stop the start with a one-line message."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]

@@ -43,7 +43,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
-from arena.storage import MOUNTS, StorageError, refuse_network
+from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
 SCHEMA_VERSION = 6
 METADATA = MetaData()
@@ -153,7 +153,8 @@ class Database:
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             shown = self.url.render_as_string(hide_password=True)
-            raise DatabaseError(f"The database {shown} cannot be opened: {_reason(error)}") from error
+            full = "its disk is full; free some megabytes and start again" if file and is_full(file.parent) else ""
+            raise DatabaseError(f"The database {shown} cannot be opened: {full or _reason(error)}") from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
