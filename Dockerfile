@@ -7,8 +7,8 @@ ARG TORCH=https://download.pytorch.org/whl/cpu
 
 WORKDIR /app
 COPY requirements.txt requirements.lock ./
-RUN pip install --no-cache-dir --require-hashes -r requirements.lock \
-  && pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock
+RUN pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
 COPY app.py README.md ./
 COPY arena ./arena
 COPY docs ./docs

@@ -12,7 +12,7 @@ from arena.settings import SettingError, Settings  # before gradio, which reads 
 from arena.web.gradio_import import gr
 
 # isort: split
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
 
@@ -123,9 +123,14 @@ class AppContext:
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
 
+async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
+    return PlainTextResponse(str(error), status_code=503)
+
+
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
+    app.add_exception_handler(DatabaseError, database_failed)
     for router in (
         page_routes(context.pictures, context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
