@@ -1,11 +1,13 @@
 # Stereoscope in a container: docker build -t stereoscope . && docker run -p 7860:7860 -v stereoscope:/data stereoscope
+# A tag, since its digest depends on the platform: where builds must repeat, write FROM python:3.12-slim@sha256:...
 FROM python:3.12-slim
 
 # PyTorch without CUDA is a tenth of the size; with a GPU: --build-arg TORCH=https://download.pytorch.org/whl/cu128
 ARG TORCH=https://download.pytorch.org/whl/cpu
 
 WORKDIR /app
-COPY requirements.txt ./
+COPY requirements.txt requirements.lock ./
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock
 RUN pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
 COPY app.py README.md ./
 COPY arena ./arena

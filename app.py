@@ -13,7 +13,7 @@ from arena.settings import SettingError, Settings  # before gradio, which reads 
 from arena.web.gradio_import import gr
 
 # isort: split
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
 
@@ -67,7 +67,7 @@ from scoring.web.submissions_tab import SubmissionsTab
 ROOT = Path(__file__).parent
 STARTUP_ERRORS = (
     *(SettingError, StorageError, DatabaseError, HubError, ChangeLogError),
-    *(QuestionsError, RowsError, CatalogueError, LiveModelError),
+    *(QuestionsError, RowsError, CatalogueError, LiveModelError, OSError),
 )
 """Errors that stop the start with a one-line message."""
 STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
@@ -91,7 +91,7 @@ class AppContext:
 
     def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        self.settings = settings
+        self.settings, self.networks = settings, Networks(settings.trusted_hops)
         self.database = database = Database(settings.database_url)
         database.become_server()
         hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
@@ -130,10 +130,15 @@ class AppContext:
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
 
+async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
+    return PlainTextResponse(str(error), status_code=503)
+
+
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     eligibility = VoteEligibility(context.database, settings.counted)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
+    app.add_exception_handler(DatabaseError, database_failed)
     for router in (
         page_routes(context.pictures, context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
@@ -192,7 +197,7 @@ def build_page(context: AppContext) -> gr.Blocks:
             with gr.Tab("Judges and people") as agreement_tab:
                 agreement = AgreementTab(context.agreement)
             with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(context.scoring, copied=context.backup is not None)
+                scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
             with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
                 report = ReportTab(context.scoring.jobs)
             with gr.Tab("Operators", visible=False) as operator_tab:
@@ -216,7 +221,7 @@ def battle_tab(context: AppContext) -> BattleTab:
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = Campaigns(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, terms = Networks(settings.trusted_hops), context.terms.version
+    networks, terms = context.networks, context.terms.version
     copy = (lambda: backup.seen) if backup else (lambda: None)
     return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy)
 

@@ -31,11 +31,14 @@ HOLD = Table(
     Column("day", Text, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("since", Moment, nullable=False, index=True),
+    Column("network", Text),
 )
-"""Open reservations. `job` and `day` name the budgets they count against, besides the fund's total."""
+"""Open reservations. `job`, `day` and `network` name the budgets they count against, besides the fund's total."""
 
 LOST = timedelta(minutes=10)
 """No call takes this long: a reservation older than this belongs to a process that died before it committed."""
+NETWORK_DAYS = 3
+"""How many persons' daily limits the guests of one network have together."""
 
 
 class BudgetError(RuntimeError):
@@ -47,7 +50,7 @@ class BudgetError(RuntimeError):
 
 
 class Ceilings(NamedTuple):
-    """Limits per job, per person and day (UTC), and in total."""
+    """Limits per job, per person and day (UTC; NETWORK_DAYS times that for a network's guests), and in total."""
 
     job: int
     user_day: int
@@ -103,18 +106,22 @@ class Budget:
         self._fund = fund
         self._total = f"{fund.prefix}total"
 
-    def for_job(self, job: str, user: str, most: int | None = None) -> "JobBudget":
-        """The budget of one job, which may have a ceiling of its own below that of all jobs."""
-        return JobBudget(self, job, user, most)
+    def for_job(self, job: str, user: str, most: int | None = None, network: str | None = None) -> "JobBudget":
+        """The budget of one job, which may have a ceiling of its own below that of all jobs.
 
-    def reserve(self, job: str, user: str, amount: int, most: int | None = None) -> int:
-        """Reserve an amount in the budgets of job, day and total, or in none; return its id. Raises BudgetError."""
+        `network` is the code of a guest's network, whose day budget is charged too: a cookie is free.
+        """
+        return JobBudget(self, job, user, most, network)
+
+    def reserve(self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None) -> int:
+        """Reserve an amount in the budgets of job, days and total, or in none; return its id. Raises BudgetError."""
         _check(amount)
-        limits = self._limits(job, user, most)
+        limits = self._limits(job, user, most, network)
         with self._database.write() as connection:
             for limit in limits:  # always in this order, so that two reservations never deadlock
                 self._reserve_in(connection, limit, amount)
             values = {"job": limits[0].name, "day": limits[1].name, "amount": amount, "since": now()}
+            values |= {"network": limits[2].name} if network else {}
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
     def commit(self, number: int, amount: int) -> None:
@@ -124,7 +131,7 @@ class Budget:
             held = connection.execute(delete(HOLD).where(HOLD.c.id == number).returning(HOLD)).one_or_none()
             if held is None:
                 return
-            for name in (held.job, held.day, self._total):
+            for name in filter(None, (held.job, held.day, held.network, self._total)):
                 values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
@@ -143,14 +150,17 @@ class Budget:
             row = connection.execute(query).one_or_none()
         return Total(row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
-    def _limits(self, job: str, user: str, most: int | None = None) -> tuple[_Limit, _Limit, _Limit]:
+    def _limits(self, job: str, user: str, most: int | None = None, network: str | None = None) -> list[_Limit]:
         ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund
         ceiling = ceilings.job if most is None else min(ceilings.job, most)
-        return (
+        day, shared = f"{prefix}day {now():%Y-%m-%d}", NETWORK_DAYS * ceilings.user_day
+        of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", settings[1])]
+        return [
             _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", settings[0]),
-            _Limit(f"{prefix}day {now():%Y-%m-%d} {user}", ceilings.user_day, "for one person and day", settings[1]),
+            _Limit(f"{day} {user}", ceilings.user_day, "for one person and day", settings[1]),
+            *(of_network if network else []),
             _Limit(self._total, ceilings.total, "for all together", settings[2]),
-        )
+        ]
 
     def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
         room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
@@ -182,9 +192,10 @@ class JobBudget:
     job: str
     user: str
     most: int | None = None
+    network: str | None = None
 
     def reserve(self, amount: int) -> int:
-        return self.budget.reserve(self.job, self.user, amount, self.most)
+        return self.budget.reserve(self.job, self.user, amount, self.most, self.network)
 
     def commit(self, number: int, amount: int) -> None:
         self.budget.commit(number, amount)

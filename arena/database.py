@@ -44,9 +44,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
-from arena.storage import MOUNTS, StorageError, refuse_network
+from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -86,6 +86,10 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
     4: {
         "battle": ("ALTER TABLE battle ADD COLUMN draw TEXT", "ALTER TABLE battle ADD COLUMN draw_probability FLOAT"),
         "live_battle": ("ALTER TABLE live_battle ADD COLUMN draw_probability FLOAT",),
+    },
+    5: {
+        "hold": ("ALTER TABLE hold ADD COLUMN network TEXT",),
+        "job": ("ALTER TABLE job ADD COLUMN network TEXT",),
     },
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept."""
@@ -152,7 +156,8 @@ class Database:
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             shown = self.url.render_as_string(hide_password=True)
-            raise DatabaseError(f"The database {shown} cannot be opened: {_reason(error)}") from error
+            full = "its disk is full; free some megabytes and start again" if file and is_full(file.parent) else ""
+            raise DatabaseError(f"The database {shown} cannot be opened: {full or _reason(error)}") from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

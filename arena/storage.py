@@ -4,8 +4,11 @@ SQLite is refused on network and FUSE file systems: their locks do not hold, and
 within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches only ports 80, 443 and 8080.
 """
 
+import logging
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,6 +21,7 @@ SPACE_PORTS = ("443", "8080")
 """Ports through which a Space can reach a database."""
 VOTES_ROOM = 1_000_000_000
 """Bytes of the disk reserved for votes: with less free, nothing else is stored."""
+_SQLITE_ROOM = 1_000_000
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
@@ -25,6 +29,8 @@ _NETWORK = re.compile(
 )
 _FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
 """File systems of containers and of memory, lost at a restart."""
+
+log = logging.getLogger(__name__)
 
 
 class StorageError(RuntimeError):
@@ -90,6 +96,23 @@ def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
     if shutil.disk_usage(folder).free >= room:
         return None
     return f"This server's disk is nearly full: the last {room // 10**6:,} MB are kept for votes. Come back later"
+
+
+def is_full(folder: Path) -> bool:
+    """Whether a folder's disk has no room for the files that SQLite needs beside its own."""
+    return folder.exists() and shutil.disk_usage(folder).free < _SQLITE_ROOM
+
+
+@contextmanager
+def disk_errors(error: type[Exception]) -> Iterator[None]:
+    """Raise `error` with a sentence for visitors where the disk takes no file; the log has the reason."""
+    try:
+        yield
+    except ConnectionError:  # the visitor went away
+        raise
+    except OSError as failed:
+        log.warning("a file was not stored: %s", failed)
+        raise error("This server's disk takes no file at the moment; try again later, or tell its operator") from failed
 
 
 def _postgresql(settings: Settings) -> str:

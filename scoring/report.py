@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import StrictBool, StrictFloat, StrictInt
 
+from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
-from scoring.serialize import csv_text
 
 DATA = Path(__file__).parent / "data"
 Protocol = Literal["paper", "hardened"]
@@ -315,13 +315,13 @@ def missing_notice(report: Report) -> str:
 
 
 def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any) -> bytes:
-    """A table as Excel reads it, every cell quoted; `how` are other options of `csv.writer`."""
+    """A table as Excel reads it, every cell quoted; `how` are other options of `write_csv`."""
     return csv_text([heads, *rows], **{"quoting": csv.QUOTE_ALL, **how}).encode(encoding, "replace")
 
 
 def missing_csv(report: Report) -> bytes:
     missing = [row.question for row in report.rows if not row.answered]
-    rows = (map(safe_cell, (question.id, " ".join(question.groups), question.text)) for question in missing)
+    rows = ((question.id, " ".join(question.groups), question.text) for question in missing)
     return csv_bytes(["id", "groups", "question"], rows)
 
 
@@ -338,7 +338,7 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
         for line in lines:
             means = (line.mean, line.low, line.high, line.worst, line.best)
             cells = ("" if mean is None else repr(mean) for mean in means)
-            rows.append([safe_cell(name), safe_cell(line.name), line.n, line.unscored, *cells])
+            rows.append([name, line.name, line.n, line.unscored, *cells])
     return csv_bytes(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows)
 
 
@@ -369,26 +369,12 @@ def safe_csv(report: Report) -> bytes:
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [
-                *map(safe_cell, (question.id, " ".join(question.groups), question.text, question.truth)),
-                safe_cell("" if row.prediction is None else row.prediction),
+                *(question.id, " ".join(question.groups), question.text, question.truth),
+                "" if row.prediction is None else row.prediction,
                 *("" if np.isnan(score) else f"{score:g}" for score in given),
-                safe_cell("; ".join(dict.fromkeys(flags))),
-                safe_cell("; ".join(dict.fromkeys(grade.reason for grade in grades if grade.reason))),
-                safe_cell(" / ".join(reply for grade in grades for reply in grade.replies)),
+                "; ".join(dict.fromkeys(flags)),
+                "; ".join(dict.fromkeys(grade.reason for grade in grades if grade.reason)),
+                " / ".join(reply for grade in grades for reply in grade.replies),
             ]
         )
     return csv_bytes([*columns, "flags", "reasons", "replies"], rows, lineterminator="\r\n")
-
-
-CELL_LIMIT = 32_767
-"""Maximum characters in an Excel cell."""
-_CUT = " [cut: the JSONL has it whole]"
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n]")
-
-
-def safe_cell(text: str) -> str:
-    """The text for a spreadsheet: what it would run gets an apostrophe, and what is too long is cut with a mark."""
-    clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    safe = f"'{clean}" if _FORMULA.match(clean) else clean
-    return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT

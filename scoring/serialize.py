@@ -3,10 +3,7 @@
 A field of numbers is a `StrictInt` or alike where pydantic would take a text for one.
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -35,13 +32,6 @@ def read_record(kind: type[T], text: str) -> T:
     except ValidationError as error:
         problem = one_line(error)
     raise ReportError(f"The stored report cannot be read ({problem}); score the file again")
-
-
-def csv_text(rows: Iterable[Iterable[object]], **how: Any) -> str:
-    """Rows of cells as CSV; the caller makes texts of strangers safe. `how` are other options of `csv.writer`."""
-    out = io.StringIO()
-    csv.writer(out, **{"lineterminator": "\n", **how}).writerows(rows)
-    return out.getvalue()
 
 
 @cache

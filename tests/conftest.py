@@ -37,7 +37,15 @@ settings.load_profile("suite")
 
 LOCKS_AND_DIALECT = {
     *("test_budget", "test_campaigns", "test_change_log", "test_database", "test_erasure", "test_final_votes"),
-    *("test_health", "test_importer", "test_migrations", "test_service", "test_store", "test_store_races"),
+    *(
+        "test_health",
+        "test_importer",
+        "test_lending",
+        "test_migrations",
+        "test_service",
+        "test_store",
+        "test_store_races",
+    ),
     *("test_votes", "test_write_batch"),
 }
 """Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""

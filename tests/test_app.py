@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -151,3 +152,12 @@ def test_requirements_are_bounded():
     for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             assert re.search(r">=[\d.]+,<\d", line), line
+
+
+def test_a_database_that_fails_is_one_sentence_on_every_route(start_server):
+    server = start_server()
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        database.execute("ALTER TABLE job RENAME TO away")
+    answer = httpx.get(f"{server.address}/reports/link/a.csv")
+    assert answer.status_code == 503
+    assert answer.text == "The database cannot be read at the moment. Please try again."

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.inference import openai_client
+from arena.io import csv_text
 from arena.server import logs
 from arena.web import cookies as identity
 from scoring import report as results
@@ -151,7 +152,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "reference answers": vqa_marks.references,
     "VQA accuracy": lambda text: vqa_marks.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + uploads._folded(text),
-    "a cell of a CSV": results.safe_cell,
+    "a cell of a CSV": csv_text.safe_cell,
     "a name of a file": results.file_stem,
     "ROUGE-L": metric("ROUGE-L"),
     "a log": logs.Redaction([]).clean,

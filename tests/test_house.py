@@ -190,6 +190,28 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
     assert offenders == []
 
 
+EXACT_CSV = {"arena/formats/registry.py", "scoring/multiple_choice/downloads.py"}
+EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
+"""Files whose CSV another program reads back: votes, answers to be scored, letters for the official servers."""
+
+
+def test_csv_goes_through_the_one_writer():
+    """`arena/io/csv_text.py` keeps spreadsheets from running strangers' text."""
+    offenders = []
+    for path in FILES:
+        calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+        names = {ast.unparse(node.func) for node in calls}
+        if name_of(path) != "arena/io/csv_text.py":
+            offenders += [
+                f"{name_of(path)} calls {name}"
+                for name in names
+                if name in ("csv.writer", "csv.DictWriter") or name.endswith(".to_csv")
+            ]
+        if name_of(path) not in EXACT_CSV and any(word.arg == "exact" for node in calls for word in node.keywords):
+            offenders.append(f"{name_of(path)} writes cells as they are")
+    assert offenders == []
+
+
 TEMPLATES = sorted(ROOT.glob("*/web/templates/*.html"))
 
 

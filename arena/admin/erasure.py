@@ -107,7 +107,8 @@ def _disown(connection: Connection, voter: int) -> None:
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody()))
-    connection.execute(delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {cookie}") for cookie in cookies))))
+    payers = (*cookies, str(voter))
+    connection.execute(delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {payer}") for payer in payers))))
 
 
 def _nobody() -> str:

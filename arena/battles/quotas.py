@@ -28,6 +28,7 @@ NETWORK_DAY = Table(
     Column("dealt", Integer, nullable=False),
 )
 """Battles and free reports served to a network on a day, and images received from it; one code for each kind."""
+Kind = Literal["battles", "images", "reports", "money"]
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
@@ -50,8 +51,15 @@ class NetworkDays:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def more(self, connection: Connection, network: str, what: Literal["battles", "images", "reports"]) -> int:
+    def more(self, connection: Connection, network: str, what: Kind) -> int:
         """Add one to the network's count and return today's count."""
+        values = {"network": self.code(connection, network, what), "day": f"{now():%Y-%m-%d}", "dealt": 1}
+        fresh = self._database.insert(NETWORK_DAY).values(values)
+        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
+        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
+
+    def code(self, connection: Connection, network: str, what: Kind) -> str:
+        """Return the network's code of today, another one for each kind."""
         day = f"{now():%Y-%m-%d}"
         key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
         secret = connection.scalar(key)
@@ -60,10 +68,7 @@ class NetworkDays:
             values = {"day": day, "key": secrets.token_hex(32)}
             connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
             secret = connection.execute(key).scalar_one()
-        code = hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
-        fresh = self._database.insert(NETWORK_DAY).values(network=code, day=day, dealt=1)
-        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
-        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
+        return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
 
     def forget(self, connection: Connection, day: str) -> None:
         """Delete the network codes and the keys of the days before."""

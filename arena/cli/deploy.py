@@ -18,7 +18,7 @@ from typer import Option, Typer
 from arena.server.hub_requests import HubDownError, repeat, send_again, status_of
 
 ROOT = Path(__file__).parents[2]
-_TOP = ("README.md", "app.py", "requirements.txt")
+_TOP = ("README.md", "app.py", "requirements.lock", "requirements.txt")
 _FOLDERS = ("arena", "docs", "scoring")
 _KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .webp".split())
 """File suffixes uploaded from these folders; nothing else leaves this folder."""

@@ -9,11 +9,11 @@ from typer import Option, Typer
 
 from arena.battles.campaigns import Campaigns
 from arena.database import Database
+from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
 from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.ratings.report import csv_text
 from arena.settings import Settings
 
 SHOWN_PROBLEMS = 20

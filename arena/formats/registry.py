@@ -1,7 +1,6 @@
 """Vote format registry: reads votes from any known file format and writes them to any."""
 
 import base64
-import csv
 import itertools
 import json
 import re
@@ -24,6 +23,7 @@ from arena.formats.three_columns import THREE_COLUMNS
 from arena.formats.visit_battles import VISIT_BATTLES
 from arena.formats.visit_bench import VISIT_BENCH
 from arena.formats.wildvision import WILDVISION
+from arena.io.csv_text import write_csv
 from arena.io.strict_json import RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records
 
@@ -220,9 +220,9 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if suffix in (".csv", ".tsv"):
-            writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",")
-            writer.writerow(columns)
-            writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+            cells = ([_cell(row.get(column)) for column in columns] for row in rows)
+            delimiter = "\t" if suffix == ".tsv" else ","
+            write_csv(file, itertools.chain([columns], cells), exact=True, delimiter=delimiter, lineterminator="\r\n")
         elif suffix == ".json" and not form.lines:
             json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
         else:

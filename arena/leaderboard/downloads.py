@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from arena.figures import Figure
+from arena.io.csv_text import csv_text
 from arena.leaderboard.board import Board, Standing
-from arena.ratings.report import csv_text, table_text
 from arena.ratings.shares import Share
 
 _BLANK = (None, None, None)
@@ -31,7 +31,7 @@ def _cells(group: int, line: Standing) -> list[Any]:
     return [
         group,
         *(line.rank or _BLANK),
-        table_text(line.model),
+        line.model,
         *(line.rating or _BLANK),
         *(line.elo or _BLANK),
         line.votes,

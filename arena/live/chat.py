@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from arena.battles.lending import Lending
 from arena.budget import Budget
 from arena.database import Database
 from arena.inference.limits import check_limits
@@ -69,22 +70,35 @@ class Chats:
     """The conversations of this process."""
 
     def __init__(
-        self, vlms: Sequence[VLM], database: Database, images: OwnImages, budget: Budget, queue: GenerationQueue
+        self,
+        vlms: Sequence[VLM],
+        database: Database,
+        images: OwnImages,
+        budget: Budget,
+        lending: Lending,
+        queue: GenerationQueue,
     ) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
-        self._database, self._images, self._budget, self._queue = database, images, budget, queue
+        self._database, self._images, self._queue = database, images, queue
+        self._budget, self._lending = budget, lending
         self._sessions: OrderedDict[int, ChatSession] = OrderedDict()
         """By visitor; one each."""
 
-    async def begin(self, voter: int, model: str, text: str, images: tuple[str, ...]) -> ChatSession:
-        """Begin a conversation with a model by its name; an earlier one ends. Raises LiveError, OwnImageError."""
+    async def begin(
+        self, voter: int, model: str, text: str, images: tuple[str, ...], network: str | None = None
+    ) -> ChatSession:
+        """Begin a conversation with a model by its name; an earlier one ends.
+
+        Raises LiveError, NotLentError, OwnImageError.
+        """
         vlm = self.vlms.get(model)
         if vlm is None:
             raise LiveError(f"There is no model named {model[:80]!r} here; choose another")
         if len(images) > MOST_IMAGES:
             raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
         token = secrets.token_urlsafe(16)
-        session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter))
+        payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if vlm.card.price else None
+        session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter, payer))
         await self._ask(session, text)
         await asyncio.to_thread(self._database.hold, _held(voter, token))
         ended = [self._sessions.pop(voter)] if voter in self._sessions else []

@@ -18,7 +18,7 @@ from sqlalchemy import Boolean, Column, ColumnElement, ForeignKey, Integer, Row,
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.database import METADATA, Database, Moment, now
 from arena.io.images import MAX_BYTES, PictureError, read_picture
-from arena.storage import VOTES_ROOM, no_room
+from arena.storage import VOTES_ROOM, disk_errors, no_room
 
 OWN_IMAGE = Table(
     "own_image",
@@ -75,7 +75,7 @@ class OwnImages:
         """Check and store an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
         if full := no_room(self._folder, self._votes_room):
             raise OwnImageError(full)
-        with TemporaryFile(dir=self._folder) as file:
+        with disk_errors(OwnImageError), TemporaryFile(dir=self._folder) as file:
             async for chunk in chunks:
                 file.write(chunk)
                 if file.tell() > MAX_BYTES:
@@ -135,8 +135,8 @@ class OwnImages:
         values = {"token": token, "voter_id": voter, "position": 0, "kept": False, "arrived_at": now()}
         values |= {"sha256": picture.sha256, "suffix": picture.suffix}
         path = self._folder / f"{token}.{picture.suffix}"
-        path.write_bytes(picture.data)
         try:
+            path.write_bytes(picture.data)
             with self._database.write() as connection:
                 here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
                 mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))

@@ -37,10 +37,13 @@ class ElsewhereError(RuntimeError):
 
 
 class LiveBudget:
-    """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked."""
+    """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked.
 
-    def __init__(self, budget: Budget, conversation: str, voter: int) -> None:
-        self._budget = budget.for_job(conversation, str(voter))
+    `network` is the code of the network that pays beside the visitor.
+    """
+
+    def __init__(self, budget: Budget, conversation: str, voter: int, network: str | None = None) -> None:
+        self._budget = budget.for_job(conversation, str(voter), network=network)
         self.empty: str | None = None
         """Why no money is left, if so."""
 

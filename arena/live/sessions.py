@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+from arena.battles.lending import Lending
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
 from arena.budget import Budget
@@ -53,10 +54,16 @@ class LiveSessions:
     """Live battles between the models of a catalogue; a catalogue of fewer than two is refused with the reason."""
 
     def __init__(
-        self, vlms: Sequence[VLM], store: LiveStore, images: OwnImages, budget: Budget, queue: GenerationQueue
+        self,
+        vlms: Sequence[VLM],
+        store: LiveStore,
+        images: OwnImages,
+        budget: Budget,
+        lending: Lending,
+        queue: GenerationQueue,
     ) -> None:
         self.vlms = tuple(vlms)
-        self._store, self._images, self._budget, self._queue = store, images, budget, queue
+        self._store, self._images, self._budget, self._lending, self._queue = store, images, budget, lending, queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
         self._of_voter: dict[int, int] = {}
@@ -69,7 +76,7 @@ class LiveSessions:
         """Open a battle and let two models answer; the visitor's earlier battle in progress is stopped.
 
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
-        LimitError, OwnImageError, DatabaseError.
+        NotLentError, LimitError, OwnImageError, DatabaseError.
         """
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
@@ -78,6 +85,7 @@ class LiveSessions:
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room()
+        payer = await self._payer(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         if (earlier := self._generations.get(self._of_voter.get(voter, 0))) is not None:
             await earlier.stop()
@@ -89,13 +97,15 @@ class LiveSessions:
         except OwnImageError as error:
             await self._end(battle.id, str(error))
             raise
-        self._answer(voter, battle, sides(*pair), tuple(files))
+        self._answer(voter, battle, sides(*pair), tuple(files), payer)
         return battle
 
-    async def follow(self, voter: int, token: str, text: str, files: Sequence[bytes]) -> LiveBattle:
+    async def follow(
+        self, voter: int, token: str, text: str, files: Sequence[bytes], network: str | None = None
+    ) -> LiveBattle:
         """Ask both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
 
-        Raises LiveError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
+        Raises LiveError, NotLentError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
         """
         checked = checked_text(text)
         await self._queue.check_room()
@@ -110,8 +120,9 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
+        payer = await self._payer(voter, network)
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
-        self._answer(voter, battle, vlms, tuple(files))
+        self._answer(voter, battle, vlms, tuple(files), payer)
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
@@ -168,8 +179,16 @@ class LiveSessions:
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
-    def _answer(self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
-        live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter)
+    async def _payer(self, voter: int, network: str | None) -> str | None:
+        """The code of the network that pays beside a visitor, if a model costs anything. Raises NotLentError."""
+        if not any(vlm.card.price for vlm in self.vlms):
+            return None
+        return await asyncio.to_thread(self._lending.to_voter, voter, network)
+
+    def _answer(
+        self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...], payer: str | None
+    ) -> None:
+        live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
         others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:

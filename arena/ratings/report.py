@@ -3,11 +3,9 @@
 Its files are board.csv, plots.html, and report.json with all parameters.
 """
 
-import csv
 import hashlib
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from arena.figures import Bar, Figure, battle_count_figure, interval_figure, page, win_rate_figure
 from arena.formats.base import Battles, BothBad, Winner
+from arena.io.csv_text import csv_text
 from arena.ratings.bootstrap import Bootstrap, bootstrap
 from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_chances, win_matrix
 from arena.ratings.clusters import Cluster
@@ -35,8 +34,6 @@ _CLUSTERS: dict[Cluster, str] = {
     "tuple": "(item, pair) tuples with a winner",
     "vote": "decided votes",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
-"""First characters that make a spreadsheet read a cell as a formula (OWASP)."""
 
 
 @dataclass(frozen=True)
@@ -279,23 +276,8 @@ def write_report(report: RatingReport, battles: Battles, source: Path, folder: P
 def board_csv(rows: Sequence[BoardRow]) -> str:
     """A board as CSV; a name that a spreadsheet would read as a formula gets a leading apostrophe."""
     header = [field.name for field in fields(BoardRow)]
-    cells = ((table_text(name), *numbers) for name, *numbers in (asdict(row).values() for row in rows))
+    cells = (asdict(row).values() for row in rows)
     return csv_text([header, *cells])
-
-
-def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV lines that end in LF; a text with a line break of any kind is quoted."""
-    lines = []
-    for row in rows:
-        line = io.StringIO(newline="")
-        csv.writer(line, lineterminator="\r\n").writerow(row)  # the writer quotes any character of its terminator
-        lines.append(line.getvalue().removesuffix("\r\n"))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def table_text(name: str) -> str:
-    """A name as a table cell: a leading apostrophe where a spreadsheet would read a formula."""
-    return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def figures(report: RatingReport) -> tuple[Figure, ...]:

@@ -39,7 +39,10 @@ COPIED = frozenset(
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
 replies."""
-UNSAID = frozenset({("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b"), ("job", "owner")})
+UNSAID = frozenset(
+    {("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")}
+    | {("job", "owner"), ("job", "network")}
+)
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
 UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
 """Columns replaced by the voter's random key: they show that somebody logged in, or came as a worker, but not who."""
@@ -136,15 +139,14 @@ class ChangeLog:
 
     def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
         """The last copied version of each row, from batches in any order. Raises ChangeLogError."""
-        copies = sorted(map(_lines, contents, names), key=lambda lines: lines[0]["copy"])
-        last = {(line["table"], tuple(line["key"])): line["row"] for lines in copies for line in lines[1:]}
+        head, last = _merged(contents, names)
         if unknown := ", ".join(sorted({name for name, _ in last} - self._tables.keys())):
             raise ChangeLogError(f"the copy holds rows of {unknown}, which this program does not know")
         rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
-        for (name, _), row in last.items():
-            if row:
-                rows[name].append(row)
-        return Unpacked(copies[-1][0]["copy"] if copies else 0, rows, frozenset().union(*map(_pictures, rows["image"])))
+        for (name, _), line in last.items():
+            if line["row"]:
+                rows[name].append(line["row"])
+        return Unpacked(head["copy"], rows, frozenset().union(*map(_pictures, rows["image"])))
 
     def take_back(self, copy: Unpacked) -> None:
         """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""
@@ -196,6 +198,25 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
     if not whole or schema > SCHEMA_VERSION:
         raise ChangeLogError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
     return lines
+
+
+def folded(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
+    """One file in place of several: the last version of each row, deletions too. Raises ChangeLogError."""
+    head, last = _merged(contents, names)
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *last.values())).encode()
+
+
+def _merged(contents: Iterable[bytes], names: Iterable[str]) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
+    """The latest header, and the latest line of each row, with the number of its batch. Raises ChangeLogError."""
+    head: dict[str, Any] = {"copy": 0, "schema": SCHEMA_VERSION}
+    last: dict[tuple, dict[str, Any]] = {}
+    for first, *lines in map(_lines, contents, names):
+        head = max(head, first, key=lambda one: one["copy"])
+        for line in lines:
+            key, line = (line["table"], tuple(line["key"])), {"copy": first["copy"], **line}
+            if key not in last or last[key]["copy"] <= line["copy"]:
+                last[key] = line
+    return head, last
 
 
 def _keys(table: Table, row: str) -> str:

@@ -6,10 +6,12 @@ there twice is restored once. No vote ever waits for the Hub.
 """
 
 import logging
+import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +21,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import httpx2
-from huggingface_hub import CommitOperationAdd, HfApi
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
 from arena.budget import spend_reserved
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.server.change_log import Batch, ChangeLog
+from arena.server.change_log import Batch, ChangeLog, ChangeLogError, folded
 from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again, status_of
 from arena.types import Secret
 
@@ -46,6 +48,11 @@ _START_WAITS = (4, 8, 16, 32)
 _FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
 """Exceptions of the Hub's library."""
 _ROWS = "votes/"
+_FOLDED = re.compile(r"votes/folded-([0-9]+)/")
+FOLD = 16
+"""Files of one level that are folded into one of the next: of a year's 600,000 commits, fewer than 80 are left."""
+_FOLD_AT_ONCE = 256
+"""Most files folded in one go, where a copy of an earlier program has many."""
 _PICTURES = "pictures/"
 
 MIRROR = Table(
@@ -82,15 +89,19 @@ class HubDataset:
         with _own_errors(path):
             return repeat(lambda: Path(download()).read_bytes(), self._sleep)
 
-    def commit(self, files: Mapping[str, bytes]) -> None:
-        """Add files, all or none. Raises HubError, possibly after they were added."""
+    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
+        """Add files and delete those `gone`, all or none. Raises HubError, possibly after it was done."""
         with _own_errors():
             self._refuse_public()
-            repeat(lambda: self._commit(files), self._sleep)
+            repeat(lambda: self._commit(files, gone), self._sleep)
 
-    def _commit(self, files: Mapping[str, bytes]) -> None:
-        added = [CommitOperationAdd(path, content) for path, content in files.items()]
-        self._api.create_commit(self._name, added, commit_message="A copy of the votes", repo_type="dataset")
+    def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
+        there = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()  # an answer may be lost
+        changes = [
+            *(CommitOperationAdd(path, content) for path, content in files.items()),
+            *(CommitOperationDelete(path) for path in gone if path in there),
+        ]
+        self._api.create_commit(self._name, changes, commit_message="A copy of the votes", repo_type="dataset")
 
     def _refuse_public(self) -> None:
         """Raise HubError, which does not name the dataset, if somebody has made it public since the last commit."""
@@ -127,6 +138,8 @@ class HubBackup:
         self._most_bytes, self._instance = most_bytes, secrets.token_hex(8)
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
+        self._commits = 0
+        """Commits since files were last folded."""
         self._idle_at: datetime | None = None
         """When the change log was last seen empty."""
         self._rest = every
@@ -198,6 +211,7 @@ class HubBackup:
         try:
             if self._our_turn():
                 self._copy()
+                self._fold()
             self.seen = self.state()
         except DatabaseError as error:
             log.warning("the copy waits for the database: %s", error)
@@ -263,7 +277,22 @@ class HubBackup:
         for batch in batches:
             files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
         self._hub.commit(files)
+        self._commits += 1
         self._sent |= frozenset(fresh)
+
+    def _fold(self) -> None:
+        """Fold files of one level into one, once there are enough, so that a restore reads few."""
+        if self._commits < FOLD:
+            return
+        self._commits = 0
+        try:
+            while due := fold_due(self._hub.paths()):
+                level, paths = due
+                content = folded((self._hub.read(path) for path in paths), paths)
+                name = f"{_ROWS}folded-{level}/{self._instance}-{secrets.token_hex(4)}.jsonl"
+                self._hub.commit({name: content}, paths)
+        except (OSError, ChangeLogError) as error:
+            log.warning("files of the copy are not folded: %s", error)
 
     def _note(self, **values: object) -> None:
         try:
@@ -272,6 +301,17 @@ class HubBackup:
                 connection.execute(update(MIRROR).values(values))
         except DatabaseError as error:
             log.warning("how the copy stands is not noted: %s", error)
+
+
+def fold_due(paths: Iterable[str]) -> tuple[int, Sequence[str]] | None:
+    """The files to be folded, of the lowest level that has enough, and the level of the new one; None if none has."""
+    levels: defaultdict[int, list[str]] = defaultdict(list)
+    for path in paths:
+        if path.startswith(_ROWS):
+            found = _FOLDED.match(path)
+            levels[int(found[1]) if found else 0].append(path)
+    level = min((level for level, files in levels.items() if len(files) >= FOLD), default=None)
+    return None if level is None else (level + 1, sorted(levels[level])[:_FOLD_AT_ONCE])
 
 
 @contextmanager

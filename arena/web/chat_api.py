@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.live.chat import Chats, ChatState
 from arena.web.cookies import NO_STORE
@@ -18,6 +19,7 @@ class ChatApi:
     """The handlers; each accepts only conversations of the visitor who calls."""
 
     chats: Chats
+    networks: Networks
 
     def router(self, voters: Voters) -> APIRouter:
         router, session = visitor_router(voters), "/chat/talks/{token}"
@@ -34,7 +36,7 @@ class ChatApi:
     async def begin(self, request: Request) -> Response:
         sent = await JsonBody.read(request)
         asked = (sent.text("model"), sent.text("instruction"), sent.texts("images"))
-        session = await self.chats.begin(request.state.voter, *asked)
+        session = await self.chats.begin(request.state.voter, *asked, self.networks.of(request))
         return JSONResponse({"talk": session.token}, headers=NO_STORE)
 
     async def watch(self, request: Request, token: str) -> Response:

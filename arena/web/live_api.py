@@ -113,7 +113,7 @@ class LiveApi:
         if battle.item is not None and item is None:
             raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
         files = await asyncio.to_thread(self._files, item)
-        battle = await self.sessions.follow(voter, token, sent.text("text"), files)
+        battle = await self.sessions.follow(voter, token, sent.text("text"), files, self.networks.of(request))
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
     async def stop(self, request: Request, token: str) -> Response:

@@ -8,6 +8,7 @@ from functools import partial
 
 from fastapi import APIRouter
 
+from arena.battles.lending import Lending
 from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
@@ -43,14 +44,15 @@ class LiveSetup:
         store.register_models([vlm.card.name for vlm in vlms])
         live, networks = settings.live, Networks(settings.trusted_hops)
         self.budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
+        lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
         queue = GenerationQueue(live.at_once, partial(check_pause, database))
-        self.chats = Chats(vlms, database, images, self.budget, queue)
-        sessions = LiveSessions(vlms, store, images, self.budget, queue)
+        self.chats = Chats(vlms, database, images, self.budget, lending, queue)
+        sessions = LiveSessions(vlms, store, images, self.budget, lending, queue)
         self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)
         self._voters = Voters(database)
 
     def routers(self) -> tuple[APIRouter, APIRouter]:
-        return self.battles.router(self._voters), ChatApi(self.chats).router(self._voters)
+        return self.battles.router(self._voters), ChatApi(self.chats, self.battles.networks).router(self._voters)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

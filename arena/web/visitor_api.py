@@ -13,6 +13,7 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from fastapi.routing import APIRoute
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.lending import NotLentError
 from arena.battles.quotas import LimitError
 from arena.battles.voters import Voters
 from arena.database import DatabaseError
@@ -45,7 +46,7 @@ class NoVisitorError(LookupError):
 
 _STATUS: Mapping[type[Exception], int] = {
     **dict.fromkeys((LiveError, OwnImageError, PictureError, ChoiceError, RowsError), 400),
-    NoVisitorError: 403,
+    **dict.fromkeys((NoVisitorError, NotLentError), 403),
     **dict.fromkeys((UnknownBattleError, UnknownChatError), 404),
     ElsewhereError: 409,
     LimitError: 429,

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from arena.imports.poll_files import bank_name
+from arena.io.csv_text import csv_text
 from arena.io.strict_json import FileLimits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level
 from arena.ratings.shares import Share
 from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.report import safe_cell
-from scoring.serialize import csv_text
 
 
 def read_answers(path: Path) -> dict[tuple[str, str], str]:
@@ -65,13 +64,13 @@ def measures_csv(found: PeopleAgreement) -> str:
     for one in found.reproductions:
         shares = {"all": one.overall} | {f"{level.most} of {level.votes}": share for level, share in one.levels.items()}
         for level, share in shares.items():
-            rows.append((safe_cell(one.measure), level, share.hits, share.n, share.value, share.low, share.high))
+            rows.append((one.measure, level, share.hits, share.n, share.value, share.low, share.high))
     return csv_text(rows)
 
 
 def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
     """A template for `read_scores`: one row per (item, model), its metric and score empty."""
-    empty = ((safe_cell(item), safe_cell(model), "", "") for item, model in answers)
+    empty = ((item, model, "", "") for item, model in answers)
     return csv_text([("item", "model", "metric", "score"), *empty])
 
 

@@ -26,7 +26,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, safe_cell
+from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv
 
 
 class ComparisonError(ValueError):
@@ -221,7 +221,7 @@ def _is_read(row: Decided) -> bool:
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:
     rows = (
-        (compared.over, safe_cell(one.name), one.both, one.first_only, one.second_only, one.neither, repr(one.p))
+        (compared.over, one.name, one.both, one.first_only, one.second_only, one.neither, repr(one.p))
         for compared in found
         for one in compared.lines
     )

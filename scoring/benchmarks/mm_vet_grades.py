@@ -27,7 +27,6 @@ from scoring.report import (
     ScoreLine,
     csv_bytes,
     line,
-    safe_cell,
     scores,
 )
 
@@ -168,8 +167,5 @@ def _tests(question: Question, name: str) -> bool:
 
 
 def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
-    cells = (
-        [safe_cell(one.name), one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
-        for one in lines
-    )
+    cells = ([one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))] for one in lines)
     return csv_bytes(["name", "n", "difference", "low", "high"], cells)

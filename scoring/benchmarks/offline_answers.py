@@ -228,7 +228,7 @@ def _tsv(questions: Sequence[ChoiceQuestion], answers: Answers, _: str) -> bytes
             cells = [str(question.index), question.text, question.hint, *options, *about]
             rows.append(map(printable, cells))
     heads = ["index", "question", "hint", *used, "answer", "category", "l2-category", "split", "prediction"]
-    return csv_bytes(heads, rows, "utf-8", delimiter="\t")
+    return csv_bytes(heads, rows, "utf-8", exact=True, delimiter="\t")
 
 
 Asked = Literal["mm-vet", "mmbench", "mmt-bench", "visit-bench"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arena.battles.lending import Lending, NotLentError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import FileBenchmark, OpenedFile
@@ -76,6 +77,7 @@ class JobService:
     ceiling: float
     """The most that one job may cost the operator, in US dollars."""
     submissions: Submissions
+    lending: Lending
 
     def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str], bool]:
         """A file's title, what to say of it, and whether it holds grades. Raises RowsError, UploadError."""
@@ -109,7 +111,7 @@ class JobService:
             return self.jobs.add_done(owner, report, arrived.network)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
-        address, spec = self._judge(judge)
+        address, spec = self._judge(owner, judge)
         mm_vet, shown = BENCHMARKS[chosen.benchmark], title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
         report = mm_vet.draft(filled, chosen, options, spec, address.shown, arrived.name, shown)
@@ -135,7 +137,7 @@ class JobService:
 
     def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
         arrived = self.upload_store.find(owner, token)
-        address, spec = self._judge(judge)
+        address, spec = self._judge(owner, judge)
         file = read_submission(arrived.path, name=arrived.name)
         report = self.submissions.draft(owner, file, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
@@ -143,7 +145,7 @@ class JobService:
     def compare_stored(
         self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
     ) -> Job:
-        address, spec = self._judge(judge)
+        address, spec = self._judge(owner, judge)
         report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
         return self._quoted(owner, report, address, spec, judge)
 
@@ -182,7 +184,7 @@ class JobService:
     def _rest_quoted(self, owner: str, report: Any, judge: OwnJudge | None) -> Job:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
-        address, spec = self._judge(judge)
+        address, spec = self._judge(owner, judge)
         draft = file_benchmark(report.benchmark).stamped(report, spec, address.shown)
         return self._quoted(owner, draft, address, spec, judge)
 
@@ -212,16 +214,23 @@ class JobService:
             )
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
 
-    def start(self, owner: str, link: str, address: Endpoint | None) -> None:
-        """Start or resume a job; a job with a user's own judge needs its endpoint and key."""
-        self.worker.begin(owner, link, address)
+    def start(self, owner: str, link: str, address: Endpoint | None, network: str | None = None) -> None:
+        """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
+        self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
+
+    def _lent(self, owner: str, network: str | None = None) -> str | None:
+        """Return the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
+        try:
+            return self.lending.to_cookie(owner, network)
+        except NotLentError as error:
+            raise JobServiceError(f"{error}, or use a key of your own") from error
 
     def _questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
             raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
         return self.question_sets[name]
 
-    def _judge(self, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
+    def _judge(self, owner: str, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
@@ -229,6 +238,7 @@ class JobService:
             return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self.prices)
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
+        self._lent(owner)
         return self.operator.address, self.operator.spec
 
 

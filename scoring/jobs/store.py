@@ -34,6 +34,7 @@ from sqlalchemy import (
 from sqlalchemy import Column as Field
 
 from arena.battles.quotas import NetworkDays
+from arena.battles.voters import LOGIN
 from arena.database import METADATA, Database, Moment, now, take_turn
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -63,6 +64,7 @@ JOB = Table(
     Field("holder", Text),
     Field("until", Moment),
     Field("report", Text),
+    Field("network", Text),
     Index("job_queue", "state", "queued"),
 )
 FREE_REPORT = Table(
@@ -77,7 +79,7 @@ KEPT_FREE = timedelta(days=30)
 """How long a free report is kept after it was last made."""
 MOST_OF_OWNER = 20
 MOST_OF_NETWORK = 100
-_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report")]
+_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life."""
 _ABANDONED = timedelta(days=1)
@@ -122,6 +124,10 @@ class Claim(NamedTuple):
     job: Job
     draft_json: str
     spec: JudgeSpec
+    payer: str
+    """Whose day budget is charged: a person over all logins, else a cookie."""
+    network: str | None
+    """Code of the network that pays too."""
 
     @property
     def draft(self) -> AnyReport:
@@ -167,8 +173,11 @@ class Jobs:
             connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
             return job
 
-    def start(self, owner: str, link: str, holder: str | None) -> Job:
-        """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError."""
+    def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
+        """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
+
+        `network` is the code of the network that pays beside the owner.
+        """
         with self._database.write() as connection:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
@@ -179,7 +188,8 @@ class Jobs:
             active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
             if other := connection.scalar(select(JOB.c.title).where(active)):
                 raise JobError(f"Your job {other!r} is under way; wait until it is done, or cancel it")
-            return self._change(connection, link, state="waiting", problem="", queued=now(), **self._held_by(holder))
+            queued = {"state": "waiting", "problem": "", "queued": now(), "network": network}
+            return self._change(connection, link, **queued, **self._held_by(holder))
 
     def cancel(self, owner: str, link: str) -> Job:
         """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
@@ -255,8 +265,11 @@ class Jobs:
             if link is None:
                 return None
             job = self._change(connection, link, state="judging", started=now(), fresh=0, **self._held_by(holder))
-            row = connection.execute(select(JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)).one()
-        return Claim(job, row.draft, read_record(JudgeSpec, row.spec))
+            person = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
+            more = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person.label("person")).where(JOB.c.link == link)
+            row = connection.execute(more).one()
+        payer = job.owner if row.person is None else str(row.person)
+        return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
         """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""

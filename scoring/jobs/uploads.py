@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from arena.io.tables import PAGE, SUFFIXES
-from arena.storage import VOTES_ROOM, no_room
+from arena.storage import VOTES_ROOM, disk_errors, no_room
 
 PAGE_BYTES = PAGE.bytes or 0
 
@@ -76,7 +76,7 @@ class UploadStore:
         arrived = StoredUpload(token, owner, path, name[:200], time.time(), network)
         try:
             size = checked = 0
-            with path.open("wb") as file:
+            with disk_errors(UploadStoreError), path.open("wb") as file:
                 self._check_room(0, path)
                 async for chunk in chunks:
                     size += len(chunk)
@@ -88,7 +88,8 @@ class UploadStore:
                         self._check_room(size, path)
                         checked = size
                     file.write(chunk)
-            self._metadata(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
+            with disk_errors(UploadStoreError):
+                self._metadata(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
         except BaseException:
             self.discard(arrived)
             raise

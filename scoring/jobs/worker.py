@@ -88,11 +88,12 @@ class JobWorker:
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
-    def begin(self, owner: str, link: str, own: Endpoint | None) -> Job:
+    def begin(self, owner: str, link: str, own: Endpoint | None, network: str | None = None) -> Job:
+        """Start a job with its owner's key, or with the operator's judge; `network` pays then beside the owner."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
             raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")
-        started = self._jobs.start(owner, link, self.name if own else None)
+        started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
             self._own[link] = own
         self.wake()
@@ -176,7 +177,7 @@ class JobWorker:
         if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
             raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
-        job_budget = self._budget.for_job(job.link, job.owner, job.quote.most)
+        job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, Decided, Decision
-from scoring.report import csv_bytes, safe_cell
+from scoring.report import csv_bytes
 
 _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
 
@@ -43,7 +43,7 @@ def submission(rows: Sequence[Decided]) -> bytes:
         cells = [question.text, *options, question.category, question.group, question.split, row.prediction]
         lines.append([question.index, *map(printable, cells), row.decision.letter or NONE])
     heads = ["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"]
-    return csv_bytes(heads, lines, "utf-8", delimiter="\t")
+    return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")
 
 
 def printable(text: str) -> str:
@@ -60,7 +60,7 @@ def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
             options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
             texts = (question.text, options, question.answer or "", rows[0].prediction)
             read = (cell for row in rows for cell in (row.decision.letter or "", _trail_text(row.decision)))
-            lines.append([question.index, question.row, *map(safe_cell, (*texts, *read))])
+            lines.append([question.index, question.row, *texts, *read])
     columns = (column for name in readings for column in (name, f"{name}: trail"))
     return csv_bytes(["index", "row", "question", "options", "answer", "prediction", *columns], lines)
 
@@ -70,10 +70,10 @@ def _trail_text(decision: Decision) -> str:
 
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:
-    rows = ((one.row or "", one.index, one.blocks, safe_cell(one.text)) for one in problems)
+    rows = ((one.row or "", one.index, one.blocks, one.text) for one in problems)
     return csv_bytes(["row", "index", "keeps from", "problem"], rows)
 
 
 def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
-    rows = ([one.index, *map(safe_cell, (one.text, one.category, one.group, one.split))] for one in questions)
+    rows = ((one.index, one.text, one.category, one.group, one.split) for one in questions)
     return csv_bytes(["index", "question", "category", "l2-category", "split"], rows)

@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
+from arena.io.csv_text import csv_text
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
 from arena.ratings.shares import wilson
 from arena.types import REFERENCE
-from scoring.report import safe_cell
-from scoring.serialize import csv_text
 from scoring.visit_bench.matches import Winner
 
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
@@ -137,7 +136,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
         category = "Multiple Images" if board.multi else "Single Image"
         for line in board.lines:
             elo = "" if line.row.elo_median is None else f"{line.row.elo_median:.0f}"
-            model = safe_cell(" ".join(line.row.model.split()))
+            model = " ".join(line.row.model.split())
             rows.append((category, model, elo, line.row.battles, line.reference or "-"))
     return csv_text(rows, delimiter="\t")
 
@@ -151,7 +150,7 @@ def family_table(boards: Iterable[AutomaticBoard]) -> str:
             for model, rate in rates.items():
                 share = "" if rate.value is None else f"{rate.value:.4f}"
                 numbers = (rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}")
-                rows.append((kind, safe_cell(family), safe_cell(model), *numbers))
+                rows.append((kind, family, model, *numbers))
     return csv_text(rows)
 
 

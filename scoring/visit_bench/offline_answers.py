@@ -8,11 +8,11 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from arena.inference.offline import Task, TaskError
+from arena.io.csv_text import csv_text
 from arena.io.fetch import FetchError, fetch
 from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
-from scoring.serialize import csv_text
 from scoring.visit_bench.reader import IMAGE_COLUMNS, images_in
 
 
@@ -83,4 +83,4 @@ def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: s
     answered = (one for one in instances if one.key in answers)
     rows = ((one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")) for one in answered)
     heads = ("instruction", "instruction_category", column, f"{model} prediction")
-    return csv_text([heads, *rows]).encode("utf-8", "replace")
+    return csv_text([heads, *rows], exact=True).encode("utf-8", "replace")

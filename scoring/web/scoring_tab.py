@@ -8,6 +8,8 @@ from typing import Any
 
 import gradio as gr
 
+from arena.battles.lending import TERMS
+from arena.battles.quotas import Networks
 from arena.database import DatabaseError, now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
@@ -49,8 +51,8 @@ _shows_errors = shows_errors(
 class ScoringTab:
     """Components of the tab as attributes, event handlers as methods; `copied`: uploads leave the machine."""
 
-    def __init__(self, service: JobService, copied: bool) -> None:
-        self._service = service
+    def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
+        self._service, self._networks = service, networks
         self._copied = copied
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
@@ -108,7 +110,12 @@ class ScoringTab:
     def _build_judge(self) -> None:
         operator = self._service.operator
         judges = [*([operator.spec.model] if operator else []), OWN]
-        self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge")
+        lent = (
+            f"{operator.spec.model} is {TERMS}; others use a key of their own"
+            if operator and self._service.lending.login
+            else None
+        )
+        self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge", info=lent)
         with gr.Group(visible=judges[0] == OWN) as self.own:
             self.url = gr.Textbox(
                 "https://api.openai.com/v1", label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
@@ -165,7 +172,7 @@ class ScoringTab:
         owner = self._owner(request)
         job = self._service.jobs.find(str(link))
         own = self._own(owner, url, key) if job and job.own_key else None
-        self._service.start(owner, str(link), own)
+        self._service.start(owner, str(link), own, self._networks.of(request))
         return {**self._shown(str(link), request), self.key: ""}
 
     @_shows_errors

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from arena.battles.lending import Lending
 from arena.budget import Budget, Ceilings
 from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
@@ -34,7 +35,8 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete)
     sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
-    return JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions)
+    lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
+    return JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
 
 
 @asynccontextmanager

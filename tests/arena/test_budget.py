@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from arena.budget import BUDGET, HOLD, LIVE, LOST, Budget, BudgetError, Ceilings
+from arena.budget import BUDGET, HOLD, LIVE, LOST, NETWORK_DAYS, Budget, BudgetError, Ceilings
 from arena.database import Database, now
 from tests.support.budgets import Spent, spent_by
 
@@ -89,6 +89,45 @@ def test_another_job_and_person_have_budgets_of_their_own(database):
     budget.for_job("three", "bob").reserve(100)
 
 
+def test_six_cookies_of_a_network_have_three_day_budgets_together(database):
+    budget = Budget(database, Ceilings(100, 100, 10**9))
+    taken = []
+    for cookie in range(6):
+        try:
+            number = budget.for_job(f"job {cookie}", f"cookie {cookie}", network="code").reserve(100)
+        except BudgetError as error:
+            assert "for one network and day" in str(error) and "JUDGE_DAY_BUDGET" in str(error) and error.passing
+        else:
+            taken.append(number)
+    assert len(taken) == NETWORK_DAYS == 3
+    assert sums(database)["total"] == (0, 300), "what the network has no room for is held nowhere"
+    budget.commit(taken[0], 40)
+    assert sums(database)[f"day {now():%Y-%m-%d} network code"] == (40, 200)
+    budget.for_job("job 6", "cookie 6", network="code").reserve(60)
+    budget.for_job("job 7", "cookie 7", network="other").reserve(100)
+    budget.for_job("job 8", "person 8").reserve(100)
+
+
+def test_a_network_and_its_guests_at_once_never_pass_their_limits(database):
+    budget = Budget(database, Ceilings(10**9, 100, 10**9))
+
+    def spend(number: int) -> int:
+        job_budget = budget.for_job(f"job {number}", f"cookie {number % 10}", network="code")
+        try:
+            held = job_budget.reserve(15)
+        except BudgetError:
+            return 0
+        job_budget.commit(held, 10)
+        return 10
+
+    with ThreadPoolExecutor(30) as pool:
+        spent = sum(pool.map(spend, range(150)))
+    found = sums(database)
+    assert found["total"] == found[f"day {now():%Y-%m-%d} network code"] == (spent, 0)
+    assert max(cost for name, (cost, _) in found.items() if " cookie " in name) <= 100
+    assert 250 <= spent <= 300
+
+
 def test_another_day_has_a_budget_of_its_own(database):
     budget = Budget(database, Ceilings(1000, 100, 1000))
     number = budget.for_job("job", "ada").reserve(100)
@@ -165,7 +204,7 @@ def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
 class Sleepy(Budget):
     """A mutant: looks whether there is room, then takes it, in two transactions."""
 
-    def reserve(self, job: str, user: str, amount: int, most: int | None = None) -> int:
+    def reserve(self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None) -> int:
         with self._database.read() as connection:
             taken = connection.scalar(select(BUDGET.c.spent + BUDGET.c.held).where(BUDGET.c.name == "total")) or 0
         if taken + amount > self._ceilings.total:

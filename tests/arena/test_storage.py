@@ -1,6 +1,9 @@
 """Where the data lie: what is told at the start, and where they may not lie."""
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +13,8 @@ from arena.database import Database, DatabaseError
 from arena.settings import BackupSettings, Settings
 from arena.storage import StorageError, file_of, mount_of, refuse_network, storage_line
 from arena.types import Secret
+from tests.support.disks import small_disk
+from tests.support.servers import ROOT
 
 TABLE = """\
 overlay / overlay rw,relatime 0 0
@@ -132,3 +137,19 @@ def test_every_program_refuses_to_open_the_file(tmp_path):
     with pytest.raises(DatabaseError, match="cannot be opened: .*virtiofs"):
         Database(f"sqlite:///{tmp_path / 'new' / 'arena.db'}", table)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_start_on_a_full_disk_says_so(tmp_path):
+    with small_disk(tmp_path / "disk", "300k") as disk:
+        (disk / "fill").write_bytes(bytes(300_000))
+        with pytest.raises(DatabaseError, match="its disk is full; free some megabytes and start again"):
+            Database(f"sqlite:///{disk / 'arena.db'}")
+
+
+def test_a_start_without_a_place_for_uploads_says_so_in_one_line(tmp_path):
+    """The database may lie elsewhere, as on a PostgreSQL server."""
+    (tmp_path / "file").touch()
+    environ = {**os.environ, "DATA_DIR": f"{tmp_path}/file", "DATABASE_URL": f"sqlite:///{tmp_path}/arena.db"}
+    done = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/uploads'\n", done.stderr)

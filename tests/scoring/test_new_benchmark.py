@@ -13,7 +13,10 @@ import pytest
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from starlette.datastructures import Headers
 
+from arena.battles.lending import Lending
+from arena.battles.quotas import Networks
 from arena.database import Database
 from arena.io.tables import Record
 from arena.web.cookies import COOKIE, cookie_hash
@@ -171,11 +174,14 @@ class Person:
         self.bench = Bench(Database(f"sqlite:///{folder / 'arena.db'}"), judge.address)
         self.uploads = UploadStore(folder / "uploads")
         operator = Operator(self.bench.address, SPEC)
-        parts = (self.bench.jobs, self.bench.worker, self.bench.cache, operator, {}, 10**9)
-        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, Submissions(self.bench.database))
-        self.request: Any = SimpleNamespace(headers={"cookie": f"{COOKIE}={SENT}"}, is_disconnected=_here)
+        database, lent = self.bench.database, (operator, {}, 10**9)
+        parts = (self.bench.jobs, self.bench.worker, self.bench.cache, *lent, Submissions(database))
+        lending = Lending(database, login=False)
+        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending)
+        headers = Headers({"cookie": f"{COOKIE}={SENT}"})
+        self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         with gr.Blocks():
-            self.tab, self.reports = ScoringTab(self.service, copied=False), ReportTab(self.bench.jobs)
+            self.tab, self.reports = ScoringTab(self.service, Networks(), copied=False), ReportTab(self.bench.jobs)
         app = FastAPI()
         app.include_router(job_routes(self.uploads, self.bench.jobs))
         self.web = TestClient(app)

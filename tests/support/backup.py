@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -42,11 +42,13 @@ class FolderHub:
     def read(self, path: str) -> bytes:
         return self.files[path]
 
-    def commit(self, files: Mapping[str, bytes]) -> None:
+    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
         if self._fault():
             raise HubError("the Hub answered 503")
         for path, content in files.items():
             assert self.files.setdefault(path, content) == content, "a file never changes"
+        for path in gone:
+            self.files.pop(path, None)
         self.commits.append(time.monotonic())
         if self._fault():
             raise HubError("the Hub cannot be reached (ReadTimeout)")

@@ -252,6 +252,8 @@ class HubServer:
         for path, file in files.items():
             large = self._large.get(file.get("oid", ""))
             self.files[path] = base64.b64decode(file["content"]) if large is None else large
+        for path in [part["value"]["path"] for part in parts if part["key"] == "deletedFile"]:
+            del self.files[path]
         self.commits.append(list(files))
         return JSONResponse({"commitUrl": f"{self.address}/datasets/ada/votes/commit/1", "commitOid": "1" * 40})
 

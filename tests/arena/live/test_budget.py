@@ -3,7 +3,8 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -24,15 +25,21 @@ PROMPT = most_usage(ModelCard("any", "api", "any", ""), [TURN], Generation(max_t
 """What a question costs in millionths of a dollar, at a dollar for a million tokens."""
 
 
-@pytest.fixture
-def silent(tmp_path) -> Iterator[tuple[AppServer, OpenAIServer]]:
-    """An app whose two models say nothing for a minute."""
+@contextmanager
+def serving(folder: Path, **environ: str) -> Iterator[tuple[AppServer, OpenAIServer]]:
+    """Serve an app whose two models say nothing for a minute."""
     with OpenAIServer(says({"one": "Red.", "two": "Red."}), models=("one", "two"), latency=60.0) as server:
         price = {"prompt_price": PRICE.prompt, "completion_price": PRICE.completion}
         tables = [card(f"Model {name}", name, server, **price) for name in server.models]
-        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables))
+        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
         yield app, server
         app.stop()
+
+
+@pytest.fixture
+def silent(tmp_path) -> Iterator[tuple[AppServer, OpenAIServer]]:
+    with serving(tmp_path) as served:
+        yield served
 
 
 def spent(app: AppServer) -> tuple[int, int]:
@@ -76,6 +83,39 @@ def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_the
                 assert spent(app) == (number * PROMPT, 0)
 
     asyncio.run(run())
+
+
+def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
+    with serving(tmp_path, OAUTH_CLIENT_ID="us", OAUTH_CLIENT_SECRET="a secret of ours") as (app, server):
+
+        async def run() -> None:
+            async with Visitor(app.address) as visitor:
+                images = [await visitor.upload(picture())]
+                for path, more in (("/live/battles", {}), ("/chat/talks", {"model": "Model one"})):
+                    said = await visitor.refused(path, {"instruction": QUESTION, "images": images, **more})
+                    assert said.startswith("This is lent to people who log in and to campaign workers")
+
+        asyncio.run(run())
+        assert server.counts.calls == 0
+
+
+def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(tmp_path):
+    with serving(tmp_path, TRUSTED_HOPS="1") as (app, server):
+
+        async def run() -> None:
+            async with Visitor(app.address) as visitor:
+                visitor.client.headers["x-forwarded-for"] = "8.8.8.8"
+                await visitor.begin(QUESTION)
+                await sent(server, 2)
+                asked_for = {"model": "Model one", "instruction": QUESTION, "images": [await visitor.upload(picture())]}
+                await visitor.post("/chat/talks", asked_for)
+                await sent(server, 3)
+
+        asyncio.run(run())
+        with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
+            found = dict(database.execute("SELECT name, held FROM budget WHERE name LIKE 'live day%'"))
+        (network,) = (amount for name, amount in found.items() if " network " in name)
+        assert 2 * network == sum(found.values()) > 3 * PROMPT
 
 
 def test_a_reservation_that_is_cancelled_is_given_back(database):

@@ -26,6 +26,7 @@ from arena.live.images import (
     OwnImages,
 )
 from arena.live.store import LiveStore, Opening
+from tests.support.disks import files_end_at
 from tests.support.live_visitor import picture
 
 
@@ -206,4 +207,10 @@ def test_what_comes_waits_on_the_disk(images, voter):
         return grown
 
     assert asyncio.run(scenario()) < 20_000_000
+    assert files(images) == []
+
+
+def test_a_disk_that_takes_no_file_is_told_in_a_sentence(images, voter):
+    with files_end_at(50), pytest.raises(OwnImageError, match="disk takes no file at the moment"):
+        receive(images, voter, picture())
     assert files(images) == []

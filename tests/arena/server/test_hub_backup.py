@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from arena.admin.actions import latest_actions
+from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.campaigns import Campaigns
@@ -20,13 +20,13 @@ from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
-from arena.database import Database, now
+from arena.database import SCHEMA_VERSION, Database, now
 from arena.fraud.eligibility import counting_voters, official_board, settle_official
 from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
-from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError
-from arena.server.hub_backup import EVERY, MIRROR, BackupState, HubBackup, HubDataset, HubError
+from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
+from arena.server.hub_backup import EVERY, FOLD, MIRROR, BackupState, HubBackup, HubDataset, HubError, fold_due
 from arena.settings import CountSettings
 from arena.types import Secret
 from arena.web.backup_status import backup_line
@@ -196,7 +196,8 @@ def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
 
 
 AN_HOUR = timedelta(hours=1) // EVERY
-"""Commits."""
+MOST = AN_HOUR + AN_HOUR // FOLD + 1
+"""Commits in an hour, with those that fold files."""
 
 
 def most_in_an_hour(moments: list[datetime]) -> int:
@@ -205,13 +206,13 @@ def most_in_an_hour(moments: list[datetime]) -> int:
 
 def test_on_a_scaled_clock_only_votes_younger_than_a_minute_are_lost(another, tmp_path):
     life = lived(another, tmp_path, minutes=24, wipes=6, seed=1)
-    assert life.born and most_in_an_hour(life.commits) <= AN_HOUR
+    assert life.born and most_in_an_hour(life.commits) <= MOST
 
 
 @pytest.mark.soak
 def test_on_a_scaled_clock_a_hundred_disks_are_wiped(another, tmp_path):
     life = lived(another, tmp_path, minutes=300, wipes=100, seed=2)
-    assert life.born and most_in_an_hour(life.commits) <= AN_HOUR
+    assert life.born and most_in_an_hour(life.commits) <= MOST
 
 
 def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
@@ -223,7 +224,7 @@ def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
         with life.backup._database.write() as connection:  # something changes in each step
             connection.execute(update(SOURCE).values(name=SOURCE.c.name))
         life.step(EVERY / 5)
-    assert AN_HOUR * 0.9 <= most_in_an_hour(life.commits) <= AN_HOUR
+    assert AN_HOUR * 0.9 <= most_in_an_hour(life.commits) <= MOST
 
 
 def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp_path):
@@ -618,3 +619,64 @@ def test_a_server_that_cannot_see_its_copy_does_not_start(start_server):
         pytest.raises(RuntimeError, match="did not start: the dataset that MIRROR names is public"),
     ):
         start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)
+
+
+def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp_path):
+    """Rows that changed again and rows that are gone, in files of two levels."""
+    hub, clock = FolderHub(), Clock()
+    database = bank(another())
+    backup = HubBackup(database, tmp_path / "pictures", hub, EVERY, clock)
+    backup.change_log.open()
+    backup.step()
+    rng = random.Random(5)
+    for number in range(FOLD * FOLD + 5):
+        with database.write() as connection:
+            connection.execute(update(SOURCE).values(name=f"name {number}"))
+            if number % 3 == 0:
+                record_action(connection, f"ada {number}", "hide")
+            if number % 40 == 0:
+                connection.execute(delete(ACT).where(ACT.c.id < select(func.max(ACT.c.id)).scalar_subquery()))
+        if number % 50 == 0:
+            use(database, 1, 2, rng)
+        clock.time += EVERY
+        backup.step()
+        assert len(hub.files) < 3 * FOLD
+    assert any("folded-2/" in path for path in hub.files)
+    fresh = HubBackup(another(), tmp_path / "pictures", hub)
+    assert fresh.restore()
+    assert rows(fresh._database) == rows(database)
+
+
+def test_of_a_year_of_commits_fewer_than_a_hundred_files_are_left():
+    paths: set[str] = set()
+    for number in range(20 * 24 * 72):  # twenty days at 72 commits an hour; a year has one level more
+        paths.add(f"votes/day/i-{number}.jsonl")
+        if number % FOLD:
+            continue
+        while due := fold_due(paths):
+            level, old = due
+            paths -= set(old)
+            paths.add(f"votes/folded-{level}/i-{number}.jsonl")
+    assert len(paths) < 4 * FOLD
+
+
+def test_whichever_files_are_folded_the_last_version_of_a_row_stands(another):
+    """Not only neighbours: a file of another server may come late."""
+    log = ChangeLog(another())
+
+    def file(number: int, **names: str | None) -> bytes:
+        lines = [{"copy": number, "schema": SCHEMA_VERSION, "at": "2026-01-01"}]
+        for key, name in names.items():
+            row = name and {"id": 1, "name": name, "key": key}
+            lines.append({"table": "source", "key": [key], "row": row})
+        return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+    files = [file(1, a="one", b="one"), file(2, a="two", b=None), file(3, c="three"), file(4, c=None, d="four")]
+    whole = log.unpacked(files)
+    for first, second in permutations(range(4), 2):
+        rest = [content for place, content in enumerate(files) if place not in (first, second)]
+        both = folded([files[first], files[second]], ["", ""])
+        for order in ([both, *rest], [*rest, both]):
+            found = log.unpacked(order)
+            assert found.number == 4
+            assert {row["name"] for row in found.rows["source"]} == {row["name"] for row in whole.rows["source"]}

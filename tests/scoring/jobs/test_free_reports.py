@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from arena.battles.lending import Lending
 from arena.battles.store import BattleStore
 from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
@@ -43,6 +44,7 @@ class Visit:
             {},
             1000.0,
             Submissions(database),
+            Lending(database, login=False),
         )
         self.service = JobService({"sample": own_sample()}, *rooms)
 

@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.battles.campaigns import Campaigns
+from arena.battles.lending import Lending
+from arena.battles.voters import Account, Voters
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
@@ -42,7 +45,9 @@ MARKED = [
 class Visit:
     """A person at the desk of a server."""
 
-    def __init__(self, bench: Bench, folder: Path, ceiling: float = 1000.0, owner: str = OWNER) -> None:
+    def __init__(
+        self, bench: Bench, folder: Path, ceiling: float = 1000.0, owner: str = OWNER, login: bool = False
+    ) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
         operator = Operator(bench.address, SPEC)
@@ -56,6 +61,7 @@ class Visit:
             {},
             ceiling,
             Submissions(bench.database),
+            Lending(bench.database, login, {"pilot"}),
         )
 
     def brings(self, file: Path) -> str:
@@ -283,3 +289,37 @@ def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
         )
     whole = open_upload(GOLDEN / "complete.tsv").report("strict")
     assert [one.over for one in BENCHMARKS["mmbench"].comparisons(whole, whole)] == ["base rows", "whole questions"]
+
+
+def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, unsure):
+    with visiting(database, tmp_path, login=True) as guest:
+        link = guest.service.extract(guest.owner, *guest.asked_for(unsure)).link
+        words = "lent to people who log in and to campaign workers, .* log in above, or use a key of your own"
+        with pytest.raises(JobServiceError, match=words):
+            guest.service.judge_rest(guest.owner, link, None)
+        job = guest.bench.quoted(owner=guest.owner)
+        with pytest.raises(JobServiceError, match=words):
+            guest.service.start(guest.owner, job.link, None)
+        Campaigns(database, 5).seat(Voters(database).voter(guest.owner), "pilot", "W1", "20")
+        guest.service.start(guest.owner, job.link, None)
+
+
+def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):
+    with visiting(database, tmp_path, login=True) as visit:
+        voters, payers = Voters(database), []
+        for login in ("first", "second"):
+            person = voters.log_in(Account("7", "anna"), f"before {login}", login)
+            visit.service.start(login, visit.bench.quoted(owner=login).link, None, "8.8.8.0/24")
+            claim = visit.bench.jobs.take("server", frozenset(), frozenset())
+            voters.log_out(login)
+            assert claim
+            payers.append((claim.payer, claim.network))
+        assert payers == [(str(person), None)] * 2
+
+
+def test_a_guest_pays_with_the_network_too(database, tmp_path):
+    with visiting(database, tmp_path) as visit:
+        visit.service.start(OWNER, visit.bench.quoted().link, None, "8.8.8.0/24")
+        claim = visit.bench.jobs.take("server", frozenset(), frozenset())
+        assert claim and claim.payer == OWNER
+        assert claim.network == Lending(database, login=False).to_cookie("another", "8.8.8.0/24")

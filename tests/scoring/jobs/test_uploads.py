@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from scoring.jobs.uploads import StoredUpload, UploadStore, UploadStoreError
+from tests.support.disks import files_end_at
 
 
 async def parts(*chunks: bytes, then: Exception | None = None) -> AsyncIterator[bytes]:
@@ -125,3 +126,9 @@ def test_many_waiting_files_keep_nobody_waiting(tmp_path):
     begun = time.monotonic()
     receive(upload_store, "me", "out.json", *[b"x" * 65536] * 300)
     assert time.monotonic() - begun < 1.0
+
+
+def test_a_disk_that_takes_no_file_is_told_in_a_sentence(upload_store, tmp_path):
+    with files_end_at(1000), pytest.raises(UploadStoreError, match="disk takes no file at the moment"):
+        receive(upload_store, "me", "out.json", b"x" * 5000)
+    assert held(upload_store, tmp_path) == 0, "the part that was written is gone"

@@ -1,0 +1,38 @@
+"""Lending: who may spend the operator's money, and which network pays beside a guest."""
+
+import pytest
+
+from arena.battles.campaigns import Campaigns
+from arena.battles.lending import Lending, NotLentError
+from arena.battles.voters import Account, Voters
+
+NETWORK = "8.8.8.0/24"
+
+
+def test_without_login_every_cookie_is_lent_to_and_its_network_pays_too(database):
+    lending = Lending(database, login=False)
+    code = lending.to_cookie("ada", NETWORK)
+    assert code and NETWORK not in code
+    assert lending.to_cookie("eve", NETWORK) == code
+    assert Lending(database, login=False).to_cookie("kim", NETWORK) == code, "another server says the same"
+    assert lending.to_cookie("kim", "8.8.4.0/24") != code
+    assert lending.to_cookie("ada", None) is None, "a private address is no network"
+
+
+def test_with_login_only_people_and_workers_are_lent_to(database):
+    voters, lending = Voters(database), Lending(database, login=True, campaigns={"pilot"})
+    person = voters.log_in(Account("7", "anna"), "guest", "anna")
+    assert lending.to_voter(person, NETWORK) is None, "a person pays alone"
+    assert lending.to_cookie("anna", NETWORK) is None
+    for refused in ("guest", "stranger"):
+        with pytest.raises(NotLentError, match="log in above"):
+            lending.to_cookie(refused, NETWORK)
+    campaigns = Campaigns(database, 5)
+    campaigns.seat(voters.voter("worker"), "pilot", "W1", "20")
+    campaigns.seat(voters.voter("self-made"), "of-my-own", "W1", "20")
+    assert lending.to_cookie("worker", NETWORK)
+    with pytest.raises(NotLentError):
+        lending.to_cookie("self-made", NETWORK)
+    voters.log_out("anna")
+    with pytest.raises(NotLentError):
+        lending.to_cookie("anna", NETWORK)
