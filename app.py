@@ -16,6 +16,7 @@ from arena.web.gradio_import import gr
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from gradio.themes import Default
+from starlette.routing import Mount
 
 from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import Networks
@@ -44,6 +45,7 @@ from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_tab import BattleTab
+from arena.web.built_pages import BuiltPages
 from arena.web.cookies import YEAR, VoterCookies
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
@@ -170,6 +172,9 @@ def create_app(context: AppContext) -> FastAPI:
         blocked_paths=[str(settings.data_dir), str(ROOT)],
     )
     keep_no_sessions(app, page)
+    mount = app.routes[-1]
+    assert isinstance(mount, Mount)
+    mount.app = BuiltPages(mount.app)
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}

@@ -16,7 +16,7 @@ from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.items.store import model_names
-from arena.network import client_address, network_of
+from arena.network import client_address, public_network
 from arena.settings import VoteLimits
 
 NETWORK_KEY = Table("network_key", METADATA, Column("day", Text, primary_key=True), Column("key", Text, nullable=False))
@@ -126,5 +126,4 @@ class Networks:
     def of(self, request: Any) -> str | None:
         """The network of a Starlette or Gradio request; None for a private address, which identifies none."""
         peer = request.client.host if request.client else ""
-        network = network_of(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
-        return str(network) if network is not None and network.network_address.is_global else None
+        return public_network(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))

@@ -1,6 +1,7 @@
-"""Endpoint of an OpenAI-compatible server: its URL and key, and the removal of the key from texts."""
+"""Endpoint of an OpenAI-compatible server: its URL and key, what the public reads of it, and the key's removal."""
 
 import base64
+import ipaddress
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,8 @@ import httpx2
 from arena.types import Secret
 
 _FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
+_INNER = frozenset("arpa corp home internal intranet invalid lan local localdomain localhost private test".split())
+"""Last parts of names that mean something on an own network alone."""
 _KEY = re.compile(r"[!-~]{0,2000}")
 _SHORTEST = 8
 """Minimum length in characters of a key that is redacted: a shorter one also occurs in ordinary text."""
@@ -43,7 +46,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """URL as reports may show it."""
+        """URL that tells one server from another; the public reads `place_of` it."""
         return self.base_url.rstrip("/")
 
     def redacted(self, text: str) -> str:
@@ -56,6 +59,24 @@ class Endpoint:
         """Spellings of the key. (Not a pattern: `re` would cache it.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST else ()
+
+
+def place_of(base_url: str) -> str:
+    """Return where a server is in words for the public: its host, unless it may stand on the operator's own network.
+
+    Services open to all have https, its usual port, and a global address or a name under a public ending.
+    """
+    url = _url(base_url) if _FORM.fullmatch(base_url) else None
+    host = url.raw_host.decode().rstrip(".") if url and url.scheme == "https" and url.port in (None, 443) else ""
+    return host if _is_public(host) else "the operator's own server"
+
+
+def _is_public(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        _, dot, ending = host.rpartition(".")
+        return bool(dot) and ending not in _INNER and (ending.isalpha() or ending.startswith("xn--"))
 
 
 def _url(text: str) -> httpx2.URL | None:

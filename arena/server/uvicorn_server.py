@@ -4,11 +4,14 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from arena.network import public_network
+from arena.server.connections import MOST_SOCKETS, Connection, Connections
 from arena.server.logs import start_logging
 from arena.settings import Settings, known_secrets
 
@@ -23,7 +26,10 @@ CLOSING_SECONDS = 4
 
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     """Serve until a signal; then finish requests under way, call `close`, and exit with 0."""
-    allow_many_connections()
+    files = allow_many_connections()
+    # The bound counts what one turn of the event loop has accepted only afterwards: a whole backlog.
+    backlog, most = min(2_048, files // 4), min(MOST_SOCKETS, files // 2)
+    network = (lambda _: None) if settings.trusted_hops else public_network  # every socket is the proxy's own
     start_logging(known_secrets())
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has shut down
         signal.signal(ending, lambda *_: leave(close))
@@ -33,18 +39,23 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         port=settings.port,
         access_log=False,
         log_config=None,
+        log_level="error",  # a warning is a request that anybody can send
+        http=partial(Connection, Connections(most, network=network)),  # pyright: ignore[reportArgumentType]
+        ws="none",
+        backlog=backlog,
         proxy_headers=False,  # our middleware reads them itself, as TRUSTED_HOPS allows
         server_header=False,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
 
 
-def allow_many_connections() -> None:
-    """Raise the limit on open files to its maximum: the default is often 1,024."""
+def allow_many_connections() -> int:
+    """Raise the limit on open files to its maximum, and return it: the default is often 1,024."""
     if resource is None:
-        return
+        return 8_192  # the C runtime's own limit
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def leave(close: Callable[[], None]) -> NoReturn:

@@ -50,8 +50,6 @@ _CLOSED = re.compile(
 """Gradio routes outside its API that our page does not call."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
-_BUILT = frozenset({"/", "/config", "/config/"})
-"""Pages that Gradio builds anew for each request."""
 
 
 class RequestMiddleware:
@@ -118,8 +116,7 @@ class RequestMiddleware:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        busy = scope["path"] in _BUILT or scope["method"] not in _READS
-        async with self._limits.turn(caller) if busy else nullcontext():
+        async with nullcontext() if scope["method"] in _READS else self._limits.turn(caller):
             if await body.left():
                 return
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])

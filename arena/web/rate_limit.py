@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple
 
-from arena.network import client_address, network_of
+from arena.network import client_address, network_of, public_network
 
 
 class Rate(NamedTuple):
@@ -102,10 +102,11 @@ class RateLimiter:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
-        network = network_of(client_address(peer, forwarded, self._hops))
+        address = client_address(peer, forwarded, self._hops)
+        network = public_network(address)
         return Caller(
-            voter=self._hash(f"cookie {cookie}" if cookie else f"network {network}"),
-            network=self._hash(str(network)) if network and network.network_address.is_global else None,
+            voter=self._hash(f"cookie {cookie}" if cookie else f"network {network_of(address)}"),
+            network=self._hash(network) if network else None,
         )
 
     def wait(self, caller: Caller, call: bool, large: bool = False) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from arena.budget import Budget, BudgetError, RunBudget
 from arena.database import DatabaseError
-from arena.inference.endpoint import Endpoint
+from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
@@ -92,7 +92,9 @@ class JobWorker:
         """Start a job with its owner's key, or with the operator's judge; `network` pays then beside the owner."""
         job = self._jobs.find(link)
         if own and job and own.shown != job.address:
-            raise JobError(f"{job.title!r} was quoted for {job.address}; check the file again for another address")
+            raise JobError(
+                f"{job.title!r} was quoted for {place_of(job.address)}; check the file again for another address"
+            )
         started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
             self._own[link] = own
@@ -175,7 +177,8 @@ class JobWorker:
             return Judge(claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures)
         job = claim.job
         if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
-            raise JobError(f"{job.model} at {job.address} is no longer lent; score the file again with another judge")
+            where = place_of(job.address)
+            raise JobError(f"{job.model} at {where} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
         return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)

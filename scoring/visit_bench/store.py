@@ -33,6 +33,7 @@ from sqlalchemy import (
 )
 
 from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.inference.endpoint import place_of
 from arena.ratings import agreement
 from scoring.report import Protocol
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
@@ -107,6 +108,11 @@ class Judging:
     reference: ReferenceUse
     context: Context
     prompt: str
+
+    @property
+    def place(self) -> str:
+        """Where the judge is, for the public."""
+        return place_of(self.address)
 
     def __str__(self) -> str:
         seen = ", with the images" if self.context == "images" else ""
@@ -303,7 +309,9 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     known = {judging.id: judging for judging in judgings}
     times = Counter(map(str, known.values()))
     return {
-        number: f"{judging}{f' ({judging.address}, prompt {judging.prompt[:6]})' if times[str(judging)] > 1 else ''}"
+        number: f"{judging} ({judging.place}, prompt {judging.prompt[:6]}, no. {number})"
+        if times[str(judging)] > 1
+        else str(judging)
         for number, judging in known.items()
     }
 

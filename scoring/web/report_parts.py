@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from arena.figures import Figure
+from arena.inference.endpoint import place_of
 from arena.templates import macros
 from scoring.multiple_choice.reader import Blocks, Problem
 from scoring.report import AnyReport, JudgeStamp, ScoreLine
@@ -51,7 +52,7 @@ def head_html(
 
 def judge_text(judge: JudgeStamp) -> str:
     versions = ", ".join(version for version in judge.versions if version != judge.model)
-    at = f" at {judge.address}" if judge.address else ""
+    at = f" at {place_of(judge.address)}" if judge.address else ""
     return f"Judge: {judge.model}{at}{f' (answered as {versions})' if versions else ''}"
 
 

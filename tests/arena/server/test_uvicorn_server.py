@@ -1,6 +1,7 @@
 """Serving: SIGTERM answers what is under way, flushes, and ends with 0; headers of strangers are not believed."""
 
 import signal
+import socket
 import sqlite3
 import threading
 import time
@@ -94,6 +95,26 @@ def test_the_server_tells_what_it_is_to_nobody_and_may_open_many_files(server):
     if hasattr(psutil.Process, "rlimit"):
         soft, hard = psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE)
         assert soft == hard
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"]
+)
+def test_what_anybody_can_send_leaves_no_line_in_the_log(server, sent):
+    logged = server.log.stat().st_size
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
+        line.sendall(sent)
+        assert line.recv(4)
+    assert server.log.stat().st_size == logged
+
+
+@pytest.mark.soak
+def test_a_head_is_waited_for_ten_seconds(server):
+    begun = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
+        line.sendall(b"GET / HTTP/1.1\r\n")
+        assert line.recv(1) == b""
+    assert time.monotonic() - begun > 9
 
 
 def test_a_server_is_ready(server):

@@ -103,6 +103,11 @@ def test_what_a_caller_writes_never_changes_the_bucket(written, hops):
         ("2a00:1:2:3::1", "2a00:1:2:3:ffff:ffff:ffff:ffff", True),
         ("2a00:1:2:3::1", "[2a00:1:2:3::9]:8080", True),
         ("2a00:1:2:3::1", "2a00:1:2:4::1", False),
+        ("8.8.8.1", "64:ff9b::8.8.8.77", True),
+        ("8.8.8.1", "2002:808:84d:5::1", True),
+        ("8.8.8.1", "2001:0:101:101:0:ffff:f7f7:f7b2", True),
+        ("64:ff9b::8.8.8.1", "64:ff9b::8.8.9.1", False),
+        ("2002:808:801::1", "2002:808:901::1", False),
     ],
 )
 def test_a_network_is_a_24_or_a_64(one, other, same):
@@ -118,10 +123,19 @@ def test_what_is_no_address_is_no_network(text):
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.16.3.4", "192.168.1.9", "::1", "fd00::1", "100.64.0.1", "::1%eth0"]
+    "address",
+    [
+        *("127.0.0.1", "10.16.3.4", "192.168.1.9", "::1", "fd00::1", "100.64.0.1", "::1%eth0", "192.0.0.171"),
+        *("64:ff9b::10.16.3.4", "2002:a10:304::1"),
+    ],
 )
 def test_a_private_address_is_a_proxy_and_no_network(address):
     assert RateLimiter().caller("cookie", address, []).network is None
+
+
+@pytest.mark.parametrize("address", ["192.0.0.9", "192.88.99.1", "64:ff9b::8.8.8.8", "2002:808:808::1"])
+def test_a_public_address_in_a_special_range_is_counted(address):
+    assert RateLimiter().caller("cookie", address, []).network is not None
 
 
 def test_files_and_calls_are_counted_apart_and_by_voter():

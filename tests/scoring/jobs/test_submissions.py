@@ -363,7 +363,11 @@ def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submi
     assert {submissions.store.standings(board_key).board.multi for board_key in board_keys} == {True, False}
     items = [{match.item for match in submissions.store.matches(board_key)} for board_key in board_keys]
     assert all(len(found) == 3 for found in items)
-    assert len(set(labels(board_key.judging for board_key in board_keys).values())) == 5
+    judgings = [board_key.judging for board_key in board_keys]
+    assert len(set(labels(judgings).values())) == 5
+    moved = labels(replace(one, id=one.id + 10 * place, address=f"http://10.0.0.{place}:8000/v1")
+                   for one in judgings for place in range(2))  # fmt: skip
+    assert len(set(moved.values())) == 10 and not any("10.0.0" in label for label in moved.values())
     assert [one.number for one in submissions.store.submissions()] == [1], "judged by several, submitted once"
 
 

@@ -188,7 +188,7 @@ def test_a_judge_that_is_no_longer_lent_says_so(database):
     for later in (Bench(database, "http://127.0.0.1:10/v1"), Bench(database, NOWHERE, lends=False)):
         with running(later):
             failed = ended(bench, job.link)
-        assert failed.state == "failed" and "no longer lent" in failed.problem
+        assert failed.state == "failed" and "at the operator's own server is no longer lent" in failed.problem
         bench.jobs.start(OWNER, job.link, None)
 
 

@@ -31,7 +31,7 @@ from scoring.web.benchmark_views import (
 )
 from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
-from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html
+from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html, judge_text
 from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
@@ -313,6 +313,12 @@ def test_whatever_a_file_says_is_text(benchmark):
     for piece in pieces:
         assert Seen(piece).text or not piece
     assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[-3]).text
+
+
+def test_where_a_judge_is_stands_in_a_report_if_it_is_public():
+    assert judge_text(STAMP) == "Judge: test-judge at judge.example (answered as test-judge-2026)"
+    inner = replace(STAMP, address="http://10.0.0.5:8000/v1")
+    assert judge_text(inner) == "Judge: test-judge at the operator's own server (answered as test-judge-2026)"
 
 
 def test_problems_stand_with_their_rows_the_gravest_first():

@@ -61,6 +61,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("#report-heading")).to_have_text(title, timeout=20_000)
     expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
+    expect(page.get_by_text("Judge: test-judge at the operator's own server")).to_be_visible()
     expect(page.locator("#match-boards .model", has_text=MODELS[0])).to_be_visible()
     expect(page.locator("#match-plot")).to_be_visible()
     expect(page.locator("#matches .match")).to_have_count(10)
@@ -73,6 +74,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
     expect(line.locator(".win-rate")).to_contain_text("(n=")
     expect(page.locator("#automatic-plot .plot-container").first).to_be_visible()
+    expect(page.locator("#automatic .tells")).to_contain_text("test-judge at the operator's own server, which")
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
     tsv = httpx.get(f"{app.address}/{address}").text

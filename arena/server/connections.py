@@ -1,0 +1,105 @@
+"""Connections: how many sockets are open, overall and per network, and how long each may take over a request's head.
+
+Uvicorn's `limit_concurrency` would answer everybody with 503 while one network holds idle sockets. Here the network's
+own further sockets are closed, and of all that wait for a head the oldest makes room. Nothing of this is logged: a
+flood would fill the disk.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from arena.network import public_network
+
+HEAD_SECONDS = 10.0
+"""Time from a socket's opening, or from the first byte of a later request, to the whole head."""
+NETWORK_SOCKETS = 500
+"""Most open sockets of a network: a browser opens six, and many people may share an address."""
+MOST_SOCKETS = 8_000
+"""Most open sockets overall; each takes about 20 kB."""
+
+
+class Connections:
+    """Open sockets of a server. `network` names an address's network, None where its sockets are not bounded."""
+
+    def __init__(
+        self,
+        most: int = MOST_SOCKETS,
+        network_most: int = NETWORK_SOCKETS,
+        head_seconds: float = HEAD_SECONDS,
+        network: Callable[[str], str | None] = public_network,
+    ) -> None:
+        self.head_seconds = head_seconds
+        self.network = network
+        self._most = most
+        self._network_most = network_most
+        self._open = 0
+        self._by_network: Counter[str] = Counter()
+        self.waiting: dict[Connection, asyncio.TimerHandle] = {}
+        """Those without a whole request head, the oldest first, with their timers."""
+
+    def enter(self, network: str | None) -> bool:
+        """Count a socket until `leave`; return whether there is room for it, which the oldest that waits may make."""
+        self._open += 1
+        if network is not None:
+            self._by_network[network] += 1
+            if self._by_network[network] > self._network_most:
+                return False
+        if self._open > self._most:
+            oldest = next(iter(self.waiting), None)
+            if oldest is None:
+                return False
+            oldest.drop()
+        return True
+
+    def leave(self, network: str | None) -> None:
+        self._open -= 1
+        if network is not None:
+            self._by_network[network] -= 1
+            if not self._by_network[network]:
+                del self._by_network[network]
+
+
+class Connection(H11Protocol):
+    """Uvicorn's protocol of one socket, within the bounds."""
+
+    def __init__(self, connections: Connections, **uvicorn: Any) -> None:
+        super().__init__(**uvicorn)
+        self._all = connections
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self._network = self._all.network(self.client[0]) if self.client else None
+        if self._all.enter(self._network):
+            self._wait()
+        else:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self not in self._all.waiting:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_waiting()
+        self._all.leave(self._network)
+
+    def drop(self) -> None:
+        """Close the socket at once."""
+        self._stop_waiting()
+        self.transport.abort()
+
+    def _wait(self) -> None:
+        self._all.waiting[self] = self.loop.call_later(self._all.head_seconds, self.drop)
+
+    def _stop_waiting(self) -> None:
+        timer = self._all.waiting.pop(self, None)
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,33 @@
+"""Where a server is: told to the public unless it stands on the operator's own network."""
+
+import pytest
+
+from arena.inference.endpoint import place_of
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://api.openai.com/v1", "api.openai.com"),
+        ("https://gateway.example.org:443/v1/account-7f3a/openai", "gateway.example.org"),
+        ("https://8.8.8.8/v1", "8.8.8.8"),
+        ("https://[2606:4700::1]/v1", "2606:4700::1"),
+        ("https://xn--bcher-kva.xn--p1ai/v1", "xn--bcher-kva.xn--p1ai"),
+    ],
+)
+def test_a_public_server_is_named_by_its_host(address, host):
+    assert place_of(address) == host
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://10.0.0.5:8000/v1", "https://10.0.0.5/v1", "https://[fd00::5]/v1", "https://100.64.1.2/v1"),
+        *("http://localhost:8000/v1", "https://localhost/v1", "https://vllm/v1", "https://localhost./v1"),
+        *("https://gpu.internal/v1", "https://GPU.Local/v1", "https://vllm.svc.cluster.local/v1", "https://127.1/v1"),
+        *("https://0x7f.0x1/v1", "http://gpu7.example.edu/v1", "https://gpu7.example.edu:8000/v1"),
+        *("", "10.0.0.5", "https://", "</dd><script>", "https://key@api.example.org/v1"),
+    ],
+)
+def test_any_other_is_the_operators_own(address):
+    assert place_of(address) == "the operator's own server"

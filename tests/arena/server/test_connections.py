@@ -1,0 +1,154 @@
+"""Open sockets: bounded per network and overall, and none waits for ever for a request's head."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+import uvicorn
+
+from arena.server.connections import Connection, Connections
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+FOR_EVER = 3600.0
+
+
+async def app(scope, receive, send) -> None:
+    """Answer in two bytes."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+class Sockets:
+    """Sockets to a server, each from an address of its own choice."""
+
+    def __init__(self, port: int, lent: ExitStack) -> None:
+        self._port = port
+        self._lent = lent
+
+    def open(self, address: str = "127.0.0.1", sent: bytes = b"") -> socket.socket:
+        line = socket.create_connection(("127.0.0.1", self._port), timeout=20, source_address=(address, 0))
+        self._lent.enter_context(line)
+        line.sendall(sent)
+        return line
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., Sockets]]:
+    """A function that starts a server with the given bounds; kept-alive sockets of it may be idle for a minute."""
+    with ExitStack() as lent:
+
+        def serve(keep_alive: int = 60, **bounds) -> Sockets:
+            bounds = {"head_seconds": FOR_EVER, "network": lambda address: address, **bounds}
+            config = uvicorn.Config(
+                app,
+                lifespan="off",
+                log_config=None,
+                http=partial(Connection, Connections(**bounds)),
+                timeout_keep_alive=keep_alive,
+                timeout_graceful_shutdown=1,
+            )
+            server, listening = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
+            thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),))
+            thread.start()
+            lent.enter_context(listening)
+            lent.callback(thread.join)
+            lent.callback(setattr, server, "should_exit", True)
+            return Sockets(listening.getsockname()[1], lent)
+
+        yield serve
+
+
+def is_answered(line: socket.socket) -> bool:
+    """Whether the server answers a request on this socket; else it has closed it."""
+    answer = b""
+    try:
+        line.sendall(REQUEST)
+        while not answer.endswith(b"ok") and (more := line.recv(1000)):
+            answer += more
+    except ConnectionError:
+        return False
+    return b"200 OK" in answer
+
+
+def is_closed(line: socket.socket) -> bool:
+    """Wait until the server has closed a socket; False after twenty seconds."""
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+@pytest.mark.parametrize("begun", [b"", b"G", REQUEST[:-2], REQUEST[:-4] + b"\r\nX: " + b"x" * 5_000])
+def test_a_head_that_does_not_come_ends_its_socket_without_a_word(served, caplog, begun):
+    assert is_closed(served(head_seconds=0.2).open(sent=begun))
+    assert caplog.records == []
+
+
+def test_a_head_that_trickles_in_is_not_waited_for_any_longer(served):
+    line = served(head_seconds=0.5).open()
+    with pytest.raises(ConnectionError):
+        for _ in range(200):
+            line.sendall(b"G")
+            time.sleep(0.1)
+
+
+def test_the_head_of_a_later_request_is_not_waited_for_any_longer_either(served):
+    line = served(head_seconds=1).open()
+    assert is_answered(line)
+    line.sendall(b"GET")
+    assert is_closed(line)
+
+
+def test_who_asks_again_may_pause_for_longer_than_a_head_takes(served):
+    line = served(head_seconds=1).open()
+    assert is_answered(line)
+    time.sleep(1.5)
+    assert is_answered(line)
+
+
+def test_a_socket_kept_alive_is_closed_as_uvicorn_does(served):
+    line = served(keep_alive=1).open()
+    assert is_answered(line)
+    assert is_closed(line)
+
+
+def test_a_network_has_so_many_sockets_and_others_have_theirs(served):
+    sockets = served(network_most=3)
+    held = [sockets.open("127.0.0.2") for _ in range(3)]
+    assert is_closed(sockets.open("127.0.0.2")), "refused at once, without a timer"
+    assert is_answered(sockets.open("127.0.0.3"))
+    held[0].close()
+    for _ in range(100):  # the server may not yet have seen that one was closed
+        if is_answered(freed := sockets.open("127.0.0.2")):
+            break
+        time.sleep(0.05)
+    assert is_answered(freed)
+    assert is_answered(held[1])
+
+
+def test_a_private_address_may_be_a_proxy_and_has_no_bound_of_its_own(served):
+    sockets = served(network_most=1, network=Connections().network)
+    assert all(is_answered(sockets.open("127.0.0.2")) for _ in range(3))
+
+
+def test_when_too_many_wait_the_oldest_makes_room(served):
+    sockets = served(most=3)
+    waiting = [sockets.open(f"127.0.0.{number}") for number in range(2, 5)]
+    assert is_answered(sockets.open("127.0.0.9"))
+    assert is_closed(waiting[0])
+    assert is_answered(waiting[1]) and is_answered(waiting[2])
+
+
+def test_when_all_are_asking_there_is_no_room(served):
+    sockets = served(most=2)
+    held = [sockets.open() for _ in range(2)]
+    assert all(map(is_answered, held))
+    assert is_closed(sockets.open())
+    assert all(map(is_answered, held))
