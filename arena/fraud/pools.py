@@ -89,7 +89,7 @@ def _sums(pool: VoterChoices, odds: Floats, taste: float) -> tuple[Codes, Floats
 
 
 def _evidence(sums: Floats) -> tuple[float, int, Floats]:
-    """Return the decimal logarithm of the pool's e-value, its likeliest pattern, and each voter's chance to follow it."""
+    """Return the decimal logarithm of the pool's e-value, its likeliest pattern, each voter's chance to follow it."""
     sums = sums.clip(-700, 700)
     logs = np.array([np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES])
     mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
