@@ -1,6 +1,7 @@
 """The measurements: each program loads, all of them run, and what is timed does what it will be timed at."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -48,3 +49,18 @@ def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
             assert rated is None or len(rated) == 6, task
     finally:
         side.stop()
+
+
+def test_people_vote_and_upload_beside_an_attacker():
+    line = [sys.executable, "-c", "from perf import attacks; attacks.main(('small uploads',), 3, 300)"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"\d+ honest calls, (\d+) failed", done.stdout) == ["0"], done.stdout
+    assert " 200: " in done.stdout and "upload: " not in done.stdout, done.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_no_attack_keeps_honest_people_waiting():
+    done = subprocess.run([sys.executable, "-m", "perf.attacks"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
