@@ -12,6 +12,7 @@ import io
 import itertools
 import multiprocessing
 import os
+import random
 import re
 import shutil
 import socket
@@ -86,6 +87,8 @@ class Seen:
 
     seconds: list[float] = field(default_factory=list)
     """Of each call of a voter."""
+    votes: int = 0
+    """Votes taken."""
     failed: list[str] = field(default_factory=list)
     alive: list[float] = field(default_factory=list)
     """Seconds of each answer of `/healthz`."""
@@ -99,25 +102,30 @@ class Seen:
         """Seconds within which 95 of 100 calls were answered."""
         return statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else float("inf")
 
+    def __str__(self) -> str:
+        failed = f"{len(self.failed)} failed {self.failed[:1] or ''}".strip()
+        return f"p95 {self.p95:.2f} s, healthz {max(self.alive):.2f} s; {self.votes} votes taken, {failed}"
+
     @property
     def held(self) -> bool:
         return self.p95 < TARGET and max(self.alive) < TARGET and not (self.failed or self.uploaded)
 
 
 # The honest.
-async def vote(page: Page, number: int, seen: Seen, until: float) -> None:
-    """Vote, look at the names, go on; each call is timed."""
+async def vote(page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]) -> None:
+    """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed."""
     headers = {"x-forwarded-for": f"12.{number}.1.7"}
+    await asyncio.sleep(thinking() * random.random())  # they do not come all at once
     headers["cookie"] = await page.cookie(headers)
 
     async def timed(event: str, *data: str) -> str:
+        await asyncio.sleep(thinking())
         began = time.monotonic()
         try:
             text = (await page.call(event, headers, *data)).text
         except httpx.TransportError as error:
             text = repr(error)
         seen.seconds.append(time.monotonic() - began)
-        await asyncio.sleep(THINKING)
         return text
 
     shown = await timed("on_load", "")
@@ -126,7 +134,7 @@ async def vote(page: Page, number: int, seen: Seen, until: float) -> None:
         chosen = await timed("on_choose_a", token[1]) if token else shown
         if token is None or "You chose A" not in chosen:
             seen.failed.append(chosen[:200])
-            await asyncio.sleep(THINKING)
+        seen.votes += "You chose A" in chosen
         await timed("on_reveal", token[1] if token else "")
         shown = await timed("on_next", "", "Any family")
 
@@ -149,12 +157,14 @@ async def upload(page: Page, seen: Seen) -> None:
     seen.uploaded = "" if answer.status_code == 200 else answer.text
 
 
-async def honest(port: int, seconds: float, seen: Seen) -> None:
+async def honest(
+    port: int, seconds: float, seen: Seen, voters: int = VOTERS, thinking: Callable[[], float] = lambda: THINKING
+) -> None:
     """Let everybody do what they came for, for so many seconds."""
     async with http_client(port) as client:
         page = Page(client, (await client.get("/config")).json())
         until = time.monotonic() + seconds
-        await asyncio.gather(watch(client, seen, until), *(vote(page, n, seen, until) for n in range(VOTERS)))
+        await asyncio.gather(watch(client, seen, until), *(vote(page, n, seen, until, thinking) for n in range(voters)))
         await upload(page, seen)
 
 
@@ -359,20 +369,15 @@ def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES
         folder.mkdir()
         Arena(folder, votes).close()
         (folder / f"{votes}.db").rename(folder / "arena.db")
-        print(f"{'attack':<18} {'requests by status':<34} {'honest p95':>10} {'healthz':>8} verdict", flush=True)
+        print(f"{'attack':<18} {'requests by status':<34} verdict what honest people saw", flush=True)
         missed = 0
         for name in names or ATTACKS:
             seen = besieged(name, folder, seconds)
             missed += not seen.held
             sent = ", ".join(f"{status or '-'}: {count:,}" for status, count in sorted(seen.requests.items()))
-            about = f"{len(seen.seconds)} honest calls, {len(seen.failed)} failed, load {os.getloadavg()[0]:.1f}"
-            faults = [*seen.failed[:1], *([f"upload: {seen.uploaded}"] if seen.uploaded else [])]
-            print(
-                f"{name:<18} {sent:<34} {seen.p95:>8.2f} s {max(seen.alive):>6.2f} s "
-                f"{'ok' if seen.held else 'MISSED':>7} ({about})",
-                *faults,
-                flush=True,
-            )
+            told = f"{seen}{seen.uploaded and f', an upload refused: {seen.uploaded}'}"
+            print(f"{name:<18} {sent:<34} {'ok' if seen.held else 'MISSED':<7} {told}", flush=True)
+        print(f"load {os.getloadavg()[0]:.1f} on {multiprocessing.cpu_count()} cores")
     return int(missed > 0)
 
 
