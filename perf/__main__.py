@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BENCHMARKS = ("vote_path", "board_path", "judge_throughput", "coverage", "fraud", "ratings", "choices", "live")
+BENCHMARKS = (
+    *("vote_path", "board_path", "judge_throughput", "coverage", "fraud", "ratings", "choices", "live"),
+    *("voters", "attacks"),
+)
 
 
 def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:

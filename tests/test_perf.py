@@ -48,3 +48,24 @@ def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
             assert rated is None or len(rated) == 6, task
     finally:
         side.stop()
+
+
+def test_people_vote_and_upload_beside_an_attacker():
+    line = [sys.executable, "-c", "from perf import attacks; attacks.main(('small uploads',), 3, 300)"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert " 200: " in done.stdout and ", 0 failed\n" in done.stdout, done.stdout
+
+
+def test_voters_are_counted_who_think_and_who_do_not():
+    line = [sys.executable, "-c", "from perf import voters; voters.main(3, 2, 0.1, 300)"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" votes taken, 0 failed") == 2, done.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_no_attack_keeps_honest_people_waiting():
+    done = subprocess.run([sys.executable, "-m", "perf.attacks"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
@@ -23,8 +24,13 @@ from arena.settings import DemoBank, VoteLimits
 from arena.types import Battle, Contestant, Item, Phase
 
 Pair = tuple[int, int]
+Floats = npt.NDArray[np.floating]
 CHECK_SHARE = 0.1
 """Share of a voter's battles that are on check items, while any remain that the voter has not had."""
+
+
+MOST_GRIDS = 100
+"""Selections of items, such as a family, whose grid is kept."""
 
 
 class NoBattle(Enum):
@@ -63,6 +69,7 @@ class PairSampler:
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
         self._counted = float("-inf")
+        self._grids: dict[tuple[int, ...], PairGrid] = {}
 
     def shown_items(self) -> tuple[Item, ...]:
         """The items that can be drawn now: showable, of a source in the draw, with answers of two models."""
@@ -111,7 +118,8 @@ class PairSampler:
             return found
         bank = self._items.bank()
         checks = {source.id for source in bank.sources if source.kind == "check"}
-        check = draw([item for item in bank.items.values() if item.source in checks], {}, taken, self._coin)
+        grid = PairGrid(item for item in bank.items.values() if item.source in checks)
+        check = draw(grid, {}, taken, self._coin)
         return check.by("check") if check else found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
@@ -122,10 +130,21 @@ class PairSampler:
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         found = _begun(left, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
-        found = found or draw(left, self._votes(), taken | full, self._coin, closed)
+        grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
+        found = found or draw(grid, self._votes(), taken | full, self._coin, closed)
         if found is None and (closed or max(items.values(), default=0) >= self._limits.voter_item):
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
         return found
+
+    def _grid(self, wanted: Sequence[Item]) -> "PairGrid":
+        """The grid of these items, kept while the bank has these very objects."""
+        key = tuple(map(id, wanted))  # no other object has them: the grid holds its items
+        grid = self._grids.get(key)
+        if grid is None:
+            if len(self._grids) >= MOST_GRIDS:
+                self._grids.clear()
+            grid = self._grids[key] = PairGrid(wanted)
+        return grid
 
     def _why_none(self, items: tuple[Item, ...], wanted: list[Item], request: BattleRequest) -> NoBattle:
         if wanted:
@@ -154,42 +173,66 @@ def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
     return tuple(item for item in bank.items.values() if kinds[item.source] not in left_out)
 
 
+class PairGrid:
+    """Items by the models that answered them: what draws among these items have in common."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.items = tuple(items)
+        self.answers = {item.id: {one.model: one for one in item.contestants} for item in self.items}
+        self.models = sorted({model for of in self.answers.values() for model in of})
+        self.place = {model: number for number, model in enumerate(self.models)}
+        self.has = np.zeros((len(self.models), len(self.items)), bool)
+        for number, answers in enumerate(self.answers.values()):
+            self.has[[self.place[model] for model in answers], number] = True
+        answered = self.has.astype(np.float32)
+        self.shared = np.triu(answered @ answered.T, 1)
+        """Number of items that both models of a pair answered, above the diagonal."""
+        self._votes: tuple[Mapping[Pair, int], Floats] = ({}, np.zeros_like(self.shared))
+
+    def votes(self, votes: Mapping[Pair, int]) -> Floats:
+        """Return the votes of each pair as a matrix, made once for each mapping."""
+        if votes is not self._votes[0]:
+            matrix = np.zeros_like(self.shared)
+            for (low, high), n in votes.items():
+                if low in self.place and high in self.place:
+                    matrix[self.place[low], self.place[high]] = n
+            self._votes = (votes, matrix)
+        return self._votes[1]
+
+
 def draw(
-    items: Iterable[Item],
+    grid: PairGrid,
     votes: Mapping[Pair, int],
     taken: frozenset[Seen],
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
     """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
-    by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
-    place = {model: number for number, model in enumerate(sorted({model for of in by_id.values() for model in of}))}
-    has = np.zeros((len(place), len(by_id)), np.float32)
-    for number, answers in enumerate(by_id.values()):
-        has[[place[model] for model in answers], number] = 1
-    left = np.triu(has @ has.T, 1)
+    left, place = grid.shared.copy(), grid.place
     for item, low, high in taken:
-        if low in (answers := by_id.get(item, {})) and high in answers:
+        if low in (answers := grid.answers.get(item, {})) and high in answers:
             left[place[low], place[high]] -= 1
-    models = list(place)
-    pairs = [(models[low], models[high]) for low, high in np.argwhere(left > 0).tolist()]
-    pairs = [pair for pair in pairs if pair not in closed]
-    if not pairs:
+    for low, high in closed:
+        if low in place and high in place:
+            left[place[low], place[high]] = 0
+    pairs = np.argwhere(left > 0)
+    if not len(pairs):
         return None
-    chances = pair_chances([votes.get(pair, 0) for pair in pairs])
-    ((low, high), chance) = coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
-    both = (item for item, answers in by_id.items() if low in answers and high in answers)
-    new = [item for item in both if Seen(item, low, high) not in taken]
+    chances = pair_chances(grid.votes(votes)[pairs[:, 0], pairs[:, 1]])
+    drawn = min(int(np.searchsorted(np.cumsum(chances), coin.random(), "right")), len(pairs) - 1)
+    low, high = (grid.models[at] for at in pairs[drawn].tolist())
+    both = np.flatnonzero(grid.has[pairs[drawn]].all(0)).tolist()
+    new = [item for at in both if Seen(item := grid.items[at].id, low, high) not in taken]
     item = coin.choice(new)
-    return _sided(item, by_id[item][low], by_id[item][high], coin)._replace(probability=chance / len(new))
+    answers = grid.answers[item]
+    return _sided(item, answers[low], answers[high], coin)._replace(probability=float(chances[drawn]) / len(new))
 
 
-def pair_chances(votes: Sequence[int]) -> list[float]:
+def pair_chances(votes: npt.ArrayLike) -> Floats:
     """Chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
-    mean = sum(votes) / len(votes)
-    shares = [1 / (1 + n / (mean + 1)) for n in votes]  # at least half a share on the average, since this is convex
-    whole = sum(shares)
-    return [0.25 / len(votes) + 0.75 * share / whole for share in shares]
+    cast = np.asarray(votes, float)
+    shares = 1 / (1 + cast / (cast.mean() + 1))  # at least half a share on the average, since this is convex
+    return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 
 def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:

@@ -175,7 +175,7 @@ class LiveSessions:
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError("You have compared these models as often as one voter may here. Thank you!")
-        chances = pair_chances([votes.get(frozenset(pair), 0) for pair in pairs])
+        chances = pair_chances([votes.get(frozenset(pair), 0) for pair in pairs]).tolist()
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 

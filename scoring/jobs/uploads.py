@@ -3,16 +3,19 @@
 File names contain codes of the owner and the network, so that limits are checked without opening a file.
 """
 
+import asyncio
 import hashlib
 import json
 import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from arena.io.tables import PAGE, SUFFIXES
 from arena.storage import VOTES_ROOM, disk_errors, no_room
@@ -46,13 +49,14 @@ _METADATA = ".slip"
 class UploadStore:
     """Uploaded files in a folder, kept for `seconds`; an owner is the hash of a voter cookie.
 
-    Limits in bytes: `most` per file, `most_together` for all, and a quarter of that per network. A file counts as at
-    least a megabyte, which also limits their number; `votes_room` bytes of the disk stay free.
+    Limits: `most` bytes per file, `most_together` bytes and `most_files` for all, and a quarter of both per network.
+    When all is full, the network that holds most makes room. `votes_room` bytes of the disk stay free.
     """
 
     folder: Path
     most: int = PAGE_BYTES
     most_together: int = 2_000_000_000
+    most_files: int = 2_000
     seconds: float = 3600
     votes_room: int = VOTES_ROOM
 
@@ -70,14 +74,14 @@ class UploadStore:
             raise UploadStoreError(
                 f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these"
             )
-        self.sweep(owner)
+        await asyncio.to_thread(self.sweep, owner)
         token = secrets.token_urlsafe(16)
         path = self.folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
         arrived = StoredUpload(token, owner, path, name[:200], time.time(), network)
         try:
             size = checked = 0
             with disk_errors(UploadStoreError), path.open("wb") as file:
-                self._check_room(0, path)
+                await asyncio.to_thread(self._make_room, 0, path)
                 async for chunk in chunks:
                     size += len(chunk)
                     if size > self.most:
@@ -85,7 +89,7 @@ class UploadStore:
                             f"expected at most {self.most:,} bytes; score it on the command line: python -m scoring"
                         )
                     if size - checked > self.most // 16:
-                        self._check_room(size, path)
+                        await asyncio.to_thread(self._make_room, size, path)
                         checked = size
                     file.write(chunk)
             with disk_errors(UploadStoreError):
@@ -107,7 +111,7 @@ class UploadStore:
         arrived.path.unlink(missing_ok=True)
 
     def drop(self, owner: str, name: str) -> None:
-        for metadata_path in [path for path, _ in self._files() if path.suffix == _METADATA]:
+        for metadata_path in self.folder.glob(f"*{_METADATA}"):
             arrived = self._read(metadata_path)
             if arrived and (arrived.owner, arrived.name) == (owner, name):
                 self.discard(arrived)
@@ -121,13 +125,9 @@ class UploadStore:
         """Delete all expired files, and the owner's file if an owner is given."""
         oldest = time.time() - self.seconds
         mine = _code(owner) if owner is not None else None
-        for path, state in list(self._files()):
-            token, *codes = path.name.split(".")
-            if codes[:1] == [mine]:
-                self._metadata(token).unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
-            elif state.st_mtime < oldest:
-                path.unlink(missing_ok=True)
+        for held in self._held():
+            if held.since < oldest or held.owner == mine:
+                self._delete(held)
 
     def _metadata(self, token: str) -> Path:
         return self.folder / f"{token}{_METADATA}"
@@ -140,23 +140,54 @@ class UploadStore:
             return None
         return StoredUpload(**said | {"path": self.folder / Path(said["path"]).name})
 
-    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yield the files in the folder; another server may delete some meanwhile."""
-        for path in self.folder.iterdir():
-            with suppress(FileNotFoundError):
-                yield path, path.stat()
+    def _held(self) -> list["_HeldFile"]:
+        """Return the files in the folder, the oldest first; another server may delete some meanwhile."""
+        held = []
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                token, owner, network, *_ = (*entry.name.split("."), "", "")
+                if not entry.name.endswith(_METADATA):
+                    with suppress(FileNotFoundError):
+                        state = entry.stat()
+                        held.append(_HeldFile(state.st_mtime, Path(entry.path), token, owner, network, state.st_size))
+        return sorted(held)
 
-    def _check_room(self, size: int, mine: Path) -> None:
-        network = mine.name.split(".")[2]
-        least = min(self.most, 1_000_000)
-        together = same = 0
-        for path, state in self._files():
-            if path != mine and path.suffix != _METADATA:
-                bytes_held = max(state.st_size, least)
-                together += bytes_held
-                same += bytes_held if f".{network}." in path.name else 0
-        if together + size > self.most_together or same + size > max(self.most_together // 4, self.most):
-            raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
+    def _delete(self, held: "_HeldFile") -> None:
+        self._metadata(held.token).unlink(missing_ok=True)
+        held.path.unlink(missing_ok=True)
+
+    def _make_room(self, size: int, mine: Path) -> None:
+        """Delete the oldest files of the network that holds most until `size` bytes of mine fit.
+
+        Raises UploadStoreError if that is the uploader's own network, or if this has its quarter.
+        """
+        network, held = mine.name.split(".")[2], [one for one in self._held() if one.path != mine]
+        for weigh, own, most, of_network in (
+            (lambda one: one.size, size, self.most_together, max(self.most_together // 4, self.most)),
+            (lambda one: 1, 1, self.most_files, self.most_files // 4),
+        ):
+            weights = Counter({network: own})
+            for one in held:
+                weights[one.network] += weigh(one)
+            while max(weights[network] - of_network, weights.total() - most) > 0:
+                greatest = max(weights, key=lambda one: (weights[one], one != network))
+                if greatest == network or weights[network] > of_network:
+                    raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
+                oldest = next(one for one in held if one.network == greatest)
+                held.remove(oldest)
+                self._delete(oldest)
+                weights[greatest] -= weigh(oldest)
+
+
+class _HeldFile(NamedTuple):
+    """File in the folder, with the codes of its owner and network."""
+
+    since: float
+    path: Path
+    token: str
+    owner: str
+    network: str
+    size: int
 
 
 def _code(name: str) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from arena.battles.campaigns import Campaigns
-from arena.battles.sampling import BattleRequest, NoBattle, PairSampler, draw, pair_chances
+from arena.battles.sampling import BattleRequest, NoBattle, PairGrid, PairSampler, draw, pair_chances
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE
 from arena.database import Database
@@ -78,7 +78,7 @@ def is_even(counts: Counter, expected: int) -> bool:
 
 def test_sides_items_and_pairs_are_fair():
     coin = random.Random(20260101)
-    draws = [draw(items(), {}, frozenset(), coin) for _ in range(4000)]
+    draws = [draw(PairGrid(items()), {}, frozenset(), coin) for _ in range(4000)]
     drawn = [one for one in draws if one]
     assert len(drawn) == 4000
     assert is_even(Counter(one.item for one in drawn), 6)
@@ -90,7 +90,7 @@ def test_sides_items_and_pairs_are_fair():
 def test_each_side_shows_the_answer_of_its_model_to_the_item():
     coin = random.Random(1)
     for _ in range(200):
-        one = draw(items(), {}, frozenset(), coin)
+        one = draw(PairGrid(items()), {}, frozenset(), coin)
         assert one
         assert one.model_a != one.model_b
         assert (one.answer_a, one.answer_b) == (one.item * 100 + one.model_a, one.item * 100 + one.model_b)
@@ -113,7 +113,7 @@ def test_a_draw_tells_the_probability_that_it_had():
     votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
     taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
     coin = random.Random(8)
-    drawn = [one for _ in range(20_000) if (one := draw(lacking, votes, taken, coin, frozenset([(2, 4)])))]
+    drawn = [one for _ in range(20_000) if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))]
     told = {(one.item, *sorted((one.model_a, one.model_b))): one.probability for one in drawn}
     counts = Counter((one.item, *sorted((one.model_a, one.model_b))) for one in drawn)
     assert sum(told.values()) == pytest.approx(1)
@@ -124,7 +124,7 @@ def test_a_draw_tells_the_probability_that_it_had():
 
 def test_what_the_voter_had_is_never_drawn_again():
     coin, seen = random.Random(4), set()
-    while one := draw(items(), {}, frozenset(seen), coin):
+    while one := draw(PairGrid(items()), {}, frozenset(seen), coin):
         key = Seen(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
         assert key not in seen
         seen.add(key)
@@ -133,14 +133,14 @@ def test_what_the_voter_had_is_never_drawn_again():
 
 @pytest.mark.parametrize("models", [0, 1])
 def test_fewer_than_two_models_draw_nothing(models):
-    assert draw(items(models=models), {}, frozenset(), random.Random(5)) is None
-    assert draw([], {}, frozenset(), random.Random(5)) is None
+    assert draw(PairGrid(items(models=models)), {}, frozenset(), random.Random(5)) is None
+    assert draw(PairGrid([]), {}, frozenset(), random.Random(5)) is None
 
 
 def test_models_that_share_no_item_are_no_pair():
     one, other = items(2, 2)
     apart = [replace(one, contestants=one.contestants[:1]), replace(other, contestants=other.contestants[1:])]
-    assert draw(apart, {}, frozenset(), random.Random(6)) is None
+    assert draw(PairGrid(apart), {}, frozenset(), random.Random(6)) is None
 
 
 # The next battle

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import AsyncIterator
 
@@ -68,14 +69,20 @@ def test_a_broken_upload_leaves_nothing(upload_store, tmp_path):
     assert held(upload_store, tmp_path) == 0
 
 
-def test_too_large_a_file_and_too_many_files_are_refused(tmp_path):
+def test_too_large_a_file_is_refused_and_when_all_is_full_whoever_holds_most_makes_room(tmp_path):
     upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=12)
     with pytest.raises(UploadStoreError, match="at most 10 bytes"):
         receive(upload_store, "me", "out.json", b"12345", b"678901")
-    receive(upload_store, "you", "out.json", b"1234567890")
-    with pytest.raises(UploadStoreError, match="waiting"):
-        receive(upload_store, "me", "out.json", b"1", b"23")
-    assert held(upload_store, tmp_path) == 1
+    large = receive(upload_store, "you", "out.json", b"1234567890")
+    small = receive(upload_store, "she", "out.json", b"1")
+    assert large.path.exists()
+    receive(upload_store, "me", "out.json", b"1", b"23")
+    assert small.path.exists() and not large.path.exists()
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        upload_store.find("you", large.token)
+    with pytest.raises(UploadStoreError, match="waiting"):  # nobody makes room for more than he has
+        receive(upload_store, "he", "out.json", b"12345", b"6789")
+    assert held(upload_store, tmp_path) == 2
 
 
 def test_a_file_does_not_wait_for_ever(tmp_path):
@@ -103,19 +110,46 @@ def test_a_metadata_file_that_a_kill_tore_is_no_file(upload_store, tmp_path):
         upload_store.find("me", arrived.token)
 
 
+def bring(upload_store: UploadStore, owner: str, network: str | None, content: bytes = b"{}") -> StoredUpload:
+    return asyncio.run(upload_store.receive(owner, "out.json", parts(content), network))
+
+
 def test_a_network_cannot_fill_the_upload_store(tmp_path):
     """Fresh cookies do not help it, nor do empty files; whoever comes from elsewhere has room."""
-    upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=80)
-
-    def bring(owner: str, network: str | None) -> StoredUpload:
-        return asyncio.run(upload_store.receive(owner, "out.json", parts(b"1"), network))
-
+    upload_store = UploadStore(tmp_path / "uploads", most=10, most_together=80, most_files=16)
     for number in range(2):
-        bring(f"invented {number}", "attacker")
+        bring(upload_store, f"invented {number}", "attacker", b"0123456789")
     with pytest.raises(UploadStoreError, match="waiting"):
-        for number in range(2, 4):
-            bring(f"invented {number}", "attacker")
-    assert bring("me", "elsewhere").path.exists() and bring("you", None).path.exists()
+        bring(upload_store, "invented 2", "attacker")
+    for number in range(4):
+        bring(upload_store, f"invented {number}", "another", b"")
+    with pytest.raises(UploadStoreError, match="waiting"):
+        bring(upload_store, "invented 4", "another", b"")
+    assert bring(upload_store, "me", "elsewhere").path.exists() and bring(upload_store, "you", None).path.exists()
+
+
+def test_small_files_of_many_networks_close_it_for_nobody(tmp_path):
+    """They count as what they are; too many of them take their own place, those of the busiest network first."""
+    upload_store = UploadStore(tmp_path / "uploads", most=10**8, most_together=10**9, most_files=40)
+    mine = bring(upload_store, "me", "elsewhere", b"x" * 10_000)
+    for number in range(60):
+        bring(upload_store, f"invented {number}", f"attacker {number % 20}")
+    assert mine.path.exists() and bring(upload_store, "you", None).path.exists()
+    assert held(upload_store, tmp_path) <= 40
+
+
+def test_the_folder_is_looked_through_beside_the_event_loop(tmp_path, monkeypatch):
+    upload_store = UploadStore(tmp_path / "uploads")
+    looked = set[int]()
+    scandir = os.scandir
+
+    def noted(folder):
+        looked.add(threading.get_ident())
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    receive(upload_store)
+    assert looked and threading.get_ident() not in looked
 
 
 def test_many_waiting_files_keep_nobody_waiting(tmp_path):

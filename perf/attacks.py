@@ -1,0 +1,385 @@
+"""Honest votes beside an attacker: `python -m perf.attacks [ATTACK ...]`.
+
+Each attack meets a fresh server with a bank of 140 items and 50,000 votes of 100 models. Voters from networks of their
+own (the server trusts one proxy) vote with a short time to think, and `/healthz` is polled, while the attacker, one
+network in a process of its own, sends as fast as it is answered on 16 lines. At the end somebody else uploads a file.
+Targets: 95% of the honest calls and every answer of `/healthz` within a second, every vote and the upload taken.
+"""
+
+import asyncio
+import csv
+import io
+import itertools
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from arena.leaderboard.plots import PLOTS
+from arena.server.uvicorn_server import allow_many_connections
+from arena.web.cookies import COOKIE
+from perf.board_path import Arena
+from scoring.benchmarks.mmbench import MMBENCH
+from tests.support.circular_passes import RIGHT, passes
+from tests.support.servers import AppServer
+
+SECONDS = 20.0
+VOTES = 50_000
+"""Votes in the database when an attack begins."""
+VOTERS = 6
+THINKING = 0.5
+"""Seconds between two calls of an honest voter, on the average."""
+TARGET = 1.0
+LINES = 16
+REFUSED_SECONDS = 0.2
+"""How soon an attacker comes again on a line that was refused."""
+PREDICT = "/gradio_api/run/predict"
+
+
+def http_client(port: int) -> httpx.AsyncClient:
+    """Return a client for many visitors: it keeps none of their cookies."""
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, limits=limits, cookies=no_cookies)
+
+
+class Page:
+    """The page's events over HTTP, for any number of visitors."""
+
+    def __init__(self, client: httpx.AsyncClient, config: Mapping[str, Any]) -> None:
+        self.client = client
+        self._events = {event["api_name"]: event for event in config["dependencies"]}
+        self._parts = {part["id"]: part["props"] for part in config["components"]}
+
+    async def cookie(self, headers: Mapping[str, str]) -> str:
+        """Return the cookie of a new visitor, as a header's value."""
+        answer = await self.client.get("/", headers=headers)
+        return f"{COOKIE}={answer.cookies.get(COOKIE, '')}"
+
+    async def call(self, event: str, headers: Mapping[str, str], *data: Any, **by_id: Any) -> httpx.Response:
+        """Call an event with these values, or with those of a fresh page but for these, by the parts' `elem_id`."""
+        parts = [self._parts[part] for part in self._events[event]["inputs"]]
+        sent = list(data) or [by_id.get(part.get("elem_id", ""), part.get("value")) for part in parts]
+        body = {"data": sent, "fn_index": self._events[event]["id"], "session_hash": headers["x-forwarded-for"]}
+        return await self.client.post(PREDICT, json=body, headers=headers)
+
+
+@dataclass
+class Seen:
+    """What honest people saw during one attack."""
+
+    seconds: list[float] = field(default_factory=list)
+    """Of each call of a voter."""
+    votes: int = 0
+    """Votes taken."""
+    failed: list[str] = field(default_factory=list)
+    alive: list[float] = field(default_factory=list)
+    """Seconds of each answer of `/healthz`."""
+    uploaded: str = ""
+    """What somebody was told who uploaded a file at the end; "" if it was taken."""
+    requests: Counter[int] = field(default_factory=Counter)
+    """The attacker's, by status; 0: not answered."""
+
+    @property
+    def p95(self) -> float:
+        """Seconds within which 95 of 100 calls were answered."""
+        return statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else float("inf")
+
+    def __str__(self) -> str:
+        failed = f"{len(self.failed)} failed {self.failed[:1] or ''}".strip()
+        return f"p95 {self.p95:.2f} s, healthz {max(self.alive):.2f} s; {self.votes} votes taken, {failed}"
+
+    @property
+    def held(self) -> bool:
+        return self.p95 < TARGET and max(self.alive) < TARGET and not (self.failed or self.uploaded)
+
+
+# The honest.
+async def vote(page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]) -> None:
+    """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed."""
+    headers = {"x-forwarded-for": f"12.{number}.1.7"}
+    await asyncio.sleep(thinking() * random.random())  # they do not come all at once
+    headers["cookie"] = await page.cookie(headers)
+
+    async def timed(event: str, *data: str) -> str:
+        await asyncio.sleep(thinking())
+        began = time.monotonic()
+        try:
+            text = (await page.call(event, headers, *data)).text
+        except httpx.TransportError as error:
+            text = repr(error)
+        seen.seconds.append(time.monotonic() - began)
+        return text
+
+    shown = await timed("on_load", "")
+    while time.monotonic() < until:
+        token = re.search(r'"([\w-]{20,}\.\d)"', shown)
+        chosen = await timed("on_choose_a", token[1]) if token else shown
+        if token is None or "You chose A" not in chosen:
+            seen.failed.append(chosen[:200])
+        seen.votes += "You chose A" in chosen
+        await timed("on_reveal", token[1] if token else "")
+        shown = await timed("on_next", "", "Any family")
+
+
+async def watch(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
+    """Poll `/healthz` as a load balancer does, more often."""
+    while time.monotonic() < until:
+        began = time.monotonic()
+        with suppress(httpx.TransportError):
+            await client.get("/healthz")
+        seen.alive.append(time.monotonic() - began)
+        await asyncio.sleep(0.1)
+
+
+async def upload(page: Page, seen: Seen) -> None:
+    """Upload a file as somebody does who has nothing to do with the attack."""
+    headers = {"x-forwarded-for": "12.99.1.7"}
+    headers["cookie"] = await page.cookie(headers)
+    answer = await page.client.post("/uploads?name=mine.json", content=b"{}", headers=headers)
+    seen.uploaded = "" if answer.status_code == 200 else answer.text
+
+
+async def honest(
+    port: int, seconds: float, seen: Seen, voters: int = VOTERS, thinking: Callable[[], float] = lambda: THINKING
+) -> None:
+    """Let everybody do what they came for, for so many seconds."""
+    async with http_client(port) as client:
+        page = Page(client, (await client.get("/config")).json())
+        until = time.monotonic() + seconds
+        await asyncio.gather(watch(client, seen, until), *(vote(page, n, seen, until, thinking) for n in range(voters)))
+        await upload(page, seen)
+
+
+# The attacker.
+class Attacker:
+    """One network's client: counts what it sends by the status of the answer, and waits a little when refused."""
+
+    def __init__(self, page: Page, port: int, sent: Counter[int]) -> None:
+        self.page, self.port, self.sent = page, port, sent
+        self.numbers = itertools.count()
+
+    def headers(self, cookie: str = "") -> dict[str, str]:
+        """Return the headers of one of its addresses, behind one that it invents."""
+        number = next(self.numbers)
+        return {"x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}", "cookie": cookie}
+
+    async def tell(self, asked: Awaitable[httpx.Response]) -> httpx.Response | None:
+        """Wait for an answer and count it."""
+        try:
+            answer = await asked
+        except httpx.TransportError:
+            self.sent[0] += 1
+            return None
+        self.sent[answer.status_code] += 1
+        if answer.status_code == 429:
+            await asyncio.sleep(REFUSED_SECONDS)
+        return answer
+
+    async def get(self, path: str, cookie: str = "") -> None:
+        await self.tell(self.page.client.get(path, headers=self.headers(cookie)))
+
+    async def upload(self, name: str, content: bytes, cookie: str = "") -> tuple[str, str]:
+        """Upload a file, by default with a new cookie; return the cookie and the file's token."""
+        cookie = cookie or await self.page.cookie(self.headers())
+        asked = self.page.client.post(f"/uploads?name={name}", content=content, headers=self.headers(cookie))
+        answer = await self.tell(asked)
+        return cookie, answer.text if answer is not None and answer.status_code == 200 else ""
+
+    async def score(self, name: str, content: bytes, cookie: str = "") -> str:
+        """Upload a file and have rules alone make its report; return the link."""
+        cookie, token = await self.upload(name, content, cookie)
+        form = {"upload-token": token, "benchmark": MMBENCH.name, "protocol": next(iter(MMBENCH.protocols))}
+        await self.tell(self.page.call("on_arrived", self.headers(cookie), **form))
+        answer = await self.tell(self.page.call("on_check", self.headers(cookie), **form))
+        link = re.search(r'"data":\["([\w-]{16,})"', answer.text) if answer is not None else None
+        return link[1] if link else ""
+
+
+async def nobody(attacker: Attacker) -> None:
+    """Leave them in peace, to compare with."""
+
+
+async def page_loads(attacker: Attacker) -> None:
+    for path in itertools.cycle(("/", "/config")):
+        await attacker.get(path)
+
+
+async def item_search(attacker: Attacker) -> None:
+    """Search for as many words as one may, and for more than that."""
+    cookie = await attacker.page.cookie(attacker.headers())
+    for number in itertools.count():
+        words = " ".join(f"{word:x}" for word in range(number, number + (60 if number % 4 else 9_000)))
+        await attacker.tell(attacker.page.call("on_search", attacker.headers(cookie), "Any family", words))
+
+
+async def dated_boards(attacker: Attacker) -> None:
+    """Open boards of other days each time, with every plot, and other parameters."""
+    cookie = await attacker.page.cookie(attacker.headers())
+    for number in attacker.numbers:
+        day, family = str(date(2020, 1, 1) + timedelta(number)), f"family {number % 70}"
+        form = {"board-since": day, "board-family": family if number % 3 else "All families"}
+        form |= {"board-without": bool(number % 2), "board-plots": [*PLOTS, None][number % 7]}
+        await attacker.tell(attacker.page.call("on_open", attacker.headers(cookie), **form))
+
+
+async def dated_files(attacker: Attacker) -> None:
+    """Read the tables of boards of other days each time."""
+    for number in attacker.numbers:
+        day = date(2020, 1, 1) + timedelta(number)
+        await attacker.get(f"/boards/board.csv?source=bench&since={day}&family={'' if number % 2 else 'family+3'}")
+
+
+async def plot_pages(attacker: Attacker) -> None:
+    """Read the plots of one board again and again, and its table."""
+    for name in itertools.cycle(("plots.html", "plots.json", "board.csv")):
+        await attacker.get(f"/boards/{name}?source=bench")
+
+
+async def slow_heads(attacker: Attacker) -> None:
+    """Send heads of requests a few bytes a second, on a hundred sockets a line."""
+
+    async def drip() -> None:
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", attacker.port)
+                attacker.sent[0] += 1
+                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n")
+                for number in itertools.count():
+                    await asyncio.sleep(1)
+                    writer.write(b"X-%d: b\r\n" % number)
+                    await writer.drain()
+
+    await asyncio.gather(*(drip() for _ in range(100)))
+
+
+async def half_open_sockets(attacker: Attacker) -> None:
+    """Open sockets, thousands, and say nothing."""
+    held = list[socket.socket]()
+    while True:
+        with suppress(OSError):
+            line = socket.socket()
+            line.setblocking(False)
+            held.append(line)
+            await asyncio.wait_for(asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", attacker.port)), 5)
+            attacker.sent[0] += 1
+        await asyncio.sleep(0.01)
+
+
+async def small_uploads(attacker: Attacker) -> None:
+    """Upload two bytes with a new cookie each time."""
+    while True:
+        await attacker.upload("x.json", b"{}")
+
+
+async def hostile_cells(attacker: Attacker) -> None:
+    """Score small files whose cells are what patterns are slow at."""
+    for unit in itertools.cycle(("'", '"', " ", "it is ", "A. ", "(", "**A** ", "not A ")):
+        await attacker.score("x.csv", table(unit * (4_000 // len(unit)), 3))
+
+
+async def large_reports(attacker: Attacker) -> None:
+    """Score files of 40,000 rows, and read the reports."""
+    content = table("It is a dog or a cat, and so the answer is B.", 10_000)
+    while True:
+        cookie, _ = await attacker.upload("x.json", b"{}")
+        link = await attacker.score("x.csv", content, cookie)
+        for number in range(20):
+            await attacker.tell(attacker.page.call("on_open_3", attacker.headers(cookie), link))
+            await attacker.get(f"/reports/{link}/{('x-audit.jsonl', 'x_acc.csv')[number % 2]}", cookie)
+
+
+def table(answer: str, questions: int) -> bytes:
+    """Return a circular MMBench file of this many questions, each answered four times with this text."""
+    rows = [row for base in range(questions) for row in passes(base, [*RIGHT[:3], answer])]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+Attack = Callable[[Attacker], Coroutine[Any, Any, None]]
+ATTACKS: Mapping[str, Attack] = {
+    attack.__name__.replace("_", " "): attack
+    for attack in (
+        *(nobody, page_loads, item_search, dated_boards, dated_files, plot_pages),
+        *(slow_heads, half_open_sockets, small_uploads, hostile_cells, large_reports),
+    )
+}
+
+
+def attack(name: str, port: int, seconds: float, told: Connection) -> None:
+    """Attack for so many seconds, in this process, and tell what was sent."""
+    allow_many_connections()
+    sent = Counter[int]()
+
+    async def lines() -> None:
+        async with http_client(port) as client:
+            attacker = Attacker(Page(client, (await client.get("/config")).json()), port, sent)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.gather(*(ATTACKS[name](attacker) for _ in range(LINES))), seconds)
+
+    try:
+        asyncio.run(lines())
+    finally:
+        told.send(sent)
+
+
+def besieged(name: str, folder: Path, seconds: float) -> Seen:
+    """Start a server on a copy of the folder, and attack it while people vote."""
+    data_dir, seen = folder.parent / name, Seen()
+    shutil.copytree(folder, data_dir)
+    server = AppServer(data_dir, TRUSTED_HOPS="1", DEMO_BANK="off")
+    processes = multiprocessing.get_context("spawn")
+    told, tell = processes.Pipe(duplex=False)
+    attacker = processes.Process(target=attack, args=(name, server.port, seconds, tell), daemon=True)
+    try:
+        attacker.start()
+        asyncio.run(honest(server.port, seconds + 3, seen))  # it takes a while to start
+        seen.requests = told.recv() if told.poll(30) else Counter()
+    finally:
+        attacker.kill()
+        server.stop()
+        shutil.rmtree(data_dir)
+    return seen
+
+
+def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES) -> int:
+    """Print what honest people saw beside each attack; return 1 if a target was missed."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "planted"
+        folder.mkdir()
+        Arena(folder, votes).close()
+        (folder / f"{votes}.db").rename(folder / "arena.db")
+        print(f"{'attack':<18} {'requests by status':<34} verdict what honest people saw", flush=True)
+        missed = 0
+        for name in names or ATTACKS:
+            seen = besieged(name, folder, seconds)
+            missed += not seen.held
+            sent = ", ".join(f"{status or '-'}: {count:,}" for status, count in sorted(seen.requests.items()))
+            told = f"{seen}{seen.uploaded and f', an upload refused: {seen.uploaded}'}"
+            print(f"{name:<18} {sent:<34} {'ok' if seen.held else 'MISSED':<7} {told}", flush=True)
+        print(f"load {os.getloadavg()[0]:.1f} on {multiprocessing.cpu_count()} cores")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
