@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from arena.fraud.cohorts import in_cohorts
 from arena.fraud.detectors import ENOUGH, VoterChoices, evidence
 from arena.ratings.bradley_terry import bradley_terry
 
@@ -25,6 +26,9 @@ RIGS = ("always left", "omnipresent", "one target")
 TASTES = (0.0, 0.35, 0.7, 1.0)
 """Deviation of a voter's taste for each model, in log odds."""
 MOST_HONEST = 0.002
+CROWD, CROWD_EACH, DAYS = 100, 10, 10
+"""Fresh cookies, votes of each, for one model wherever it is there, and days on which honest cookies were issued."""
+MOST_LOST = 0.005
 
 
 def drawn(rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0) -> VoterChoices:
@@ -47,6 +51,15 @@ def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
     return honest._replace(chose_a=chose_a)
 
 
+def crowded(rng: np.random.Generator, taste: float, days: int) -> tuple[VoterChoices, list[np.ndarray]]:
+    """Return honest choices and a crowd's, whose cookies were issued on so many of the days, and all voters by day."""
+    honest, crowd = drawn(rng, HONEST, 0, CROWD_EACH, taste), drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH)
+    chose_a = np.where(crowd.a == TARGET, True, np.where(crowd.b == TARGET, False, crowd.chose_a))
+    voters = np.concatenate([np.arange(HONEST // CROWD_EACH), FIRST_RIGGER + np.arange(CROWD)])
+    day = np.where(voters < FIRST_RIGGER, voters % DAYS, voters % days)
+    return together(honest, crowd._replace(chose_a=chose_a)), [voters[day == one] for one in range(DAYS)]
+
+
 def together(*parts: VoterChoices) -> VoterChoices:
     return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
@@ -62,6 +75,28 @@ def places(choices: VoterChoices) -> np.ndarray:
     wins = np.zeros((MODELS, MODELS))
     np.add.at(wins, (won, lost), 1.0)
     return np.argsort(np.argsort(-bradley_terry(wins).ratings))
+
+
+def crowds(runs: int) -> None:
+    """Print how much of a crowd of fresh cookies is flagged, what that costs, and how far it still moves a model."""
+    for taste in TASTES:
+        for days in (1, DAYS):
+            caught, lost, moved = 0, 0, 0
+            for run in range(runs):
+                whole, cohorts = crowded(np.random.default_rng(run), taste, days)
+                alone = flagged(whole)
+                found = np.array([one.voter for one in in_cohorts(whole, MODELS, cohorts, alone)], np.int64)
+                out = np.concatenate([alone, found])
+                caught += int((out >= FIRST_RIGGER).sum())
+                lost += int((out < FIRST_RIGGER).sum())
+                honest = whole.take(whole.voter < FIRST_RIGGER)
+                moved = max(moved, int(np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max()))
+            print(
+                f"{CROWD} cookies of {CROWD_EACH} votes, issued on {days:>2} days, tastes {taste:<4}: "
+                f"{caught / runs / CROWD:>4.0%} flagged, {lost * CROWD_EACH / runs / HONEST:.2%} of honest votes lost "
+                f"(goal {MOST_LOST:.1%}), ranks moved by at most {moved} (goal 1)",
+                flush=True,
+            )
 
 
 def main(words: Sequence[str] = ()) -> int:
@@ -92,6 +127,7 @@ def main(words: Sequence[str] = ()) -> int:
                 f"riggers, {rig:>11}, tastes {taste:<4}: {share:>4.0%} flagged, ranks moved by at most {moved}",
                 flush=True,
             )
+    crowds(runs)
     return int(missed > 0)
 
 

@@ -61,7 +61,6 @@ class Suspicion(StrEnum):
     ONE_SIDED = "chooses one side more often than a coin would"
     HASTY = "chooses faster than the answers can be read"
     INATTENTIVE = "fails check items"
-    NETWORK = "chooses as one with others of the same network"
     COHORT = "chooses as one with others whose cookies are of the same day"
 
 

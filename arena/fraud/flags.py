@@ -26,8 +26,10 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, VOTE, ranked_votes
+from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, SEAT, VOTE, VOTER, ranked_votes
+from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
+from arena.fraud.cohorts import in_cohorts
 from arena.fraud.detectors import ENOUGH, WEAK, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
@@ -139,10 +141,11 @@ class FlagService:
         winner, loser = place.reshape(-1, 2).T
         chose_a, voter = votes[:, 4] > 0, votes[:, 5]
         choices = VoterChoices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
-        for one in evidence(choices, len(codes)):
-            if one.strength >= ENOUGH:
-                model = None if one.model is None else int(codes[one.model] % models)
-                yield one._replace(model=model, strength=round(one.strength, 3))
+        alone = [one for one in evidence(choices, len(codes)) if one.strength >= ENOUGH]
+        out = np.array([one.voter for one in alone], np.int64)
+        for one in (*alone, *in_cohorts(choices, len(codes), _cohorts(connection), out)):
+            model = None if one.model is None else int(codes[one.model] % models)
+            yield one._replace(model=model, strength=round(one.strength, 3))
         seconds = (bank[:, 0] - bank[:, 6]) / 1e6
         checks = integers(connection.execute(_CHECKS), 2)
         for habit in (
@@ -190,6 +193,16 @@ class FlagService:
             yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
 
 
+def _cohorts(connection: Connection) -> list[Codes]:
+    """The guests whose cookies were issued on one day (UTC), of each day."""
+    rows = integers(connection.execute(_GUESTS), 2)
+    rows = rows[np.argsort(rows[:, 1], kind="stable")]
+    return np.split(rows[:, 0], np.flatnonzero(np.diff(rows[:, 1])) + 1)
+
+
+_GUESTS = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6)).where(
+    VOTER.c.id.not_in(select(PERSON.c.voter_id)), VOTER.c.id.not_in(select(SEAT.c.voter_id))
+)
 _JOINED = (
     BATTLE.c.id == VOTE.c.battle_id,
     ITEM.c.id == BATTLE.c.item_id,

@@ -1,0 +1,96 @@
+"""Cohorts: the choices of all guests whose cookies were issued on one day, weighed together.
+
+A few choices of one cookie prove nothing; those of a hundred may. The evidence against a cohort is an e-value: under
+the null hypothesis each voter follows Bradley-Terry fitted to everybody else's choices, with a taste of its own; under
+an alternative a share of the cohort's voters follows one pattern: for or against one model, contrary to the others, or
+to one side. The factors of independent voters multiply, and the mean over alternatives is an e-value again, so that an
+honest cohort passes 1/alpha with a chance of at most alpha. Of a cohort that passes, those voters are flagged that are
+very likely to follow the pattern.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from arena.fraud.detectors import (
+    ENOUGH,
+    OTHERS,
+    PATTERNS,
+    Flag,
+    Suspicion,
+    VoterChoices,
+    by_voter,
+    log_ratios,
+    odds_of,
+    odds_with_taste,
+    taste_of_voters,
+    without,
+)
+from arena.ratings.bradley_terry import Strengths, bradley_terry
+from arena.ratings.votes import Codes, Floats
+
+_SHARES = (0.01, 0.05, 0.2, 0.6)
+"""Shares of a cohort's voters that follow the pattern, each as likely as the others."""
+_SURE = 0.9
+"""Least probability of following the pattern with which a voter is flagged."""
+_FEWEST = 3
+"""Least number of voters that make a cohort."""
+_MOST = 500.0
+"""Natural log of a likelihood ratio beyond which nothing more is believed."""
+_PASSES = 4
+"""Times that all cohorts are weighed at most: what is found no longer hides what is not."""
+
+
+def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Codes], out: Codes) -> tuple[Flag, ...]:
+    """Return the flags of cohorts, each given by its voters; choices of voters in `out` are left aside."""
+    found: dict[int, Flag] = {}
+    for _ in range(_PASSES):
+        left = choices.take(~np.isin(choices.voter, [*out, *found]))
+        won, lost = np.where(left.chose_a, left.a, left.b), np.where(left.chose_a, left.b, left.a)
+        wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
+        fit = bradley_terry(wins)
+        taste = taste_of_voters(left, fit.strengths)
+        more = [flag for voters in cohorts for flag in _flags(left, voters, fit, taste)]
+        found |= {flag.voter: flag for flag in more}
+        if not more:
+            break
+    return tuple(found.values())
+
+
+def _flags(choices: VoterChoices, voters: Codes, fit: Strengths, taste: float) -> Iterator[Flag]:
+    """Yield the flags of one cohort; tastes are weighed only if it passes without them."""
+    cohort = choices.take(np.isin(choices.voter, voters))
+    present = np.unique(cohort.voter)
+    if len(present) < _FEWEST or len(choices.a) - len(cohort.a) < OTHERS * len(cohort.a):
+        return
+    won, lost = np.where(cohort.chose_a, cohort.a, cohort.b), np.where(cohort.chose_a, cohort.b, cohort.a)
+    odds = odds_of(cohort, without(fit, won, lost))
+    there = np.unique(np.concatenate([cohort.a, cohort.b]))
+    strength, pattern, chances = 0.0, 0, np.zeros(0)
+    for deviation in dict.fromkeys((0.0, taste)):
+        strength, pattern, chances = _evidence(_sums(cohort, odds, deviation, there))
+        if strength < ENOUGH:
+            return
+    about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
+    for voter in present[chances > _SURE].tolist():
+        yield Flag(voter, Suspicion.COHORT, about, strength)
+
+
+def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
+    """Return the log likelihood ratio of each pattern for each voter: patterns x voters; a coin is no pattern here."""
+    sums = []
+    for _, places in by_voter(cohort.voter):
+        one = cohort.take(places)
+        ratios = log_ratios(one, odds[places], odds_with_taste(one, odds[places], taste), there)
+        sums.append(ratios[1:].sum(axis=1))
+    return np.column_stack(sums)
+
+
+def _evidence(sums: Floats) -> tuple[float, int, Floats]:
+    """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
+    sums = sums.clip(-_MOST, _MOST)
+    logs = np.array([np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES])
+    mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
+    share, pattern = np.unravel_index(logs.argmax(), logs.shape)
+    odds = np.log(_SHARES[share] / (1 - _SHARES[share])) + sums[pattern]
+    return float(mixed / np.log(10)), int(pattern), 1 / (1 + np.exp(-odds))
