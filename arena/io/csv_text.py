@@ -4,19 +4,20 @@ import csv
 import io
 import re
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any, TextIO
 
 CELL_LIMIT = 32_767
 """Maximum characters in an Excel cell."""
 _CUT = " [cut: the JSONL has it whole]"
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n\r]")
 _NUMBER = re.compile(r"-(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)?")
 
 
 def safe_cell(text: str) -> str:
     """The text for a spreadsheet: what it would run gets an apostrophe, and what is too long is cut with a mark."""
-    clean = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    clean = _UNPRINTABLE.sub("", text)
     safe = f"'{clean}" if _FORMULA.match(clean) and not _NUMBER.fullmatch(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT
 
@@ -24,10 +25,13 @@ def safe_cell(text: str) -> str:
 def write_csv(file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any) -> None:
     """Write rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
 
-    `how` are other options of `csv.writer`.
+    A text with a line break of any kind is quoted. `how` are other options of `csv.writer`.
     """
     cells = rows if exact else ([safe_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    csv.writer(file, **{"lineterminator": "\n", **how}).writerows(cells)
+    end = how.pop("lineterminator", "\n")
+    # The writer quotes any character of its terminator.
+    lines: Any = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + end))
+    csv.writer(lines, lineterminator="\r\n", **how).writerows(cells)
 
 
 def csv_text(rows: Iterable[Iterable[object]], **how: Any) -> str:
