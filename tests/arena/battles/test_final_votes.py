@@ -68,7 +68,8 @@ def public(arena: Open) -> dict[str, object]:
                     for images in ("single", "multiple"):
                         path = f"/boards/{name}?source={source}&images={images}"
                         found[f"{address}{path}"] = _answer(anybody.client.get(path))
-                board = anybody.call("on_open", source, "single", "All families", None, None, True, "Win fraction")
+                chosen = (source, "single", "All families", None, None, True, "everyone", "Win fraction")
+                board = anybody.call("on_open", *chosen)
                 found[f"{address} page {source}"] = board
             for name in ("votes.jsonl", "README.md"):
                 found[f"{address} {name}"] = _answer(anybody.client.get(f"/export/{name}"))
