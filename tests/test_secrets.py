@@ -14,6 +14,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from arena.database import now
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.blindness import told
 from tests.support.hub_server import HubServer
@@ -22,6 +23,7 @@ from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT, AppServer, new_postgresql_database
+from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
 
 ECHOING = Faults(1.0, kinds=("401",), in_a_row=10**6)
@@ -131,7 +133,8 @@ def fight(scene: Scene) -> list[str]:
     with Voter(scene.app.address) as voter:
         client = voter.client
         client.cookies.clear()
-        client.cookies.set("stereoscope_voter", scene.planted.cookie, domain=client.base_url.host)
+        signed = signer_of(scene.app.data_dir).signed(scene.planted.cookie, now())
+        client.cookies.set("stereoscope_voter", signed, domain=client.base_url.host)
         voter.load()
         voter.choose("a")
         voter.wait_out_undo()

@@ -285,12 +285,11 @@ def test_a_name_is_never_a_formula_nor_markup(tmp_path):
     assert "Plotly.newPlot" in drawn and "src=" not in html[: html.index("<style>")]
 
 
-def test_a_name_with_a_line_break_of_any_kind_is_read_back_with_newlines(tmp_path):
+def test_a_name_with_a_line_break_of_any_kind_is_read_back_whole(tmp_path):
     names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
     rows = [{"model_a": a, "model_b": b, "winner": "tie"} for a in names for b in names if a < b]
-    ours = {name.replace("\r\n", "\n").replace("\r", "\n") for name in names}
-    assert set(rate(put(tmp_path / "votes.json", rows), "--bootstrap", "0")) == ours
-    assert set(pandas.read_csv(tmp_path / "out" / "board.csv")["model"]) == ours
+    assert set(rate(put(tmp_path / "votes.json", rows), "--bootstrap", "0")) == set(names)
+    assert set(pandas.read_csv(tmp_path / "out" / "board.csv")["model"]) == set(names)
 
 
 def test_rounds_have_a_bound_that_is_named_and_a_seed_has_none(tmp_path, capsys):
