@@ -88,6 +88,7 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
     context = browser.new_context(record_har_path=har, record_har_content="embed")
     page = context.new_page()
     pages = []
+    page.goto(f"{scene.app.address}/login")  # the operator's judge is lent to who is logged in
     for faults, state in ((Faults(), "done"), (ECHOING, "failed")):
         scene.judge.faults = faults
         page.goto(scene.app.address)
